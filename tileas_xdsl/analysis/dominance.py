@@ -1,0 +1,164 @@
+"""
+Does every use of a value come after its definition, on every path?
+
+xDSL verifies types but not dominance: a use before its definition parses, verifies and prints, and only MLIR objects. One sweep
+over the module keeps the set of values visible at the current op. Regions see what is visible around them unless their op is
+isolated from above. Between the blocks of one region the classic iterative dominator tree (Cooper, Harvey, Kennedy, 2001) decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.diagnostics import location_of, op_name
+
+
+@dataclass(frozen=True)
+class DominanceViolation:
+    """Operand `operand_index` of `user` is not visible there."""
+
+    user: Operation
+    operand_index: int
+
+    @property
+    def value(self) -> SSAValue:
+        return self.user.operands[self.operand_index]
+
+    def __str__(self) -> str:
+        location = location_of(self.user)
+        prefix = f"{location}: " if location is not None else ""
+        value = self.value
+        if isinstance(value, BlockArgument):
+            origin = f"argument {value.index} of another block"
+        else:
+            definer = value.owner
+            origin = f"a result of '{op_name(definer)}'" if isinstance(definer, Operation) else "another block"
+        name = f" %{value.name_hint}" if value.name_hint else ""
+        return f"{prefix}'{op_name(self.user)}' op operand #{self.operand_index}{name} does not dominate this use: it is {origin}"
+
+
+def dominance_violations(root: Operation) -> Iterator[DominanceViolation]:
+    """Every operand in `root` that its definition does not dominate, in program order. Linear in the number of ops."""
+    yield from _in_op(root, set())
+
+
+def verify_dominance(root: Operation) -> None:
+    """Raises `VerifyException` with the first violations found in `root` (at most ten)."""
+    messages: list[str] = []
+    for violation in dominance_violations(root):
+        messages.append(str(violation))
+        if len(messages) == 10:
+            break
+    if messages:
+        raise VerifyException("\n".join(messages))
+
+
+def _in_op(op: Operation, visible: set[SSAValue]) -> Iterator[DominanceViolation]:
+    for index, operand in enumerate(op.operands):
+        if operand not in visible:
+            yield DominanceViolation(op, index)
+    isolated = bool(op.regions) and bool(op.get_traits_of_type(IsolatedFromAbove))
+    for region in op.regions:
+        yield from _in_region(region, set() if isolated else visible)
+
+
+def _in_region(region: Region, visible: set[SSAValue]) -> Iterator[DominanceViolation]:
+    """`visible` comes back as it was."""
+    entry = region.first_block
+    if entry is None:
+        return
+    if entry.next_block is None:
+        added: list[SSAValue] = []
+        yield from _in_block(entry, visible, added)
+        visible.difference_update(added)
+        return
+    children = _dominator_tree(region)
+    # A depth-first walk of the dominator tree: what a block defines is visible exactly in the blocks that it dominates.
+    stack: list[tuple[Block, bool, list[SSAValue]]] = [(entry, False, [])]
+    reached: set[Block] = set()
+    while stack:
+        block, leaving, added = stack.pop()
+        if leaving:
+            visible.difference_update(added)
+            continue
+        reached.add(block)
+        added = []
+        yield from _in_block(block, visible, added)
+        stack.append((block, True, added))
+        stack.extend((child, False, []) for child in reversed(children.get(block, [])))
+
+
+def _in_block(block: Block, visible: set[SSAValue], added: list[SSAValue]) -> Iterator[DominanceViolation]:
+    """Check the ops of `block`; its definitions stay in `visible` and are listed in `added`."""
+    visible.update(block.args)
+    added.extend(block.args)
+    for op in block.ops:
+        yield from _in_op(op, visible)
+        visible.update(op.results)
+        added.extend(op.results)
+
+
+def _dominator_tree(region: Region) -> dict[Block, list[Block]]:
+    """The children of each reachable block in the dominator tree of `region`. Unreachable blocks do not occur in it."""
+    entry = region.first_block
+    assert entry is not None
+    postorder = _postorder(entry)
+    number = {block: index for index, block in enumerate(postorder)}
+    predecessors: dict[Block, list[Block]] = {block: [] for block in postorder}
+    for block in postorder:
+        for successor in _successors(block):
+            predecessors[successor].append(block)
+
+    dominator: dict[Block, Block] = {entry: entry}
+
+    def meet(a: Block, b: Block) -> Block:
+        while a is not b:
+            if number[a] < number[b]:
+                a = dominator[a]
+            else:
+                b = dominator[b]
+        return a
+
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(postorder[:-1]):
+            known = [p for p in predecessors[block] if p in dominator]
+            new = known[0]
+            for other in known[1:]:
+                new = meet(other, new)
+            if dominator.get(block) is not new:
+                dominator[block] = new
+                changed = True
+
+    children: dict[Block, list[Block]] = {}
+    for block in reversed(postorder[:-1]):
+        children.setdefault(dominator[block], []).append(block)
+    return children
+
+
+def _successors(block: Block) -> tuple[Block, ...]:
+    last = block.last_op
+    return tuple(last.successors) if last is not None else ()
+
+
+def _postorder(entry: Block) -> list[Block]:
+    order: list[Block] = []
+    seen = {entry}
+    stack = [(entry, iter(_successors(entry)))]
+    while stack:
+        block, successors = stack[-1]
+        for successor in successors:
+            if successor not in seen:
+                seen.add(successor)
+                stack.append((successor, iter(_successors(successor))))
+                break
+        else:
+            order.append(block)
+            stack.pop()
+    return order

@@ -1,0 +1,241 @@
+"""
+What passes ask of an op, in place of asking for its name.
+
+An op of ours implements an interface by inheriting it. An op of xDSL, which cannot inherit from us, gets an *external
+model*: a small class, registered by op name, that answers in its place. `Interface.of(op)` returns whichever there is.
+Only methods that some pass calls are here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from typing_extensions import Self
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+ModelT = TypeVar("ModelT", bound="type[Any]")
+
+
+class Interface(ABC):
+    """Base of the interfaces: finds the op itself, or the external model of a foreign op."""
+
+    external_models: ClassVar[dict[str, Callable[[Operation], Any]]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if Interface in cls.__bases__:
+            cls.external_models = {}
+
+    @classmethod
+    def of(cls, op: Operation | None) -> Self | None:
+        """The view of `op` through this interface, or None when `op` does not have it."""
+        if isinstance(op, cls):
+            return op
+        if op is None or (model := cls.external_models.get(op.name)) is None:
+            return None
+        return model(op)
+
+    @classmethod
+    def model_for(cls, *names: str) -> Callable[[ModelT], ModelT]:
+        """Class decorator: the decorated class, called with an op of one of `names`, answers for it."""
+
+        def register(model: ModelT) -> ModelT:
+            for name in names:
+                cls.external_models[name] = model
+            return model
+
+        return register
+
+
+class AsyncOpInterface(Interface):
+    """
+    An operation that may outlive its own issue and waits for others before it (RFC of the async dialect, seed 001).
+    """
+
+    @property
+    @abstractmethod
+    def async_dependencies(self) -> Sequence[SSAValue]:
+        """The tokens that must be complete before the operation is performed."""
+
+    @property
+    @abstractmethod
+    def async_token(self) -> SSAValue | None:
+        """The token that completes with the operation, or None when the operation blocks."""
+
+    @abstractmethod
+    def add_async_dependency(self, token: SSAValue) -> None:
+        """Make the operation wait for `token` as well."""
+
+
+class AsyncRegionOpInterface(Interface):
+    """
+    An operation with regions that control enters and leaves through tokens (seed 001).
+
+    The RFC's two assumptions hold: all edges into region `index` are joined in one region token, and which tokens the region
+    forwards does not depend on the branch that it takes.
+    """
+
+    @abstractmethod
+    def async_region_token(self, index: int) -> BlockArgument | None:
+        """The token argument of region `index`, or None when the region only starts once its dependencies are complete."""
+
+    @abstractmethod
+    def async_region_dependencies(self, index: int) -> Sequence[SSAValue]:
+        """The tokens inside region `index` that must complete before the operation itself is complete."""
+
+
+class LoopLikeOpInterface(Interface):
+    """A loop whose body is one region and which may carry values from one iteration to the next."""
+
+    @property
+    @abstractmethod
+    def loop_body(self) -> Region:
+        """The region that an iteration runs."""
+
+    @property
+    @abstractmethod
+    def init_values(self) -> Sequence[SSAValue]:
+        """The values that the first iteration starts from."""
+
+    @property
+    @abstractmethod
+    def carried_arguments(self) -> Sequence[BlockArgument]:
+        """The block arguments that hold the carried values, in the order of `init_values`."""
+
+    @property
+    @abstractmethod
+    def yielded_values(self) -> Sequence[SSAValue]:
+        """The values handed to the next iteration, in the same order."""
+
+
+class AgentLikeOpInterface(Interface):
+    """An operation that forks agents: one region for each group of agents (spec/tileas-dialects.md 2.5.8)."""
+
+    @property
+    @abstractmethod
+    def agent_regions(self) -> Sequence[Region]:
+        """One body for each agent group."""
+
+    @property
+    @abstractmethod
+    def group_sizes(self) -> Sequence[int]:
+        """How many agents run each region."""
+
+
+class FunctionOpInterface(Interface):
+    """A named function with a body, of any dialect."""
+
+    @property
+    @abstractmethod
+    def function_name(self) -> str:
+        """The symbol, without the `@`."""
+
+    @property
+    @abstractmethod
+    def function_body(self) -> Region:
+        """The body; without blocks when this is only a declaration."""
+
+
+class AllocationOpInterface(Interface):
+    """An operation at which the walk back from a view to its storage ends."""
+
+    @property
+    @abstractmethod
+    def allocated_values(self) -> Sequence[SSAValue]:
+        """The results that name the storage."""
+
+
+class RegionBranchOpInterface(Interface):
+    """An operation whose regions exchange values with their surroundings; used by dataflow analyses."""
+
+    @abstractmethod
+    def entry_values(self, region: Region) -> Sequence[SSAValue] | None:
+        """What the arguments of `region` hold on first entry, or None when the operation makes them itself."""
+
+
+def enclosing_function(op: Operation) -> Operation | None:
+    """The innermost function around `op`, or `op` itself when it is one."""
+    node: Operation | None = op
+    while node is not None and FunctionOpInterface.of(node) is None:
+        node = node.parent_op()
+    return node
+
+
+def functions_in(module: Operation) -> list[Operation]:
+    """Every function in `module`, in program order."""
+    return [op for op in module.walk() if FunctionOpInterface.of(op) is not None]
+
+
+def entry_block(region: Region) -> Block | None:
+    """The first block of `region`, or None when the region is empty."""
+    return region.first_block
+
+
+# External models of xDSL's own ops ----------------------------------------------------------------------------------
+
+
+class _Model:
+    """A foreign op, seen through an interface."""
+
+    def __init__(self, op: Operation) -> None:
+        self.op: Any = op
+
+
+@FunctionOpInterface.model_for("func.func", "gpu.func", "llvm.func")
+class _NamedFunction(_Model):
+    @property
+    def function_name(self) -> str:
+        return self.op.sym_name.data
+
+    @property
+    def function_body(self) -> Region:
+        return self.op.body
+
+
+@LoopLikeOpInterface.model_for("scf.for")
+class _ForLoop(_Model):
+    @property
+    def loop_body(self) -> Region:
+        return self.op.body
+
+    @property
+    def init_values(self) -> Sequence[SSAValue]:
+        return self.op.iter_args
+
+    @property
+    def carried_arguments(self) -> Sequence[BlockArgument]:
+        return self.op.body.block.args[1:]
+
+    @property
+    def yielded_values(self) -> Sequence[SSAValue]:
+        return self.op.body.block.last_op.operands
+
+
+@AsyncOpInterface.model_for("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.launch", "gpu.launch_func", "gpu.wait")
+class _GpuAsyncOp(_Model):
+    @property
+    def async_dependencies(self) -> Sequence[SSAValue]:
+        return self.op.asyncDependencies
+
+    @property
+    def async_token(self) -> SSAValue | None:
+        return self.op.asyncToken
+
+    def add_async_dependency(self, token: SSAValue) -> None:
+        tokens = len(self.op.asyncDependencies)
+        operands = list(self.op.operands)
+        self.op.operands = [*operands[:tokens], token, *operands[tokens:]]
+        _grow_first_segment(self.op)
+
+
+def _grow_first_segment(op: Operation) -> None:
+    """Count one operand more in the first segment of an op that sizes its segments by attribute."""
+    from xdsl.dialects.builtin import DenseArrayBase, i32
+
+    for entries in (op.properties, op.attributes):
+        sizes = entries.get("operandSegmentSizes")
+        if isinstance(sizes, DenseArrayBase):
+            first, *rest = sizes.get_values()
+            entries["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [int(first) + 1, *map(int, rest)])

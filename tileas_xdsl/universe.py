@@ -1,0 +1,47 @@
+"""
+What stock `xdsl-opt` sees of this project: names now, code only when a name is used.
+
+Every plug-in is imported at every start of `xdsl-opt`, so this file may import nothing of ours and nothing heavy,
+and it may not raise. A row says where a name lives; the import happens when xDSL asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from xdsl.universe import Universe
+
+DIALECTS: dict[str, tuple[str, str]] = {
+    "async": ("async_", "Async"),
+    "async_queue": ("async_queue", "AsyncQueue"),
+    "async_region": ("async_region", "AsyncRegion"),
+    "nv_tileaa": ("nv_tileaa", "NvTileAA"),
+    "nv_tileas": ("nv_tileas", "NvTileAS"),
+    "nvvm": ("nvvm", "NVVM"),
+    "rocdl": ("rocdl", "ROCDL"),
+}
+"""Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
+
+PASSES: dict[str, tuple[str, str]] = {
+    "verify-dominance": ("verify_dominance", "VerifyDominancePass"),
+}
+"""Pass name -> (module below `tileas_xdsl.transforms`, the pass class in it)."""
+
+TARGETS: dict[str, tuple[str, str]] = {}
+"""Target name -> (module below `tileas_xdsl.backend`, the target class in it)."""
+
+
+def _lazily(room: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[], Any]]:
+    def factory(module: str, attribute: str) -> Callable[[], Any]:
+        return lambda: getattr(import_module(f"tileas_xdsl.{room}.{module}"), attribute)
+
+    return {name: factory(module, attribute) for name, (module, attribute) in rows.items()}
+
+
+TILEAS = Universe(
+    all_dialects=_lazily("dialects", DIALECTS),
+    all_passes=_lazily("transforms", PASSES),
+    all_targets=_lazily("backend", TARGETS),
+)
