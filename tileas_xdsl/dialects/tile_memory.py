@@ -1,0 +1,363 @@
+"""
+What `nv_tileaa` and `nv_tileas` say alike about memory: policies, and checks of tiled accesses.
+
+Each dialect wraps the enums in attributes of its own prefix (`#nv_tileaa<mem_semantic relaxed>`,
+`#nv_tileas<mem_semantic relaxed>`) and calls the checks from its verifiers. The texts are those of
+spec/tileas-dialects.md 2.11, byte for byte, and so is the order: regions, successors, segments,
+attributes, tile size against tensor, coordinates, element type, dimensions, semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeVar, cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    BFloat16Type,
+    ContainerType,
+    DenseArrayBase,
+    Float16Type,
+    IndexType,
+    IntegerType,
+    ShapedType,
+)
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+MAXIMUM_TILE_ELEMENTS = 0x1000000
+"""The largest tile, in elements."""
+
+
+@irdl_attr_definition
+class MemTokenType(ParametrizedAttribute, TypeAttribute):
+    """
+    `!nv_tileaa.mem_token`: an edge that orders two memory effects.
+
+    Belongs to `nv_tileaa`; `nv_tileas` reuses it.
+    """
+
+    name = "nv_tileaa.mem_token"
+
+
+# Policies -----------------------------------------------------------------------------------------
+
+
+class CacheModifier(StrEnum):
+    """Where a load or store may be cached: the PTX cache operators."""
+
+    NONE = "none"
+    CA = "ca"
+    CG = "cg"
+    CS = "cs"
+    LU = "lu"
+    CV = "cv"
+
+
+class EvictionPolicy(StrEnum):
+    """In which order cache lines leave."""
+
+    NONE = "none"
+    FIRST = "first"
+    LAST = "last"
+    NORMAL = "normal"
+
+
+class MemSemantic(StrEnum):
+    """How a memory op orders other memory ops."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+
+
+class MemScope(StrEnum):
+    """Among which threads a non-weak memory op orders."""
+
+    TL_BLK = "tl_blk"
+    CLUSTER = "cluster"
+    GPU = "gpu"
+    SYS = "sys"
+
+
+class RmwMode(StrEnum):
+    """
+    What an atomic read-modify-write computes.
+
+    `xchg`, `cmpxchg` and `addf` can be written and are then refused by name.
+    """
+
+    ADD = "add"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    XCHG = "xchg"
+    CMPXCHG = "cmpxchg"
+    MIN = "min"
+    MAX = "max"
+    UMIN = "umin"
+    UMAX = "umax"
+    ADDF = "addf"
+
+
+class PaddingValue(StrEnum):
+    """What an access outside the array reads."""
+
+    ZERO = "zero"
+    NEG_ZERO = "neg_zero"
+    NAN = "nan"
+    POS_INF = "pos_inf"
+    NEG_INF = "neg_inf"
+
+
+SEMANTIC_ALIASES = {"acquire_release": MemSemantic.ACQ_REL}
+SCOPE_ALIASES = {"cta": MemScope.TL_BLK}
+RMW_ALIASES = {"fadd": RmwMode.ADDF}
+
+EnumT = TypeVar("EnumT", bound=StrEnum)
+
+
+def parse_enum(parser: AttrParser, kind: type[EnumT], aliases: Mapping[str, EnumT]) -> EnumT:
+    """A value of `kind`, or one of the other spellings that the sources use for it."""
+    alias = parser.parse_optional_keyword_in(aliases)
+    return aliases[alias] if alias is not None else parser.parse_str_enum(kind)
+
+
+# Order and scope ----------------------------------------------------------------------------------
+
+
+def verify_load_semantics(semantic: MemSemantic | None, scope: MemScope | None) -> None:
+    """A load is weak or relaxed, and has a scope exactly when relaxed. None: weak, no scope."""
+    _verify_unordered(semantic)
+    _verify_scope(semantic, scope, "mem_scope", "mem_semantic")
+
+
+def verify_store_semantics(semantic: MemSemantic | None, scope: MemScope | None) -> None:
+    """A store is weak or relaxed, and has a scope exactly when relaxed. None: weak, no scope."""
+    _verify_unordered(semantic)
+    _verify_scope(semantic, scope, "mem_scope", "mem_semantic")
+
+
+def verify_atomic_semantics(semantic: MemSemantic | None, scope: MemScope | None) -> None:
+    """An atomic takes every order; non-weak ones need a scope. (Texts in camel case: verbatim.)"""
+    _verify_scope(semantic, scope, "memScope", "memSemantic")
+
+
+def _verify_unordered(semantic: MemSemantic | None) -> None:
+    if semantic is not None and semantic not in (MemSemantic.WEAK, MemSemantic.RELAXED):
+        raise VerifyException(f"unsupported mem_semantic: {semantic.value}")
+
+
+def _verify_scope(
+    semantic: MemSemantic | None, scope: MemScope | None, scope_name: str, semantic_name: str
+) -> None:
+    weak = semantic is None or semantic is MemSemantic.WEAK
+    if weak and scope is not None:
+        raise VerifyException(f"{scope_name} not supported when {semantic_name} is weak")
+    if not weak and scope is None:
+        raise VerifyException(f"{scope_name} required when {semantic_name} is not weak")
+
+
+# Structure ----------------------------------------------------------------------------------------
+
+
+def verify_plain_op(op: Operation) -> None:
+    """No regions, no successors. The op declares both variadic so that these texts can appear."""
+    if op.regions:
+        raise VerifyException("requires zero regions")
+    if op.successors:
+        raise VerifyException(f"requires 0 successors but found {len(op.successors)}")
+
+
+def verify_optional_operands(start: int, values: Sequence[SSAValue]) -> None:
+    """The operand group that starts at operand `start` holds at most one value."""
+    if len(values) > 1:
+        raise VerifyException(
+            f"operand group starting at #{start} requires 0 or 1 element, but found {len(values)}"
+        )
+
+
+def verify_optional_results(start: int, values: Sequence[SSAValue]) -> None:
+    """The result group that starts at result `start` holds at most one value."""
+    if len(values) > 1:
+        raise VerifyException(
+            f"result group starting at #{start} requires 0 or 1 element, but found {len(values)}"
+        )
+
+
+def verify_token_pair(operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
+    """A token comes out exactly when one goes in."""
+    if len(operands) != len(results):
+        raise VerifyException(
+            "expects a token result exactly when there is a token operand, "
+            f"but got {len(operands)} token operands and {len(results)} token results"
+        )
+
+
+# Tiles, views, coordinates ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TiledAccess:
+    """A tile that is read from or written to a view at coordinates."""
+
+    view: Attribute
+    """The type of the view: any shaped type, or an opaque descriptor."""
+    tile: Attribute
+    """The type of the value that is loaded or stored."""
+    coordinates: Sequence[SSAValue]
+    view_is_tiled: bool
+    """Whether the view's shape is that of one tile (a `tiled_view`) or of the whole array."""
+    extra_coordinates: int = 0
+    """How many coordinates beyond the rank of the view; 1 for descriptors with a leading offset."""
+
+
+def shape_of(type_: Attribute) -> tuple[int, ...] | None:
+    """The shape of a shaped type, else None."""
+    return type_.get_shape() if isinstance(type_, ShapedType) else None
+
+
+def element_type_of(type_: Attribute) -> Attribute | None:
+    """The element type of a container type, else None."""
+    if not isinstance(type_, ContainerType):
+        return None
+    return cast(ContainerType[Attribute], type_).get_element_type()
+
+
+def verify_tiled_access(access: TiledAccess) -> None:
+    """Tile size against tensor, coordinates, element type, dimensions; in this order."""
+    if access.view_is_tiled:
+        verify_same_tile(access.view, access.tile)
+    shape = shape_of(access.view)
+    if shape is not None:
+        verify_coordinates(access.coordinates, len(shape) + access.extra_coordinates)
+    verify_element_types(access.view, access.tile)
+    verify_tile_dimensions(access.tile)
+
+
+def verify_same_tile(view: Attribute, tile: Attribute) -> None:
+    """A tiled view and the tensor that it gives or takes have one shape."""
+    view_shape, tile_shape = shape_of(view), shape_of(tile)
+    if view_shape is None or tile_shape is None:
+        return
+    if prod(view_shape) != prod(tile_shape):
+        raise VerifyException("requires the same size for tileSize and tensor")
+    if view_shape != tile_shape:
+        raise VerifyException("requires the same shape for tileSize and tensor value")
+
+
+def verify_coordinates(coordinates: Sequence[SSAValue], expected: int) -> None:
+    """`expected` coordinates, each of type `index`."""
+    if len(coordinates) != expected:
+        raise VerifyException(f"expects {expected} coordinates, but got {len(coordinates)}")
+    verify_coordinate_types(coordinates)
+
+
+def verify_coordinate_types(coordinates: Sequence[SSAValue]) -> None:
+    for coordinate in coordinates:
+        if not isinstance(coordinate.type, IndexType):
+            raise VerifyException(
+                f"expects CoordType is same as memref index type, but got {coordinate.type}"
+            )
+
+
+def verify_element_types(view: Attribute, tile: Attribute) -> None:
+    """View and tile hold the same elements."""
+    of_view, of_tile = element_type_of(view), element_type_of(tile)
+    if of_view is None or of_tile is None or of_view == of_tile:
+        return
+    raise VerifyException(
+        f"view elementType not equal with tensor element type: {of_view} != {of_tile}"
+    )
+
+
+def verify_tile_dimensions(tile: Attribute) -> None:
+    """Every extent is a positive power of two, and the tile has at most 16777216 elements."""
+    shape = shape_of(tile)
+    if shape is None:
+        return
+    for extent in shape:
+        if extent <= 0:
+            written = "?" if extent == DYNAMIC_INDEX else extent
+            raise VerifyException(f"all dimensions must be positive constants, got {written}")
+    for extent in shape:
+        if extent & (extent - 1):
+            raise VerifyException(f"all dimensions must be powers of two, got {extent}")
+    if prod(shape) > MAXIMUM_TILE_ELEMENTS:
+        raise VerifyException(f"tile would exceed the maximum of {MAXIMUM_TILE_ELEMENTS}")
+
+
+# Bounds and padding -------------------------------------------------------------------------------
+
+SPECIAL_PADDING = (
+    PaddingValue.NAN,
+    PaddingValue.POS_INF,
+    PaddingValue.NEG_INF,
+    PaddingValue.NEG_ZERO,
+)
+
+
+def verify_in_bounds(in_bounds: DenseArrayBase[IntegerType] | None, rank: int) -> None:
+    """One entry for each axis, when given."""
+    if in_bounds is not None and len(in_bounds) != rank:
+        raise VerifyException(
+            f"incorrect number of in_bounds elements: expected {rank}, but found {len(in_bounds)}"
+        )
+
+
+def verify_store_padding(
+    in_bounds: DenseArrayBase[IntegerType] | None, padding: Attribute | None
+) -> None:
+    """
+    A store says that it stays in bounds, or names a padding value; never both.
+
+    No `in_bounds` means in bounds.
+    """
+    inside = in_bounds is None or all(in_bounds.get_values())
+    if padding is None and not inside:
+        raise VerifyException("inbounds must be true when paddingValue is not set")
+    if padding is not None and inside:
+        raise VerifyException("inbounds must be false when paddingValue is set")
+
+
+def verify_padding_value(padding: PaddingValue | None, tile: Attribute) -> None:
+    """NaN, the infinities and minus zero exist only among floats."""
+    element = element_type_of(tile)
+    if padding in SPECIAL_PADDING and element is not None and not isinstance(element, AnyFloat):
+        raise VerifyException(
+            "special padding values (nan, pos_inf, neg_inf, neg_zero) "
+            "only for float-like element types"
+        )
+
+
+# Atomics ------------------------------------------------------------------------------------------
+
+
+def verify_rmw_mode(mode: RmwMode, tile: Attribute) -> None:
+    """Which read-modify-writes the hardware has for elements of `tile` (2.11, 4.35)."""
+    element = element_type_of(tile)
+    width = element.bitwidth if isinstance(element, IntegerType | AnyFloat) else None
+    if width == 8:
+        raise VerifyException("tiled_atomic_rmw not supported for 8-bit types")
+    if width == 16 and isinstance(element, IntegerType):
+        raise VerifyException("tiled_atomic_rmw not supported for 16-bit integer")
+    if isinstance(element, Float16Type | BFloat16Type):
+        if mode not in (RmwMode.ADD, RmwMode.MAX, RmwMode.MIN):
+            raise VerifyException(
+                "tiled_atomic_rmw for 16-bit float only supports add, max, min operations"
+            )
+    if mode is RmwMode.ADDF:
+        raise VerifyException(
+            "tiled_atomic_rmw op cannot use fadd operation, "
+            "please use add instead for both int and float types"
+        )
+    if mode in (RmwMode.XCHG, RmwMode.CMPXCHG):
+        raise VerifyException(f"tiled_atomic_rmw op cannot use {mode.value} operation")
