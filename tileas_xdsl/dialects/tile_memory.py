@@ -12,38 +12,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
     BFloat16Type,
-    ContainerType,
     DenseArrayBase,
     Float16Type,
     IndexType,
     IntegerType,
     ShapedType,
 )
-from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
-from xdsl.irdl import irdl_attr_definition
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 MAXIMUM_TILE_ELEMENTS = 0x1000000
 """The largest tile, in elements."""
-
-
-@irdl_attr_definition
-class MemTokenType(ParametrizedAttribute, TypeAttribute):
-    """
-    `!nv_tileaa.mem_token`: an edge that orders two memory effects.
-
-    Belongs to `nv_tileaa`; `nv_tileas` reuses it.
-    """
-
-    name = "nv_tileaa.mem_token"
 
 
 # Policies -----------------------------------------------------------------------------------------
@@ -226,10 +213,9 @@ def shape_of(type_: Attribute) -> tuple[int, ...] | None:
 
 
 def element_type_of(type_: Attribute) -> Attribute | None:
-    """The element type of a container type, else None."""
-    if not isinstance(type_, ContainerType):
-        return None
-    return cast(ContainerType[Attribute], type_).get_element_type()
+    """The element type of a tensor, array or view, else None."""
+    element_type = getattr(type_, "element_type", None)
+    return element_type if isinstance(element_type, Attribute) else None
 
 
 def verify_tiled_access(access: TiledAccess) -> None:
