@@ -1,9 +1,10 @@
 """
 What the project says to people, and the one bit that passes say to each other.
 
-A *refusal* stops a pass before it rewrites anything: it names the op, the reason and the way out. A *remark* or a *warning*
-tells and goes on. A *soft failure* is a remark or error that a later pass must know of: the diagnostic comes first, then
-bit 2 of the pass's entry in the function's status word; `mark_soft_failure` does both, so the order cannot be inverted.
+A *refusal* stops a pass before it rewrites anything: it names the op, the reason and the way out. A *remark* or a
+*warning* tells and goes on. A *soft failure* is a remark or error that a later pass must know of: the diagnostic
+comes first, then bit 2 of the pass's entry in the function's status word; `mark_soft_failure` does both, so the order
+cannot be inverted.
 
 Severities are the numbers of TileAS (seed 004): 259 an error, 3 a remark.
 """
@@ -11,7 +12,7 @@ Severities are the numbers of TileAS (seed 004): 259 an error, 3 a remark.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -22,7 +23,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
 PASS_STATUS = "nv_tileas.pass_status"
-"""The status word: a discardable dictionary on the function, pass name -> i32, present only when some entry is non-zero."""
+"""The status word: a discardable dictionary on the function, pass name -> i32, present while an entry is non-zero."""
 
 SOFT_FAILURE = 4
 """Bit 2 of a pass's status entry: the pass left something undone that a later pass must not rely on."""
@@ -112,7 +113,7 @@ _sinks = [Sink()]
 
 
 @contextmanager
-def recorded_diagnostics() -> Iterator[list[Diagnostic]]:
+def recorded_diagnostics() -> Generator[list[Diagnostic]]:
     """Collect remarks and warnings in the list that is yielded, in place of printing them."""
     sink = Sink(recording=True)
     _sinks.append(sink)
@@ -195,8 +196,8 @@ def mark_soft_failure(
     """
     Emit `diagnostic`, then set bit 2 of `pass_name` on `function`.
 
-    `diagnostic` is None only for the paths that the sources call silent. An error is not printed but kept in `errors`, to be
-    raised when the walk is over. The word is OR-only while the pass runs.
+    `diagnostic` is None only for the paths that the sources call silent. An error is not printed but kept in
+    `errors`, to be raised when the walk is over. The word is OR-only while the pass runs.
     """
     if diagnostic is not None:
         if diagnostic.severity is Severity.ERROR and errors is not None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from typing_extensions import Self
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 ModelT = TypeVar("ModelT", bound="type[Any]")
@@ -73,13 +72,13 @@ class AsyncRegionOpInterface(Interface):
     """
     An operation with regions that control enters and leaves through tokens (seed 001).
 
-    The RFC's two assumptions hold: all edges into region `index` are joined in one region token, and which tokens the region
-    forwards does not depend on the branch that it takes.
+    The RFC's two assumptions hold: all edges into region `index` are joined in one region token, and which tokens the
+    region forwards does not depend on the branch that it takes.
     """
 
     @abstractmethod
     def async_region_token(self, index: int) -> BlockArgument | None:
-        """The token argument of region `index`, or None when the region only starts once its dependencies are complete."""
+        """The token argument of region `index`, or None when it only starts once its dependencies are complete."""
 
     @abstractmethod
     def async_region_dependencies(self, index: int) -> Sequence[SSAValue]:

@@ -53,7 +53,7 @@ def print_generic(op: Operation) -> str:
 
 
 def run_passes(module: ModuleOp, spec: str) -> ModuleOp:
-    """Run a pass pipeline, spelled as for `xdsl-opt -p`, on `module` in place; verify IR and dominance after each pass."""
+    """Run a pipeline, spelled as for `xdsl-opt -p`, on `module` in place; verify IR and dominance after each pass."""
 
     def verify(_previous: object, current: ModuleOp, _next: object) -> None:
         current.verify()

@@ -1,8 +1,8 @@
 """
 The independent oracles: mlir-opt, mlir-translate, mlir-runner and llc of LLVM 22.
 
-A test that needs one calls `require`. Where the tool is absent the test is skipped, unless `TILEAS_REQUIRE_ORACLES=1`, which
-continuous integration sets: a skipped oracle is no oracle.
+A test that needs one calls `require`. Where the tool is absent the test is skipped, unless
+`TILEAS_REQUIRE_ORACLES=1`, which continuous integration sets: a skipped oracle is no oracle.
 """
 
 from __future__ import annotations

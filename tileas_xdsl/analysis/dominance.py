@@ -1,9 +1,10 @@
 """
 Does every use of a value come after its definition, on every path?
 
-xDSL verifies types but not dominance: a use before its definition parses, verifies and prints, and only MLIR objects. One sweep
-over the module keeps the set of values visible at the current op. Regions see what is visible around them unless their op is
-isolated from above. Between the blocks of one region the classic iterative dominator tree (Cooper, Harvey, Kennedy, 2001) decides.
+xDSL verifies types but not dominance: a use before its definition parses, verifies and prints, and only MLIR objects.
+One sweep over the module keeps the set of values visible at the current op. Regions see what is visible around them
+unless their op is isolated from above. Between the blocks of one region the classic iterative dominator tree (Cooper,
+Harvey, Kennedy, 2001) decides.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class DominanceViolation:
             definer = value.owner
             origin = f"a result of '{op_name(definer)}'" if isinstance(definer, Operation) else "another block"
         name = f" %{value.name_hint}" if value.name_hint else ""
-        return f"{prefix}'{op_name(self.user)}' op operand #{self.operand_index}{name} does not dominate this use: it is {origin}"
+        subject = f"{prefix}'{op_name(self.user)}' op operand #{self.operand_index}{name}"
+        return f"{subject} does not dominate this use: it is {origin}"
 
 
 def dominance_violations(root: Operation) -> Iterator[DominanceViolation]:

@@ -6,19 +6,19 @@ The custom form that every op of `nv_tileaa` and `nv_tileas` shares.
     %t = nv_tileas.tiled_load %view[%i, %j] token(%dep) : (...) -> (...)
     nv_tileas.async.pipeline.consume_one %t attributes {...} { ... } : (...) -> (...)
 
-In order: operands, `attributes {...}`, regions, `: (operand types) -> (result types)`. Mandatory operands come first, by commas.
-A variadic or optional group that is not empty follows as `name(...)`, `name` being the field's name; the group that an op names in
-`SUBSCRIPTS` stands in brackets behind the operands instead. Properties and discardable attributes share one dictionary: a name that
-the op declares as a property is one. A region without a block (the abstract form) is left out. The generic form remains what MLIR
-reads; both forms parse, and each prints back as itself.
+In order: operands, `attributes {...}`, regions, `: (operand types) -> (result types)`. Mandatory operands come first,
+by commas. A variadic or optional group that is not empty follows as `name(...)`, `name` being the field's name; the
+group that an op names in `SUBSCRIPTS` stands in brackets behind the operands instead. Properties and discardable
+attributes share one dictionary: a name that the op declares as a property is one. A region without a block (the
+abstract form) is left out. The generic form remains what MLIR reads; both forms parse, and each prints back as
+itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from typing_extensions import Self
 from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -42,8 +42,16 @@ class TileOp(IRDLOperation):
     """The variadic or optional operand group written in brackets behind the first operands."""
 
     def print(self, printer: Printer) -> None:
+        self.print_operand_groups(printer)
+        _print_attributes(self, printer)
+        _print_regions(self.regions, printer)
+        printer.print_string(" : ")
+        printer.print_operation_type(self)
+
+    def print_operand_groups(self, printer: Printer) -> None:
+        """Print the operands. An op whose operands read differently overrides this and its twin."""
         groups = _operand_groups(self)
-        plain = [value for name, values, single in groups if single for value in values]
+        plain = [value for _, values, single in groups if single for value in values]
         if plain:
             printer.print_string(" ")
             printer.print_list(plain, printer.print_ssa_value)
@@ -57,14 +65,15 @@ class TileOp(IRDLOperation):
             printer.print_string(f" {name}(")
             printer.print_list(values, printer.print_ssa_value)
             printer.print_string(")")
-        _print_attributes(self, printer)
-        _print_regions(self.regions, printer)
-        printer.print_string(" : ")
-        printer.print_operation_type(self)
+
+    @classmethod
+    def parse_operand_groups(cls, parser: Parser) -> list[list[UnresolvedOperand]]:
+        """Parse what `print_operand_groups` prints: the operands, one list for each definition."""
+        return _parse_operands(cls, parser)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        groups = _parse_operands(cls, parser)
+        groups = cls.parse_operand_groups(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword((SEGMENTS,))
         regions = _parse_regions(cls, parser)
         parser.parse_punctuation(":", " before the type of the operation")
@@ -103,10 +112,19 @@ def _operand_groups(op: TileOp) -> list[tuple[str, Sequence[SSAValue], bool]]:
     lone_group = sum(_is_group(definition) for _, definition in definitions) == 1
     for name, definition in definitions:
         field = getattr(op, name)
-        values: Sequence[SSAValue] = () if field is None else (field,) if isinstance(field, SSAValue) else tuple(field)
-        plain = not _is_group(definition) or (lone_group and name != op.SUBSCRIPTS and isinstance(definition, VarOperandDef))
+        values = _values_of(field)
+        plain = not _is_group(definition) or (
+            lone_group and name != op.SUBSCRIPTS and isinstance(definition, VarOperandDef)
+        )
         groups.append((name, values, plain))
     return groups
+
+
+def _values_of(field: SSAValue | Sequence[SSAValue] | None) -> Sequence[SSAValue]:
+    """One operand field, whatever its definition: as a sequence."""
+    if field is None:
+        return ()
+    return (field,) if isinstance(field, SSAValue) else field
 
 
 def _parse_operands(op_type: type[TileOp], parser: Parser) -> list[list[UnresolvedOperand]]:

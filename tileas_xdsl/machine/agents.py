@@ -1,0 +1,321 @@
+"""
+Agents: threads of control that run IR in order and can be put aside whenever they have to wait.
+
+An agent is a Python generator, never an operating-system thread, so an execution is a function of its input and of
+the order that was asked for. A block is prepared once (meanings looked up, operands listed) and then run from that
+list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tileas_xdsl.machine.happens_before import Access, Clock, Knowledge, Mind, Proxy, join, observe
+from tileas_xdsl.machine.meaning import Jump, Kind
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.recording import Deferred, Recording
+from tileas_xdsl.machine.synchronization import Condition, MarkSequence
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.works import AsyncWork, Event, Touch
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.execution import Machine
+
+Suspension = Generator["Condition | None", None, Any]
+"""What an agent's steps are: yields the condition that it waits for, or None for a mere pause."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One op of a block, ready to run."""
+
+    op: Operation
+    kind: Kind
+    function: Callable[..., Any]
+    operands: tuple[SSAValue, ...]
+    results: tuple[SSAValue, ...]
+
+
+@dataclass
+class Activation:
+    """One call of a function: its values and its sequence of marks."""
+
+    function: Operation | None
+    values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
+    marks: MarkSequence = field(default_factory=MarkSequence)
+
+
+class Agent:
+    """A thread of control. Meanings call its methods; the machine resumes it."""
+
+    def __init__(self, machine: Machine, name: str, parent: Agent | None, threads: int = 1) -> None:
+        self.machine = machine
+        self.name = name
+        self.parent = parent
+        self.number = machine.next_agent_number()
+        self.threads = threads
+        """How many hardware threads it stands for where arrivals are counted in threads."""
+        self.moment = 0
+        self.clock: Clock = {self.number: 0}
+        self.fenced: dict[str, Clock] = {}
+        self.mind = Mind(self.clock, self.fenced)
+        self.activation = Activation(None)
+        self.iteration: tuple[int, ...] = parent.iteration if parent is not None else ()
+        self.waiting_for: Condition | None = None
+        self.waiting_at: Operation | None = None
+        self.current_op: Operation | None = None
+        self.finished = False
+        self.last_words = Knowledge()
+        """What its end makes known."""
+        self.recording: Recording | None = None
+        self.transfers: list[AsyncWork] = []
+        """Marked transfers of this thread, in order of issue."""
+        self.transfers_observed = 0
+        self.local: dict[str, Any] = {}
+        """State that dialects keep per thread: uncommitted copies, per-thread queues."""
+        self._steps: Suspension | None = None
+
+    # Life ----------------------------------------------------------------------------------------------------------
+
+    def start(self, steps: Suspension) -> None:
+        self._steps = steps
+
+    def resume(self) -> None:
+        """Run until the next wait, pause or the end."""
+        assert self._steps is not None
+        self.waiting_for = None
+        try:
+            self.waiting_for = next(self._steps)
+        except StopIteration:
+            self.finished = True
+            self.last_words = self.release()
+            self.machine.agent_finished(self)
+
+    @property
+    def can_step(self) -> bool:
+        return self.waiting_for is None or self.waiting_for.holds()
+
+    # Knowledge -----------------------------------------------------------------------------------------------------
+
+    def learn(self, knowledge: Knowledge) -> None:
+        """Take in what a synchronisation hands over."""
+        join(self.clock, knowledge.clock)
+        for space, clock in knowledge.fenced.items():
+            join(self.fenced.setdefault(space, {}), clock)
+        if knowledge.works:
+            observe(self, knowledge.works)
+
+    def release(self) -> Knowledge:
+        """What this agent can hand over now. Its next moment begins."""
+        knowledge = Knowledge(dict(self.clock), {s: dict(c) for s, c in self.fenced.items()})
+        self.moment += 1
+        self.clock[self.number] = self.moment
+        return knowledge
+
+    def fence_proxies(self, spaces: Iterable[str]) -> None:
+        """`fence.proxy.async`: all that is known now is ordered before later accesses of the asynchronous proxy."""
+        for space in spaces:
+            join(self.fenced.setdefault(space, {}), self.clock)
+        # Accesses of this moment that come after the fence must not pass for fenced.
+        self.moment += 1
+        self.clock[self.number] = self.moment
+
+    # Waiting -------------------------------------------------------------------------------------------------------
+
+    def wait(self, condition: Condition, op: Operation | None = None) -> Suspension:
+        """Suspend until `condition` holds, then learn what it hands over."""
+        while not condition.holds():
+            self.waiting_at = op if op is not None else self.current_op
+            yield condition
+        condition.observe(self)
+
+    # Memory --------------------------------------------------------------------------------------------------------
+
+    def touch(self, view: View, op: Operation, *, write: bool, proxy: Proxy = Proxy.GENERIC) -> None:
+        """Note a synchronous access and compare it with everything that might race with it."""
+        access = Access(
+            view.region,
+            write,
+            proxy,
+            op,
+            self,
+            None,
+            self.moment,
+            self.iteration,
+            self.machine.step_number,
+        )
+        self.machine.note_access(access, self.mind)
+
+    def load(self, view: View, op: Operation, proxy: Proxy = Proxy.GENERIC) -> Any:
+        """
+        The elements under `view`: an array, a scalar for a view of rank 0, or UNKNOWN when data is not computed. Inside
+        an asynchronous scope the value is deferred: it is read when the work is performed.
+        """
+        self._check_bounds(view, op)
+        if self.recording is not None:
+            return self.recording.load(view, proxy)
+        self.touch(view, op, write=False, proxy=proxy)
+        return self.machine.read(view)
+
+    def store(self, view: View, value: Any, op: Operation, proxy: Proxy = Proxy.GENERIC) -> None:
+        """Write `value` (array, scalar or UNKNOWN) to the bytes under `view`."""
+        self._check_bounds(view, op)
+        if self.recording is not None:
+            self.recording.store(view, value, proxy)
+            return
+        self.touch(view, op, write=True, proxy=proxy)
+        self.machine.write(view, value)
+
+    def _check_bounds(self, view: View, op: Operation) -> None:
+        if not view.in_bounds():
+            region, base = view.region, view.base
+            raise UnsupportedError(
+                op,
+                f"reaches outside '{base.name}' in iteration {self.iteration or '()'}: bytes {region.start} to "
+                f"{region.stop} of {base.size}; run it with matching sizes, or fix the index",
+            )
+
+    # Asynchronous work ---------------------------------------------------------------------------------------------
+
+    def issue(
+        self,
+        op: Operation,
+        touches: Sequence[Touch],
+        move: Callable[[], None] | None,
+        *,
+        label: str,
+        engine: str = "copy",
+        dependencies: Sequence[Event] = (),
+        fetch: Callable[[], Any] | None = None,
+        deliver: Callable[[Any], None] | None = None,
+        resource: object | None = None,
+    ) -> AsyncWork:
+        """
+        Issue asynchronous work that reads and writes `touches`.
+
+        Data moves either by `move`, all at once when the work is performed, or by `fetch` (reads the sources) and
+        `deliver` (writes the destination), which `capture=issue` takes apart. The work is performed at some time
+        after all `dependencies` are complete.
+        """
+        return self.machine.issue(
+            self,
+            op,
+            list(touches),
+            move,
+            label,
+            engine,
+            list(dependencies),
+            fetch,
+            deliver,
+            resource,
+        )
+
+    # Running IR ----------------------------------------------------------------------------------------------------
+
+    def value(self, ssa: SSAValue) -> Any:
+        return self.activation.values[ssa]
+
+    def known(self, value: Any, op: Operation, use: str) -> Any:
+        """`value`, which must be known: `use` says what for ("branches on", "computes an address from")."""
+        if isinstance(value, Deferred):
+            value = self.resolve(value)
+        if value is UNKNOWN:
+            raise UndecidedError(op, f"{use} data that is not computed when checking")
+        return value
+
+    def resolve(self, value: Any) -> Any:
+        """The value behind a deferred one, read now, by this thread: for control flow and addresses inside a scope."""
+        if self.recording is None or not isinstance(value, Deferred):
+            return value
+        return self.recording.resolve_now(value)
+
+    def run_block(self, block: Block, arguments: Sequence[Any]) -> Suspension:
+        """Run the ops of `block`; returns what its terminator hands over, or a `Jump`."""
+        values = self.activation.values
+        for argument, value in zip(block.args, arguments, strict=True):
+            values[argument] = value
+        machine = self.machine
+        pauses = machine.order.pauses
+        for step in machine.prepared(block):
+            operands = [values[operand] for operand in step.operands]
+            self.current_op = step.op
+            machine.step_number += 1
+            kind = step.kind
+            if kind is Kind.PURE:
+                outcome = self._run_pure(step, operands)
+            elif kind is Kind.TERMINATOR:
+                return tuple(operands)
+            elif kind is Kind.JUMP:
+                machine.check_budget(step.op)
+                return step.function(self, step.op, *operands)
+            else:
+                if pauses:
+                    yield None
+                    machine.step_number += 1
+                    self.current_op = step.op
+                if self.recording is not None:
+                    operands = [self.recording.operand_for(step.op, operand) for operand in operands]
+                outcome = step.function(self, step.op, *operands)
+                if kind is Kind.SUSPENDS:
+                    outcome = cast(Any, (yield from outcome))
+            if len(step.results) == 1:
+                values[step.results[0]] = outcome
+            elif step.results:
+                for result, value in zip(step.results, outcome, strict=True):
+                    values[result] = value
+        return ()
+
+    def _run_pure(self, step: Step, operands: list[Any]) -> Any:
+        for operand in operands:
+            if operand is UNKNOWN:
+                return UNKNOWN if len(step.results) == 1 else (UNKNOWN,) * len(step.results)
+        if self.recording is not None and any(isinstance(operand, Deferred) for operand in operands):
+            return self.recording.apply(step, operands, self)
+        return step.function(self, step.op, *operands)
+
+    def run_region(self, region: Region, arguments: Sequence[Any] = ()) -> Suspension:
+        """Run `region` from its entry block on; returns the operands of the terminator that leaves it."""
+        block = region.first_block
+        if block is None:
+            return ()
+        while True:
+            outcome = yield from self.run_block(block, arguments)
+            if not isinstance(outcome, Jump):
+                return outcome
+            block, arguments = outcome.target, outcome.values
+
+    def run_iterations(self, body: Block, inductions: Iterable[Any], carried: Sequence[Any]) -> Suspension:
+        """Run a counted loop: `body` once for each value of `inductions`; returns what the last iteration yields."""
+        outside = self.iteration
+        values = tuple(carried)
+        for number, induction in enumerate(inductions):
+            self.machine.check_budget(self.current_op)
+            self.iteration = (*outside, number)
+            values = yield from self.run_block(body, (induction, *values))
+        self.iteration = outside
+        return values
+
+    def call(self, function: Operation, body: Region, arguments: Sequence[Any]) -> Suspension:
+        """Run the body of `function` in an activation of its own; returns what it returns."""
+        caller = self.activation
+        self.activation = Activation(function)
+        try:
+            return (yield from self.run_region(body, arguments))
+        finally:
+            self.activation = caller
+
+    # Forking -------------------------------------------------------------------------------------------------------
+
+    def fork(self, name: str, body: Callable[[Agent], Suspension], threads: int = 1) -> Agent:
+        """A new agent that knows what this one knows, sees the values that it sees now, and runs `body`."""
+        child = Agent(self.machine, name, self, threads)
+        child.activation = Activation(self.activation.function, dict(self.activation.values), MarkSequence())
+        child.learn(self.release())
+        child.start(body(child))
+        self.machine.add_agent(child)
+        return child

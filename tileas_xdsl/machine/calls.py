@@ -1,0 +1,37 @@
+"""Calls: to functions with a body, and to functions of which only the name is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.ir import Operation
+from xdsl.traits import SymbolTable
+
+from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UnsupportedError
+
+
+def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Suspension:
+    """
+    Call the function named `callee` with `arguments`; returns a tuple of its results.
+
+    A function without a body may touch whatever its pointers reach, and leaves the caller's marks alone: that is
+    noted as an access to each, and the verdict is left open where it depends on more. Running it is refused.
+    """
+    target = SymbolTable.lookup_symbol(op, callee)
+    function = FunctionOpInterface.of(target)
+    if target is None or function is None:
+        raise UnsupportedError(op, f"calls @{callee.string_value()}, which is no function here; define it")
+    if function.function_body.first_block is not None:
+        return (yield from agent.call(target, function.function_body, arguments))
+    if agent.machine.with_data:
+        raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
+    for argument in arguments:
+        if isinstance(argument, View):
+            agent.machine.doubt_access(agent, argument, op)
+    return (UNKNOWN,) * len(op.results)

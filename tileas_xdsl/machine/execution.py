@@ -1,0 +1,378 @@
+"""
+The machine: agents that step, works that are performed, memory that both touch, and the rules that no order may break.
+
+One loop does it all: let the order choose an agent or a ready work; when it has no choice, force the works that a
+blocked agent waits for; when there are none, somebody waits for something that cannot happen any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsTerminator, get_effects
+
+from tileas_xdsl.machine.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy
+from tileas_xdsl.machine.meaning import Kind, meaning_of
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.orders import Order
+from tileas_xdsl.machine.trace import Happening, Trace
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import StuckError, UndecidedError, UnsupportedError, Violation
+from tileas_xdsl.machine.works import AsyncWork, Event, Touch
+
+STEP_BUDGET = 20_000_000
+"""Steps after which an execution counts as endless."""
+
+
+@dataclass
+class Indeterminacy:
+    """Why one execution may not speak for all: two events whose order matters and is left open."""
+
+    op: Operation
+    reason: str
+
+
+@dataclass(eq=False)
+class Machine:
+    """
+    The state of one execution.
+
+    `with_data` computes tile data; otherwise only scalars and synchronisation. `capture` says when asynchronous work
+    reads its sources: `completion` (any time until it completes) or `issue`.
+    """
+
+    order: Order
+    with_data: bool = True
+    capture: str = "completion"
+    assume_pure: frozenset[str] = frozenset()
+    step_budget: int = STEP_BUDGET
+    agents: list[Agent] = field(default_factory=list[Agent])
+    live: list[Agent] = field(default_factory=list[Agent])
+    works: list[AsyncWork] = field(default_factory=list[AsyncWork])
+    """Everything ever issued, in order."""
+    violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
+    """By key, first come first kept."""
+    indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
+    trace: Trace = field(default_factory=Trace)
+    doubted_accesses: list[Access] = field(default_factory=list[Access])
+    """What functions without a body may have touched."""
+    step_number: int = 0
+    shared: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """State that dialects keep per execution: queues by id, barriers by address, pipelines by op."""
+    at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
+    """Checks that dialects want made when the first agent has ended."""
+    _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
+    _prepared: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
+    _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
+    _agents_made: int = 0
+
+    # Agents --------------------------------------------------------------------------------------------------------
+
+    def next_agent_number(self) -> int:
+        self._agents_made += 1
+        return self._agents_made - 1
+
+    def add_agent(self, agent: Agent) -> None:
+        self.agents.append(agent)
+        self.live.append(agent)
+
+    def agent_finished(self, agent: Agent) -> None:
+        self.live.remove(agent)
+
+    def run(self, name: str, steps: Callable[[Agent], Suspension]) -> Agent:
+        """
+        Run `steps` as the first agent, and all that it forks, to the end.
+
+        Raises `StuckError` when nobody can go on, `UndecidedError` and `UnsupportedError` as meanings do.
+        """
+        first = Agent(self, name, None)
+        self.add_agent(first)
+        first.start(steps(first))
+        while self.live:
+            runnable = [agent for agent in self.live if agent.can_step]
+            choice = self.order.choose(self, runnable)
+            if isinstance(choice, Agent):
+                choice.resume()
+            elif choice is not None:
+                self.perform(choice)
+            elif not self._force():
+                raise StuckError
+        for check in self.at_end:
+            check(first)
+        return first
+
+    def _force(self) -> bool:
+        """Perform one work that somebody waits for, and whatever it depends on. False when there is none."""
+        for agent in self.live:
+            condition = agent.waiting_for
+            if condition is None:
+                continue
+            for work in condition.helpers():
+                if self._force_work(work):
+                    return True
+        return False
+
+    def _force_work(self, work: AsyncWork) -> bool:
+        stack, seen = [work], {work}
+        while stack:
+            current = stack.pop()
+            if current.ready and not current.complete:
+                self.perform(current)
+                return True
+            for event in current.blockers:
+                for helper in event.source:
+                    if not helper.complete and helper not in seen:
+                        seen.add(helper)
+                        stack.append(helper)
+        return False
+
+    def check_budget(self, op: Operation | None) -> None:
+        if self.step_number > self.step_budget:
+            assert op is not None
+            raise UndecidedError(op, f"is still running after {self.step_budget} steps; give smaller bounds")
+
+    # Code ----------------------------------------------------------------------------------------------------------
+
+    def prepared(self, block: Block) -> list[Step]:
+        """The ops of `block` with their meanings."""
+        steps = self._prepared.get(block)
+        if steps is None:
+            steps = self._prepared[block] = [self._prepare(op) for op in block.ops]
+        return steps
+
+    def _prepare(self, op: Operation) -> Step:
+        meaning = meaning_of(op)
+        operands, results = tuple(op.operands), tuple(op.results)
+        if meaning is not None:
+            return Step(op, meaning.kind, meaning.function, operands, results)
+        if not self.with_data and self._is_harmless(op):
+            return Step(op, Kind.EFFECT, _uninterpreted, operands, results)
+        raise UnsupportedError(op, "has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure")
+
+    def _is_harmless(self, op: Operation) -> bool:
+        """Whether an op without a meaning may stand as an uninterpreted function when only checking."""
+        if op.regions or op.has_trait(IsTerminator, value_if_unregistered=False):
+            return False
+        return op.name in self.assume_pure or get_effects(op) == set()
+
+    # Memory --------------------------------------------------------------------------------------------------------
+
+    def read(self, view: View) -> Any:
+        """What is under `view` now, without noting an access."""
+        if not self.with_data:
+            return view.base.cells.get(view.offset, UNKNOWN) if view.shape == () else UNKNOWN
+        array = view.array()
+        return array[()] if view.shape == () else array.copy()
+
+    def write(self, view: View, value: Any) -> None:
+        """Put `value` under `view`, without noting an access."""
+        if self.with_data:
+            view.array()[...] = np.asarray(value).astype(view.element.dtype, copy=False)
+            return
+        cells = view.base.cells
+        if view.shape == () and value is not UNKNOWN:
+            cells[view.offset] = value
+        elif cells:
+            region = view.region
+            for offset in [o for o in cells if region.start <= o < region.stop]:
+                del cells[offset]
+
+    def note_access(self, access: Access, mind: Mind) -> None:
+        """File an access; every conflict with an earlier one becomes a violation."""
+        if access.region.is_empty:
+            return
+        base = access.region.base
+        history = self._histories.get(base.serial)
+        if history is None:
+            history = self._histories[base.serial] = AccessHistory(base)
+        for conflict in history.record(access, mind):
+            self.report_conflict(conflict)
+
+    def report_conflict(self, conflict: Conflict) -> None:
+        from tileas_xdsl.machine.explain import violation_of_conflict
+
+        self.report(violation_of_conflict(self, conflict))
+
+    def report(self, violation: Violation) -> None:
+        self.violations.setdefault(violation.key, violation)
+
+    def doubt(self, op: Operation, reason: str) -> None:
+        """Note that one execution may not speak for all."""
+        self.indeterminacies.append(Indeterminacy(op, reason))
+
+    def doubt_access(self, agent: Agent, view: View, op: Operation) -> None:
+        """An op of which only the name is known may touch `view`: where that would conflict, the verdict is open."""
+        access = Access(
+            view.region,
+            True,
+            Proxy.UNSPECIFIED,
+            op,
+            agent,
+            None,
+            agent.moment,
+            agent.iteration,
+            self.step_number,
+        )
+        history = self._histories.get(view.base.serial)
+        if history is not None and next(iter(history.conflicts(access, agent.mind)), None) is not None:
+            self.doubt(op, f"may touch '{view.base.name}', which asynchronous work is still using")
+        self.doubted_accesses.append(access)
+
+    def happened(self, agent: Agent, op: Operation, kind: str, text: str) -> None:
+        """Put a step into the trace."""
+        if self.trace.recording:
+            self.trace.add(
+                Happening(
+                    self.step_number,
+                    agent.number,
+                    agent.name,
+                    agent.moment,
+                    op,
+                    agent.iteration,
+                    kind,
+                    text,
+                )
+            )
+
+    # Asynchronous work ---------------------------------------------------------------------------------------------
+
+    def issue(
+        self,
+        agent: Agent,
+        op: Operation,
+        touches: list[Touch],
+        move: Callable[[], None] | None,
+        label: str,
+        engine: str,
+        dependencies: Sequence[Event],
+        fetch: Callable[[], Any] | None,
+        deliver: Callable[[Any], None] | None,
+        resource: object | None,
+    ) -> AsyncWork:
+        """See `Agent.issue`."""
+        if self.capture == "issue":
+            for touch in touches:
+                if not touch.is_write:
+                    agent.touch(touch.view, op, write=False, proxy=touch.proxy)
+            touches = [touch for touch in touches if touch.is_write]
+        perform = move
+        if self.with_data and fetch is not None and deliver is not None:
+            perform = _fetch_and_deliver(fetch, deliver, at_issue=self.capture == "issue")
+        mind = Mind(dict(agent.clock), {space: dict(clock) for space, clock in agent.fenced.items()})
+        work = AsyncWork(
+            op=op,
+            issuer=agent,
+            serial=len(self.works),
+            iteration=agent.iteration,
+            moment=agent.moment,
+            mind=mind,
+            touches=touches,
+            label=label,
+            engine=engine,
+            perform=perform,
+            resource=resource,
+            issue_step=self.step_number,
+            bytes_moved=sum(t.view.region.byte_count for t in touches if t.is_write),
+        )
+        self.works.append(work)
+        self._pending[work] = None
+        self.happened(agent, op, "issue", f"issues {label}")
+        # What the issuer does from here on is not known to the work, and must not look as if it were.
+        agent.moment += 1
+        agent.clock[agent.number] = agent.moment
+        self._make_ready_after(work, list(dict.fromkeys(dependencies)))
+        return work
+
+    def _make_ready_after(self, work: AsyncWork, dependencies: list[Event]) -> None:
+        work.blockers = [event for event in dependencies if not event.complete]
+        missing = len(work.blockers)
+
+        def one_less() -> None:
+            nonlocal missing
+            missing -= 1
+            if missing == 0:
+                self._ready(work, dependencies)
+
+        if missing == 0:
+            self._ready(work, dependencies)
+            return
+        for event in list(work.blockers):
+            event.when_complete(one_less)
+
+    def _ready(self, work: AsyncWork, dependencies: list[Event]) -> None:
+        """All that `work` depends on is complete: its accesses take place from here on."""
+        work.blockers = []
+        known: list[AsyncWork] = []
+        for event in dependencies:
+            knowledge = event.knowledge
+            for agent, moment in knowledge.clock.items():
+                if work.mind.clock.get(agent, -1) < moment:
+                    work.mind.clock[agent] = moment
+            known.extend(knowledge.works)
+        work.mind = Mind(work.mind.clock, work.mind.fenced, dict.fromkeys(known))
+        work.ready = True
+        for touch in work.touches:
+            self.note_access(
+                Access(
+                    touch.view.region,
+                    touch.is_write,
+                    touch.proxy,
+                    work.op,
+                    work.issuer,
+                    work,
+                    work.moment,
+                    work.iteration,
+                    work.issue_step,
+                ),
+                work.mind,
+            )
+        if self.order.performs_at_once:
+            self.perform(work)
+
+    def ready_works(self) -> list[AsyncWork]:
+        """Works that may be performed now, oldest first."""
+        return [work for work in self._pending if work.ready]
+
+    def perform(self, work: AsyncWork) -> None:
+        """Do what `work` does and tell those who wait for it."""
+        if work.complete:
+            return
+        self._pending.pop(work, None)
+        if work.perform is not None:
+            work.perform()
+        work.complete = True
+        work.complete_step = self.step_number
+        for signal in work.signals:
+            signal(work)
+
+    def signal_when_complete(self, work: AsyncWork, signal: Callable[[AsyncWork], None]) -> None:
+        """Call `signal` once `work` is complete; at once where it is."""
+        if work.complete:
+            signal(work)
+        else:
+            work.signals.append(signal)
+
+    def event_of(self, work: AsyncWork, label: str = "token") -> Event:
+        """A token that completes with `work`."""
+        event = Event(label)
+        event.source.append(work)
+        self.signal_when_complete(work, lambda done: event.finish(done.event_knowledge))
+        return event
+
+
+def _fetch_and_deliver(
+    fetch: Callable[[], Any], deliver: Callable[[Any], None], *, at_issue: bool
+) -> Callable[[], None]:
+    if at_issue:
+        data = fetch()
+        return lambda: deliver(data)
+    return lambda: deliver(fetch())
+
+
+def _uninterpreted(_agent: Agent, op: Operation, *_operands: Any) -> Any:
+    return UNKNOWN if len(op.results) == 1 else (UNKNOWN,) * len(op.results)

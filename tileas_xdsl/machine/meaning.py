@@ -1,0 +1,117 @@
+"""
+The table that says what each op does. One dialect a file under `meanings/`, one short function an op.
+
+    @pure(arith.AddiOp)
+    def _(agent, op, lhs, rhs):
+        return wrap(lhs + rhs, op.result.type)
+
+A meaning takes the agent that runs the op, the op, and the run-time values of its operands, in order. It returns
+nothing, one value or a tuple, as the op has results. The decorator says which kind of step it is:
+
+- `pure`: depends on its operands alone. Given an `UNKNOWN` it is not called; its results are unknown too.
+- `effect`: touches memory or synchronisation, and never waits.
+- `suspends`: a generator; it may wait (`yield from agent.wait(...)`) and run regions (`agent.run_region`).
+- `terminator`: ends a block; hands its operands to whoever runs the block.
+- `jump`: ends a block by going on to another: returns a `Jump`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from xdsl.ir import Block, Operation
+
+MeaningFunction = Callable[..., Any]
+F = TypeVar("F", bound=MeaningFunction)
+
+
+class Kind(Enum):
+    """How the machine has to treat a step."""
+
+    PURE = auto()
+    EFFECT = auto()
+    SUSPENDS = auto()
+    TERMINATOR = auto()
+    JUMP = auto()
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What one op does."""
+
+    kind: Kind
+    function: MeaningFunction
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Control goes on at `target` with `values` as its arguments."""
+
+    target: Block
+    values: tuple[Any, ...]
+
+
+_meanings: dict[type[Operation], Meaning] = {}
+_by_name: dict[str, Meaning] = {}
+_loaded: set[str] = set()
+
+
+def _register(kind: Kind, ops: tuple[type[Operation] | str, ...]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for op in ops:
+            if isinstance(op, str):
+                _by_name[op] = Meaning(kind, function)
+            else:
+                _meanings[op] = Meaning(kind, function)
+        return function
+
+    return decorate
+
+
+def pure(*ops: type[Operation] | str) -> Callable[[F], F]:
+    """The decorated function depends on its operands alone."""
+    return _register(Kind.PURE, ops)
+
+
+def effect(*ops: type[Operation] | str) -> Callable[[F], F]:
+    """The decorated function touches memory or synchronisation and never waits."""
+    return _register(Kind.EFFECT, ops)
+
+
+def suspends(*ops: type[Operation] | str) -> Callable[[F], F]:
+    """The decorated generator may wait and may run regions."""
+    return _register(Kind.SUSPENDS, ops)
+
+
+def jump(*ops: type[Operation] | str) -> Callable[[F], F]:
+    """The decorated function returns the `Jump` to take."""
+    return _register(Kind.JUMP, ops)
+
+
+def terminators(*ops: type[Operation] | str) -> None:
+    """Ops that end a block and hand over their operands."""
+
+    def hand_over(_agent: object, _op: Operation, *operands: Any) -> tuple[Any, ...]:
+        return operands
+
+    _register(Kind.TERMINATOR, ops)(hand_over)
+
+
+MODULES = {"async": "async_"}
+"""Dialects whose file of meanings is not named as they are."""
+
+
+def meaning_of(op: Operation) -> Meaning | None:
+    """The meaning of `op`, or None when nobody has said what it does. Loads the dialect's meanings on first use."""
+    dialect = op.name.partition(".")[0]
+    if dialect not in _loaded:
+        _loaded.add(dialect)
+        module = f"tileas_xdsl.machine.meanings.{MODULES.get(dialect, dialect)}"
+        if find_spec(module) is not None:
+            import_module(module)
+    return _meanings.get(type(op)) or _by_name.get(op.name)

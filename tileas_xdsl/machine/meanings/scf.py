@@ -1,0 +1,68 @@
+"""What the ops of `scf` do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects import scf
+
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.meaning import suspends, terminators
+from tileas_xdsl.machine.violations import UnsupportedError
+
+terminators(scf.YieldOp, scf.ConditionOp)
+
+
+def results_of(op: Any, values: tuple[Any, ...]) -> Any:
+    """`values` as a meaning returns them: alone where the op has one result."""
+    return values[0] if len(op.results) == 1 else values
+
+
+@suspends(scf.ForOp)
+def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Suspension:
+    low = agent.known(lower, op, "takes as its lower bound")
+    high = agent.known(upper, op, "takes as its upper bound")
+    stride = agent.known(step, op, "takes as its step")
+    if stride <= 0:
+        raise UnsupportedError(op, f"has step {stride}; a loop needs a positive one")
+    values = yield from agent.run_iterations(op.body.block, range(low, high, stride), inits)
+    return results_of(op, values)
+
+
+@suspends(scf.IfOp)
+def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Suspension:
+    taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
+    values = yield from agent.run_region(taken)
+    return results_of(op, values)
+
+
+@suspends(scf.WhileOp)
+def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
+    outside = agent.iteration
+    values = inits
+    number = 0
+    while True:
+        agent.machine.check_budget(op)
+        agent.iteration = (*outside, number)
+        go_on, *values = yield from agent.run_region(op.before_region, values)
+        if not agent.known(go_on, op, "branches on"):
+            break
+        values = yield from agent.run_region(op.after_region, values)
+        number += 1
+    agent.iteration = outside
+    return results_of(op, tuple(values))
+
+
+@suspends(scf.IndexSwitchOp)
+def _index_switch(agent: Agent, op: scf.IndexSwitchOp, selector: Any) -> Suspension:
+    chosen = agent.known(selector, op, "branches on")
+    cases = [int(case) for case in op.cases.get_values()]
+    region = op.case_regions[cases.index(chosen)] if chosen in cases else op.default_region
+    values = yield from agent.run_region(region)
+    return results_of(op, values)
+
+
+@suspends(scf.ExecuteRegionOp)
+def _execute_region(agent: Agent, op: scf.ExecuteRegionOp) -> Suspension:
+    values = yield from agent.run_region(op.region)
+    return results_of(op, values)

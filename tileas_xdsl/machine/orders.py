@@ -1,0 +1,74 @@
+"""
+When asynchronous work is performed, and which agent steps next. A correctly synchronised program does not care.
+
+- `eager`: work is performed at issue, or as soon as what it depends on is complete; the youngest agent steps first.
+- `lazy`: work is performed only when a wait forces it; the oldest agent steps first, as far as it gets.
+- `random`: a seeded generator decides at every visible step.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from tileas_xdsl.machine.works import AsyncWork
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.agents import Agent
+    from tileas_xdsl.machine.execution import Machine
+
+ORDERS = ("eager", "lazy", "random")
+
+
+class Order(ABC):
+    """Decides among what may happen next."""
+
+    pauses: bool = False
+    """Whether agents pause before every step that others can see."""
+    performs_at_once: bool = False
+    """Whether work is performed as soon as it is ready."""
+
+    @abstractmethod
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        """The next to step; None when nothing can without force."""
+
+
+class Eager(Order):
+    performs_at_once = True
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        return runnable[-1] if runnable else None
+
+
+class Lazy(Order):
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        return runnable[0] if runnable else None
+
+
+class Random(Order):
+    pauses = True
+
+    def __init__(self, seed: int) -> None:
+        self.generator = random.Random(seed)
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        ready = machine.ready_works()
+        options = len(runnable) + len(ready)
+        if options == 0:
+            return None
+        pick = self.generator.randrange(options)
+        return runnable[pick] if pick < len(runnable) else ready[pick - len(runnable)]
+
+
+def make_order(name: str, seed: int) -> Order:
+    """The order called `name`; raises `ValueError` naming the choices."""
+    match name:
+        case "eager":
+            return Eager()
+        case "lazy":
+            return Lazy()
+        case "random":
+            return Random(seed)
+        case _:
+            raise ValueError(f"unknown order '{name}': choose one of {', '.join(ORDERS)}")

@@ -1,0 +1,134 @@
+"""
+The values that ops compute with: element types as numpy dtypes, integers that wrap, and the value of which nothing is
+known.
+
+Numbers are numpy's (`ml_dtypes` for bf16, fp8, fp4), so a program computes here what its types say. A type narrower
+than a byte takes one byte in the machine's memory. When only synchronisation is checked, tile data is `UNKNOWN`: it
+may be moved about, but a branch or an address that depends on it makes the verdict undecided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Self
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    Signedness,
+)
+from xdsl.ir import Attribute
+
+
+class Unknown:
+    """The one value of which nothing is known."""
+
+    _instance: Any = None
+
+    def __new__(cls) -> Self:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = Unknown()
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """An element type: its IR attribute, its numpy dtype, and the bytes that one element takes in memory."""
+
+    attribute: Attribute
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return not isinstance(self.attribute, IntegerType | IndexType)
+
+    def __str__(self) -> str:
+        return str(self.attribute)
+
+
+def _float_dtype(name: str) -> np.dtype[Any] | None:
+    """The dtype of a small float by its MLIR keyword."""
+    import ml_dtypes
+
+    spelling = {
+        "f8E5M2": "float8_e5m2",
+        "f8E4M3FN": "float8_e4m3fn",
+        "f8E4M3": "float8_e4m3",
+        "f8E5M2FNUZ": "float8_e5m2fnuz",
+        "f8E4M3FNUZ": "float8_e4m3fnuz",
+        "f8E4M3B11FNUZ": "float8_e4m3b11fnuz",
+        "f8E3M4": "float8_e3m4",
+        "f8E8M0FNU": "float8_e8m0fnu",
+        "f6E2M3FN": "float6_e2m3fn",
+        "f6E3M2FN": "float6_e3m2fn",
+        "f4E2M1FN": "float4_e2m1fn",
+        "bf16": "bfloat16",
+    }.get(name)
+    return None if spelling is None else np.dtype(getattr(ml_dtypes, spelling))
+
+
+@cache
+def element_type(attribute: Attribute) -> ElementType | None:
+    """The element type of a scalar type attribute, or None when the machine has no numbers for it."""
+    match attribute:
+        case IndexType():
+            return ElementType(attribute, np.dtype(np.int64))
+        case IntegerType():
+            return _integer_type(attribute)
+        case Float16Type():
+            return ElementType(attribute, np.dtype(np.float16))
+        case Float32Type():
+            return ElementType(attribute, np.dtype(np.float32))
+        case Float64Type():
+            return ElementType(attribute, np.dtype(np.float64))
+        case BFloat16Type():
+            dtype = _float_dtype("bf16")
+        case _:
+            dtype = _float_dtype(str(attribute).rpartition(".")[2].lstrip("!"))
+    return None if dtype is None else ElementType(attribute, dtype)
+
+
+def _integer_type(attribute: IntegerType) -> ElementType | None:
+    width = attribute.width.data
+    if width == 1:
+        return ElementType(attribute, np.dtype(np.bool_))
+    if width > 64:
+        return None
+    storage = next(bits for bits in (8, 16, 32, 64) if bits >= width)
+    prefix = "uint" if attribute.signedness.data is Signedness.UNSIGNED else "int"
+    return ElementType(attribute, np.dtype(f"{prefix}{storage}"))
+
+
+def bit_width(attribute: Attribute) -> int:
+    """Bits of an integer type; 64 for `index`."""
+    return attribute.bitwidth if isinstance(attribute, IntegerType) else 64
+
+
+def wrap(value: int, attribute: Attribute) -> int:
+    """`value` modulo the width of an integer or index type, as a signed number (i1 as 0 or 1)."""
+    width = bit_width(attribute)
+    value &= (1 << width) - 1
+    if width > 1 and value >> (width - 1):
+        value -= 1 << width
+    return value
+
+
+def unsigned(value: int, attribute: Attribute) -> int:
+    """The bits of `value` read as an unsigned number of the type's width."""
+    return value & ((1 << bit_width(attribute)) - 1)

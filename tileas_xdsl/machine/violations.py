@@ -1,0 +1,92 @@
+"""
+What can be wrong with an asynchronous program, and how the machine says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import location_of, op_name
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.trace import Witness
+
+
+class ViolationKind(StrEnum):
+    """The kinds of mistake that `check` finds."""
+
+    RACE = "race"
+    DEADLOCK = "deadlock"
+    PHASE = "phase"
+    SLOT = "slot"
+    MISSING_FENCE = "missing-fence"
+    UNDRAINED = "undrained"
+
+
+@dataclass(frozen=True)
+class Party:
+    """One op that takes part in a violation: in which iteration and agent, and what it does there."""
+
+    op: Operation
+    agent: str
+    iteration: tuple[int, ...]
+    role: str
+    """Completes the sentence "'the.op' ...", for example `writes shared memory 'ring'[1]`."""
+
+    @property
+    def place(self) -> str:
+        return location_of(self.op) or "unknown place"
+
+    def __str__(self) -> str:
+        turn = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
+        return f"{self.place}: '{op_name(self.op)}' {self.role} ({self.agent}{turn})"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One mistake: what kind, who takes part, what is missing, and a run that shows it."""
+
+    kind: ViolationKind
+    message: str
+    parties: tuple[Party, ...]
+    missing: str
+    """What would have had to be there, or to happen."""
+    witness: Witness | None = None
+    stuck: bool = False
+    """The program cannot finish."""
+    details: dict[str, str] = field(default_factory=dict[str, str], hash=False)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for the same mistake in another iteration."""
+        return (self.kind, *(id(party.op) for party in self.parties))
+
+
+class UndecidedError(Exception):
+    """The machine cannot go on: a branch or an address depends on data that is not known when only checking."""
+
+    def __init__(self, op: Operation, reason: str) -> None:
+        self.op = op
+        self.reason = reason
+        location = location_of(op)
+        prefix = f"{location}: " if location else ""
+        super().__init__(f"{prefix}'{op_name(op)}' op {reason}")
+
+
+class UnsupportedError(Exception):
+    """The input holds an op to which nobody has given a meaning, or uses one in a way that has none."""
+
+    def __init__(self, op: Operation, reason: str) -> None:
+        self.op = op
+        self.reason = reason
+        location = location_of(op)
+        prefix = f"{location}: " if location else ""
+        super().__init__(f"{prefix}error: '{op_name(op)}' op {reason}")
+
+
+class StuckError(Exception):
+    """No agent can step and no issued work can complete. The machine turns this into a violation."""
