@@ -1,0 +1,47 @@
+# `make demo` and `make test` do everything on a machine that has Python >= 3.11, git and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint types unit filecheck bench zoo mutate clean
+
+test: lint types unit filecheck
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python >= 3.11 is needed; say which one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "This Python cannot make virtual environments; on Debian: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/basedpyright
+
+unit: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+filecheck: $(INSTALLED)
+	$(BIN)/lit tests/filecheck
+
+demo: $(INSTALLED)
+	$(BIN)/python -m examples.demo
+
+bench: $(INSTALLED)
+	$(BIN)/python -m bench
+
+zoo: $(INSTALLED)
+	$(BIN)/python -m examples.zoo
+
+mutate: $(INSTALLED)
+	$(BIN)/python -m bench.mutate
+
+clean:
+	rm -rf build
