@@ -20,19 +20,15 @@ ModelT = TypeVar("ModelT", bound="type[Any]")
 class Interface(ABC):
     """Base of the interfaces: finds the op itself, or the external model of a foreign op."""
 
-    external_models: ClassVar[dict[str, Callable[[Operation], Any]]]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if Interface in cls.__bases__:
-            cls.external_models = {}
+    EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], str], Callable[[Operation], Any]]] = {}
+    """Interface and op name -> what answers for such an op."""
 
     @classmethod
     def of(cls, op: Operation | None) -> Self | None:
         """The view of `op` through this interface, or None when `op` does not have it."""
         if isinstance(op, cls):
             return op
-        if op is None or (model := cls.external_models.get(op.name)) is None:
+        if op is None or (model := Interface.EXTERNAL_MODELS.get((cls, op.name))) is None:
             return None
         return model(op)
 
@@ -42,7 +38,7 @@ class Interface(ABC):
 
         def register(model: ModelT) -> ModelT:
             for name in names:
-                cls.external_models[name] = model
+                Interface.EXTERNAL_MODELS[cls, name] = model
             return model
 
         return register
