@@ -20,7 +20,7 @@ ModelT = TypeVar("ModelT", bound="type[Any]")
 class Interface(ABC):
     """Base of the interfaces: finds the op itself, or the external model of a foreign op."""
 
-    EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], str], Callable[[Operation], Any]]] = {}
+    EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], str], Callable[[Operation], Any]]]
     """Interface and op name -> what answers for such an op."""
 
     @classmethod
@@ -42,6 +42,9 @@ class Interface(ABC):
             return model
 
         return register
+
+
+Interface.EXTERNAL_MODELS = {}
 
 
 class AsyncOpInterface(Interface):
