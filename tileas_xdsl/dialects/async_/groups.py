@@ -1,0 +1,101 @@
+"""
+Groups: wait for many tokens and promises at once.
+
+    %group = async.create_group %size : !async.group
+    %rank = async.add_to_group %token, %group : !async.token
+    async.await_all %group
+
+Meaning. A group has a size from the start. It completes when as many members as its size were added *and* all of them
+are complete; a group that never gets its members never completes. Adding does not wait and returns the member's rank,
+counted from 0 in the order of the additions.
+
+Two groups are two groups: upstream declares `async.create_group` free of side effects, so that its CSE merges two
+groups of equal size into one, to which then twice as many members are added (spec/mlir-surface.md 2.5). Here the op
+allocates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+
+from tileas_xdsl.dialects.async_.support import AllocatesResultEffect, AsyncOp, SynchronizationEffect
+from tileas_xdsl.dialects.async_.tasks import insert_wait_before
+from tileas_xdsl.dialects.async_.types import GROUP, INDEX, TOKEN_OR_VALUE, GroupType
+from tileas_xdsl.interfaces import AsyncOpInterface
+
+
+@irdl_op_definition
+class CreateGroupOp(AsyncOp):
+    """
+    Make an empty group for `size` members.
+
+    `%group = async.create_group %size : !async.group`
+    """
+
+    name = "async.create_group"
+
+    size = operand_def(INDEX)
+    group = result_def(GROUP)
+
+    traits = traits_def(AllocatesResultEffect())
+    assembly_format = "$size `:` type($group) attr-dict"
+
+    def __init__(self, size: SSAValue) -> None:
+        super().__init__(operands=[size], result_types=[GroupType()])
+
+
+@irdl_op_definition
+class AddToGroupOp(AsyncOp):
+    """
+    Make a token or promise a member of a group; return its rank. Does not wait.
+
+    `%rank = async.add_to_group %member, %group : !async.token` (the type is the member's)
+    """
+
+    name = "async.add_to_group"
+
+    operand = operand_def(TOKEN_OR_VALUE)
+    group = operand_def(GROUP)
+    rank = result_def(INDEX)
+
+    traits = traits_def(SynchronizationEffect())
+    assembly_format = "$operand `,` $group `:` type($operand) attr-dict"
+
+    def __init__(self, operand: SSAValue, group: SSAValue) -> None:
+        super().__init__(operands=[operand, group], result_types=[IndexType()])
+
+
+@irdl_op_definition
+class AwaitAllOp(AsyncOp, AsyncOpInterface):
+    """
+    Wait until a group is complete. Blocks the agent that runs it, like `async.await`.
+
+    `async.await_all %group`
+    """
+
+    name = "async.await_all"
+
+    operand = operand_def(GROUP)
+
+    traits = traits_def(SynchronizationEffect())
+    assembly_format = "$operand attr-dict"
+
+    def __init__(self, group: SSAValue) -> None:
+        super().__init__(operands=[group])
+
+    @property
+    def async_dependencies(self) -> Sequence[SSAValue]:
+        """The group, which stands for its members: who they are is known only at run time."""
+        return self.operands
+
+    @property
+    def async_token(self) -> None:
+        """None: the operation blocks."""
+        return None
+
+    def add_async_dependency(self, token: SSAValue) -> None:
+        insert_wait_before(self, token)
