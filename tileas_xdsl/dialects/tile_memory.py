@@ -29,6 +29,8 @@ from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from tileas_xdsl.dialects.float4 import is_float
+
 MAXIMUM_TILE_ELEMENTS = 0x1000000
 """The largest tile, in elements."""
 
@@ -143,9 +145,7 @@ def _verify_unordered(semantic: MemSemantic | None) -> None:
         raise VerifyException(f"unsupported mem_semantic: {semantic.value}")
 
 
-def _verify_scope(
-    semantic: MemSemantic | None, scope: MemScope | None, scope_name: str, semantic_name: str
-) -> None:
+def _verify_scope(semantic: MemSemantic | None, scope: MemScope | None, scope_name: str, semantic_name: str) -> None:
     weak = semantic is None or semantic is MemSemantic.WEAK
     if weak and scope is not None:
         raise VerifyException(f"{scope_name} not supported when {semantic_name} is weak")
@@ -167,17 +167,13 @@ def verify_plain_op(op: Operation) -> None:
 def verify_optional_operands(start: int, values: Sequence[SSAValue]) -> None:
     """The operand group that starts at operand `start` holds at most one value."""
     if len(values) > 1:
-        raise VerifyException(
-            f"operand group starting at #{start} requires 0 or 1 element, but found {len(values)}"
-        )
+        raise VerifyException(f"operand group starting at #{start} requires 0 or 1 element, but found {len(values)}")
 
 
 def verify_optional_results(start: int, values: Sequence[SSAValue]) -> None:
     """The result group that starts at result `start` holds at most one value."""
     if len(values) > 1:
-        raise VerifyException(
-            f"result group starting at #{start} requires 0 or 1 element, but found {len(values)}"
-        )
+        raise VerifyException(f"result group starting at #{start} requires 0 or 1 element, but found {len(values)}")
 
 
 def verify_token_pair(operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
@@ -250,9 +246,7 @@ def verify_coordinates(coordinates: Sequence[SSAValue], expected: int) -> None:
 def verify_coordinate_types(coordinates: Sequence[SSAValue]) -> None:
     for coordinate in coordinates:
         if not isinstance(coordinate.type, IndexType):
-            raise VerifyException(
-                f"expects CoordType is same as memref index type, but got {coordinate.type}"
-            )
+            raise VerifyException(f"expects CoordType is same as memref index type, but got {coordinate.type}")
 
 
 def verify_element_types(view: Attribute, tile: Attribute) -> None:
@@ -260,9 +254,7 @@ def verify_element_types(view: Attribute, tile: Attribute) -> None:
     of_view, of_tile = element_type_of(view), element_type_of(tile)
     if of_view is None or of_tile is None or of_view == of_tile:
         return
-    raise VerifyException(
-        f"view elementType not equal with tensor element type: {of_view} != {of_tile}"
-    )
+    raise VerifyException(f"view elementType not equal with tensor element type: {of_view} != {of_tile}")
 
 
 def verify_tile_dimensions(tile: Attribute) -> None:
@@ -294,14 +286,10 @@ SPECIAL_PADDING = (
 def verify_in_bounds(in_bounds: DenseArrayBase[IntegerType] | None, rank: int) -> None:
     """One entry for each axis, when given."""
     if in_bounds is not None and len(in_bounds) != rank:
-        raise VerifyException(
-            f"incorrect number of in_bounds elements: expected {rank}, but found {len(in_bounds)}"
-        )
+        raise VerifyException(f"incorrect number of in_bounds elements: expected {rank}, but found {len(in_bounds)}")
 
 
-def verify_store_padding(
-    in_bounds: DenseArrayBase[IntegerType] | None, padding: Attribute | None
-) -> None:
+def verify_store_padding(in_bounds: DenseArrayBase[IntegerType] | None, padding: Attribute | None) -> None:
     """
     A store says that it stays in bounds, or names a padding value; never both.
 
@@ -317,10 +305,9 @@ def verify_store_padding(
 def verify_padding_value(padding: PaddingValue | None, tile: Attribute) -> None:
     """NaN, the infinities and minus zero exist only among floats."""
     element = element_type_of(tile)
-    if padding in SPECIAL_PADDING and element is not None and not isinstance(element, AnyFloat):
+    if padding in SPECIAL_PADDING and element is not None and not is_float(element):
         raise VerifyException(
-            "special padding values (nan, pos_inf, neg_inf, neg_zero) "
-            "only for float-like element types"
+            "special padding values (nan, pos_inf, neg_inf, neg_zero) only for float-like element types"
         )
 
 
@@ -337,13 +324,10 @@ def verify_rmw_mode(mode: RmwMode, tile: Attribute) -> None:
         raise VerifyException("tiled_atomic_rmw not supported for 16-bit integer")
     if isinstance(element, Float16Type | BFloat16Type):
         if mode not in (RmwMode.ADD, RmwMode.MAX, RmwMode.MIN):
-            raise VerifyException(
-                "tiled_atomic_rmw for 16-bit float only supports add, max, min operations"
-            )
+            raise VerifyException("tiled_atomic_rmw for 16-bit float only supports add, max, min operations")
     if mode is RmwMode.ADDF:
         raise VerifyException(
-            "tiled_atomic_rmw op cannot use fadd operation, "
-            "please use add instead for both int and float types"
+            "tiled_atomic_rmw op cannot use fadd operation, please use add instead for both int and float types"
         )
     if mode in (RmwMode.XCHG, RmwMode.CMPXCHG):
         raise VerifyException(f"tiled_atomic_rmw op cannot use {mode.value} operation")

@@ -1,0 +1,46 @@
+"""
+The one element type of block-scaled arithmetic that neither MLIR nor xDSL has, and the families.
+
+    tensor<128x64x!nv_tileas.f4E0M3>
+
+NVFP4's E0M3 carries a sign and three bits of magnitude without exponent. Block-scaled rules speak of
+families rather than of types (spec/tileas-passes.md 15): two FP4 types, two FP8 types, two scale types.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FixedBitwidthType,
+    Float4E2M1FNType,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition
+
+
+@irdl_attr_definition
+class Float4E0M3Type(ParametrizedAttribute, FixedBitwidthType):
+    """`!nv_tileas.f4E0M3`: four bits, a sign and a magnitude of three bits."""
+
+    name = "nv_tileas.f4E0M3"
+
+    @property
+    def bitwidth(self) -> int:
+        return 4
+
+
+def is_fp4(type_: Attribute) -> bool:
+    """Whether `type_` is one of the two four-bit floats."""
+    return isinstance(type_, Float4E2M1FNType | Float4E0M3Type)
+
+
+def is_fp8(type_: Attribute) -> bool:
+    """Whether `type_` is one of the two eight-bit floats that matrix multiplication takes."""
+    return isinstance(type_, Float8E5M2Type | Float8E4M3FNType)
+
+
+def is_float(type_: Attribute) -> bool:
+    """Whether `type_` is a floating-point type, the one of this file included."""
+    return isinstance(type_, AnyFloat | Float4E0M3Type)
