@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tileas_xdsl.machine.happens_before import Access, Clock, Knowledge, Mind, Proxy, join, observe
 from tileas_xdsl.machine.meaning import Jump, Kind
 from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.orders import Pauses
 from tileas_xdsl.machine.recording import Deferred, Recording
 from tileas_xdsl.machine.synchronization import Condition, MarkSequence
 from tileas_xdsl.machine.values import UNKNOWN
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 
 Suspension = Generator["Condition | None", None, Any]
 """What an agent's steps are: yields the condition that it waits for, or None for a mere pause."""
+
+
+PAUSING_KINDS = {
+    Pauses.NEVER: frozenset[Kind](),
+    Pauses.AT_SYNCHRONISATION: frozenset({Kind.SYNC, Kind.SUSPENDS}),
+    Pauses.AT_EVERY_EFFECT: frozenset({Kind.EFFECT, Kind.SYNC, Kind.SUSPENDS}),
+}
 
 
 @dataclass(slots=True)
@@ -240,7 +248,7 @@ class Agent:
         for argument, value in zip(block.args, arguments, strict=True):
             values[argument] = value
         machine = self.machine
-        pauses = machine.order.pauses
+        pausing = PAUSING_KINDS[machine.order.pauses]
         for step in machine.prepared(block):
             operands = [values[operand] for operand in step.operands]
             self.current_op = step.op
@@ -254,14 +262,14 @@ class Agent:
                 machine.check_budget(step.op)
                 return step.function(self, step.op, *operands)
             else:
-                if pauses:
+                if kind in pausing:
                     yield None
                     machine.step_number += 1
                     self.current_op = step.op
                 if self.recording is not None:
                     operands = [self.recording.operand_for(step.op, operand) for operand in operands]
                 outcome = step.function(self, step.op, *operands)
-                if kind is Kind.SUSPENDS:
+                if kind is Kind.SUSPENDS or kind is Kind.CONTROL:
                     outcome = cast(Any, (yield from outcome))
             if len(step.results) == 1:
                 values[step.results[0]] = outcome

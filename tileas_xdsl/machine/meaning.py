@@ -9,8 +9,10 @@ A meaning takes the agent that runs the op, the op, and the run-time values of i
 nothing, one value or a tuple, as the op has results. The decorator says which kind of step it is:
 
 - `pure`: depends on its operands alone. Given an `UNKNOWN` it is not called; its results are unknown too.
-- `effect`: touches memory or synchronisation, and never waits.
-- `suspends`: a generator; it may wait (`yield from agent.wait(...)`) and run regions (`agent.run_region`).
+- `effect`: touches memory, and never waits.
+- `sync`: touches synchronisation that other agents can see (arrives, commits, issues), and never waits.
+- `control`: a generator that runs regions (`yield from agent.run_region(...)`) and does nothing by itself.
+- `suspends`: a generator that may wait (`yield from agent.wait(...)`), and may run regions too.
 - `terminator`: ends a block; hands its operands to whoever runs the block.
 - `jump`: ends a block by going on to another: returns a `Jump`.
 """
@@ -35,6 +37,8 @@ class Kind(Enum):
 
     PURE = auto()
     EFFECT = auto()
+    SYNC = auto()
+    CONTROL = auto()
     SUSPENDS = auto()
     TERMINATOR = auto()
     JUMP = auto()
@@ -79,12 +83,22 @@ def pure(*ops: type[Operation] | str) -> Callable[[F], F]:
 
 
 def effect(*ops: type[Operation] | str) -> Callable[[F], F]:
-    """The decorated function touches memory or synchronisation and never waits."""
+    """The decorated function touches memory and never waits."""
     return _register(Kind.EFFECT, ops)
 
 
+def sync(*ops: type[Operation] | str) -> Callable[[F], F]:
+    """The decorated function touches synchronisation that others can see, and never waits."""
+    return _register(Kind.SYNC, ops)
+
+
+def control(*ops: type[Operation] | str) -> Callable[[F], F]:
+    """The decorated generator runs regions and does nothing by itself."""
+    return _register(Kind.CONTROL, ops)
+
+
 def suspends(*ops: type[Operation] | str) -> Callable[[F], F]:
-    """The decorated generator may wait and may run regions."""
+    """The decorated generator may wait, and may run regions too."""
     return _register(Kind.SUSPENDS, ops)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.machine.works import AsyncWork
@@ -21,11 +22,18 @@ if TYPE_CHECKING:
 ORDERS = ("eager", "lazy", "random")
 
 
+class Pauses(Enum):
+    """Before which steps agents pause, so that another may go first."""
+
+    NEVER = auto()
+    AT_SYNCHRONISATION = auto()
+    AT_EVERY_EFFECT = auto()
+
+
 class Order(ABC):
     """Decides among what may happen next."""
 
-    pauses: bool = False
-    """Whether agents pause before every step that others can see."""
+    pauses: Pauses = Pauses.NEVER
     performs_at_once: bool = False
     """Whether work is performed as soon as it is ready."""
 
@@ -47,7 +55,7 @@ class Lazy(Order):
 
 
 class Random(Order):
-    pauses = True
+    pauses = Pauses.AT_EVERY_EFFECT
 
     def __init__(self, seed: int) -> None:
         self.generator = random.Random(seed)

@@ -286,9 +286,10 @@ class PhaseBarrier:
                 break
         return known if (known & 1) == parity else known + 1
 
-    def arrive(self, knowledge: Knowledge, agent: Agent, count: int) -> None:
+    def arrive(self, knowledge: Knowledge, agent: int, moment: int, count: int) -> None:
+        """Count an arrival of `agent`, which hands over `knowledge` and made it at `moment`."""
         self.current.knowledge.merge(knowledge)
-        self.current.arrivals[agent.number] = agent.moment
+        self.current.arrivals[agent] = moment
         self.current.arrived += count
         self.pending -= count
         self._flip_if_complete()

@@ -8,12 +8,12 @@ from xdsl.dialects import func
 
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.calls import call_symbol
-from tileas_xdsl.machine.meaning import suspends, terminators
+from tileas_xdsl.machine.meaning import control, terminators
 
 terminators(func.ReturnOp)
 
 
-@suspends(func.CallOp)
+@control(func.CallOp)
 def _call(agent: Agent, op: func.CallOp, *arguments: Any) -> Suspension:
     results = yield from call_symbol(agent, op, op.callee, arguments)
     return results[0] if len(op.results) == 1 else results

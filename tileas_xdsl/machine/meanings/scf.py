@@ -7,7 +7,7 @@ from typing import Any
 from xdsl.dialects import scf
 
 from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.meaning import suspends, terminators
+from tileas_xdsl.machine.meaning import control, terminators
 from tileas_xdsl.machine.violations import UnsupportedError
 
 terminators(scf.YieldOp, scf.ConditionOp)
@@ -18,7 +18,7 @@ def results_of(op: Any, values: tuple[Any, ...]) -> Any:
     return values[0] if len(op.results) == 1 else values
 
 
-@suspends(scf.ForOp)
+@control(scf.ForOp)
 def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Suspension:
     low = agent.known(lower, op, "takes as its lower bound")
     high = agent.known(upper, op, "takes as its upper bound")
@@ -29,14 +29,14 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
     return results_of(op, values)
 
 
-@suspends(scf.IfOp)
+@control(scf.IfOp)
 def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Suspension:
     taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
     values = yield from agent.run_region(taken)
     return results_of(op, values)
 
 
-@suspends(scf.WhileOp)
+@control(scf.WhileOp)
 def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
     outside = agent.iteration
     values = inits
@@ -53,7 +53,7 @@ def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
     return results_of(op, tuple(values))
 
 
-@suspends(scf.IndexSwitchOp)
+@control(scf.IndexSwitchOp)
 def _index_switch(agent: Agent, op: scf.IndexSwitchOp, selector: Any) -> Suspension:
     chosen = agent.known(selector, op, "branches on")
     cases = [int(case) for case in op.cases.get_values()]
@@ -62,7 +62,7 @@ def _index_switch(agent: Agent, op: scf.IndexSwitchOp, selector: Any) -> Suspens
     return results_of(op, values)
 
 
-@suspends(scf.ExecuteRegionOp)
+@control(scf.ExecuteRegionOp)
 def _execute_region(agent: Agent, op: scf.ExecuteRegionOp) -> Suspension:
     values = yield from agent.run_region(op.region)
     return results_of(op, values)

@@ -1,0 +1,226 @@
+"""
+From what a caller gives to what a function takes: arrays become memory objects, numbers become scalars.
+
+Default data are small integers, so that sums in f32 are exact and "equal" means equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, IntegerType, MemRefType, TensorType
+from xdsl.ir import Attribute, BlockArgument, Operation, Region
+from xdsl.utils.hints import isa
+
+from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.machine.memory import MemoryObject, View
+from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type, wrap
+
+Array = NDArray[Any]
+Shaped = MemRefType[Attribute] | TensorType[Attribute]
+
+
+class ArgumentError(Exception):
+    """The caller's arguments do not fit the function. The message names the argument and the way out."""
+
+
+def find_function(module: Operation, name: str | None) -> tuple[Operation, Region]:
+    """
+    The function called `name` in `module`, or its only function with a body when `name` is None.
+
+    Raises `ArgumentError` listing the functions there are.
+    """
+    bodies: dict[str, tuple[Operation, Region]] = {}
+    for op in module.walk():
+        function = FunctionOpInterface.of(op)
+        if function is not None and function.function_body.first_block is not None:
+            bodies[function.function_name] = (op, function.function_body)
+    if name is not None and name in bodies:
+        return bodies[name]
+    listed = ", ".join(f"@{known}" for known in bodies) or "none"
+    if name is not None:
+        raise ArgumentError(f"there is no function @{name} with a body; there are: {listed}")
+    if len(bodies) != 1:
+        raise ArgumentError(f"say which function with --function; there are: {listed}")
+    return next(iter(bodies.values()))
+
+
+def public_functions(module: Operation) -> list[str]:
+    """The functions with a body that are not private, in program order."""
+    names: list[str] = []
+    for op in module.walk():
+        function = FunctionOpInterface.of(op)
+        if function is None or function.function_body.first_block is None:
+            continue
+        visibility = op.properties.get("sym_visibility") or op.attributes.get("sym_visibility")
+        if getattr(visibility, "data", "public") != "private":
+            names.append(function.function_name)
+    return names
+
+
+def argument_names(body: Region) -> list[str]:
+    """How the arguments of a function are called: by their name in the text, else by their number."""
+    block = body.first_block
+    assert block is not None
+    return [argument.name_hint or str(argument.index) for argument in block.args]
+
+
+def argument_at(body: Region, name: str) -> BlockArgument:
+    """The argument called `name`, or numbered so. Raises `ArgumentError` listing the arguments."""
+    block = body.first_block
+    assert block is not None
+    for argument in block.args:
+        if name in (argument.name_hint, str(argument.index)):
+            return argument
+    raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(argument_names(body)) or 'none'}")
+
+
+def is_scalar(kind: Attribute) -> bool:
+    return not isinstance(kind, MemRefType | TensorType) and element_type(kind) is not None
+
+
+def is_integer_scalar(kind: Attribute) -> bool:
+    return isinstance(kind, IndexType | IntegerType)
+
+
+def default_array(shape: Sequence[int], element: ElementType, seed: int) -> Array:
+    """Small integers: from -4 to 4, whatever the type can hold of these."""
+    generator = np.random.default_rng(seed)
+    low = -4 if element.is_float or element.dtype.kind == "i" else 0
+    return generator.integers(low, 4, size=tuple(shape), endpoint=True).astype(element.dtype)
+
+
+def memory_space(kind: Attribute) -> str:
+    """The state space that a memref type names."""
+    space = kind.memory_space if isinstance(kind, MemRefType) else None
+    match space:
+        case IntegerAttr():
+            number = space.value.data
+        case _ if space is not None and "workgroup" in str(space):
+            number = 3
+        case _:
+            number = 0
+    return {3: "shared", 5: "private", 6: "tensor", 7: "shared"}.get(number, "global")
+
+
+def fill_shape(kind: Shaped, sizes: Sequence[int], name: str) -> tuple[int, ...]:
+    """The shape of `kind`, dynamic sizes taken from `sizes`. Raises `ArgumentError` when they do not suffice."""
+    given = list(sizes)
+    shape: list[int] = []
+    for extent in kind.get_shape():
+        if extent != DYNAMIC_INDEX:
+            shape.append(extent)
+        elif given:
+            shape.append(given.pop(0))
+        else:
+            raise ArgumentError(
+                f"argument '{name}' has type {kind}: give its dynamic sizes, for example --arg {name}=8x8:random:0"
+            )
+    return tuple(shape)
+
+
+def bind_arguments(
+    body: Region,
+    given: Mapping[str, Any],
+    *,
+    with_data: bool,
+    aliases: Sequence[tuple[str, str]] = (),
+    dynamic_size: int | None = None,
+) -> list[Any]:
+    """
+    The run-time values of a function's arguments, in order.
+
+    `given` maps names (or numbers) to arrays and numbers. What is missing gets default data if it is an array and is
+    an error if it is a number. Each array is an object of its own, except that the names in `aliases` share one.
+    `dynamic_size` is the extent of every dynamic dimension when only addresses matter.
+    """
+    block = body.first_block
+    assert block is not None
+    wanted = {argument_at(body, name): value for name, value in given.items()}
+    shared = {argument_at(body, b): argument_at(body, a) for a, b in aliases}
+    bound: dict[BlockArgument, Any] = {}
+    for argument in block.args:
+        if argument in shared and isinstance(bound.get(shared[argument]), View):
+            bound[argument] = _alias(bound[shared[argument]], argument)
+            continue
+        bound[argument] = _bind(argument, wanted, with_data, dynamic_size)
+    return [bound[argument] for argument in block.args]
+
+
+def _alias(view: View, argument: BlockArgument) -> View:
+    kind = argument.type
+    if isa(kind, MemRefType[Attribute]) and element_type(kind.element_type) == view.element:
+        return view
+    raise ArgumentError(f"arguments that alias must have one element type, and '{argument.name_hint}' differs")
+
+
+def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_data: bool, dynamic: int | None) -> Any:
+    name = argument.name_hint or str(argument.index)
+    kind = argument.type
+    given = wanted.get(argument)
+    if isa(kind, Shaped):
+        element = element_type(kind.element_type)
+        if element is None:
+            raise ArgumentError(
+                f"argument '{name}' has elements of type {kind.element_type}, which have no numbers here"
+            )
+        return _bind_array(kind, element, given, name, argument.index, with_data, dynamic)
+    element = element_type(kind)
+    if element is None:
+        return given if given is not None else opaque_argument(argument, with_data)
+    if given is None:
+        raise ArgumentError(f"argument '{name}' : {kind} has no value; give one with --arg {name}=VALUE")
+    if np.ndim(given) != 0:
+        raise ArgumentError(f"argument '{name}' is a number of type {kind}, and an array was given")
+    return wrap(int(given), kind) if is_integer_scalar(kind) else element.dtype.type(given)
+
+
+def _bind_array(
+    kind: Shaped,
+    element: ElementType,
+    given: Any,
+    name: str,
+    seed: int,
+    with_data: bool,
+    dynamic: int | None,
+) -> Any:
+    if given is None:
+        sizes = [dynamic] * len(kind.get_shape()) if dynamic is not None else []
+        shape = fill_shape(kind, sizes, name)
+        given = default_array(shape, element, seed) if with_data else None
+    else:
+        shape = tuple(np.shape(given))
+        static = kind.get_shape()
+        if len(shape) != len(static) or any(s not in (DYNAMIC_INDEX, g) for s, g in zip(static, shape, strict=True)):
+            raise ArgumentError(f"argument '{name}' has type {kind}, and the array given has shape {shape}")
+    if isinstance(kind, TensorType):
+        return np.asarray(given).astype(element.dtype) if with_data else UNKNOWN
+    space = memory_space(kind)
+    if not with_data:
+        return MemoryObject(name, shape, element, space).whole()
+    return MemoryObject.from_array(name, np.asarray(given), element, space).whole()
+
+
+_opaque_binders: dict[str, Any] = {}
+
+
+def binds_type(type_name: str) -> Any:
+    """Decorator: the function makes the argument value of types called `type_name`, from argument and `with_data`."""
+
+    def register(function: Any) -> Any:
+        _opaque_binders[type_name] = function
+        return function
+
+    return register
+
+
+def opaque_argument(argument: BlockArgument, with_data: bool) -> Any:
+    """A value for an argument that is neither number nor array: a queue, a token, a pointer."""
+    binder = _opaque_binders.get(argument.type.name)
+    if binder is None:
+        name = argument.name_hint or str(argument.index)
+        raise ArgumentError(f"argument '{name}' : {argument.type} cannot be made up; call the function from IR instead")
+    return binder(argument, with_data)

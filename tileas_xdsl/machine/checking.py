@@ -1,0 +1,222 @@
+"""
+Prove a function free of races and deadlocks for given trip counts, or show the interleaving: `check(module, function)`.
+
+Each combination of trip counts is executed once, on scalars and synchronisation alone. Happens-before makes that
+execution speak for every interleaving if the program is phase-determinate, which the execution itself tests
+(`barriers`). Where it is not, all interleavings are tried within a bound; where that does not suffice the report says
+`undecided`, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+
+from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.arguments import (
+    ArgumentError,
+    argument_names,
+    bind_arguments,
+    find_function,
+    is_integer_scalar,
+    is_scalar,
+    public_functions,
+)
+from tileas_xdsl.machine.execution import Machine
+from tileas_xdsl.machine.exploration import explore
+from tileas_xdsl.machine.orders import Lazy, Order
+from tileas_xdsl.machine.report import Finding, Report
+from tileas_xdsl.machine.running import execute
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import Party, UndecidedError, Violation, ViolationKind
+
+DEFAULT_TRIP_COUNTS = tuple(range(9))
+MOST_COMBINATIONS = 256
+"""Combinations of trip counts that are run before the caller is asked to fix some arguments."""
+DYNAMIC_EXTENT = 1024
+"""The extent that a dynamic dimension of an array argument gets when only addresses matter."""
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What the caller vouches for."""
+
+    capture: str = "completion"
+    may_alias: tuple[tuple[str, str], ...] = ()
+    pure: frozenset[str] = frozenset()
+
+
+def check(
+    module: Operation,
+    function: str | None = None,
+    *,
+    trip_counts: Sequence[int] | None = None,
+    capture: str = "completion",
+    args: Mapping[str, int] | None = None,
+    may_alias: Sequence[tuple[str, str]] = (),
+    assume_pure: Sequence[str] = (),
+) -> Report:
+    """
+    Check `function`, or every public function with a body, of `module`.
+
+    Index and integer arguments that bound loops take each of `trip_counts` (default 0 to 8); `args` fixes some of
+    them. Arrays are objects of their own unless `may_alias` pairs them. Ops named in `assume_pure` count as functions
+    of their operands.
+
+    Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
+    """
+    counts = tuple(trip_counts) if trip_counts is not None else DEFAULT_TRIP_COUNTS
+    names = [function] if function is not None else public_functions(module)
+    if not names:
+        raise ArgumentError("there is no public function with a body to check")
+    report = Report(names, counts)
+    assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
+    for name in names:
+        _check_function(module, name, counts, dict(args or {}), assumptions, report)
+    return report
+
+
+def _check_function(
+    module: Operation,
+    name: str,
+    counts: Sequence[int],
+    fixed: Mapping[str, int],
+    assumptions: Assumptions,
+    report: Report,
+) -> None:
+    op, body = find_function(module, name)
+    known = [n for n in fixed if n in argument_names(body) or n.isdigit()]
+    bounds = [n for n in bounding_arguments(body) if n not in fixed]
+    combinations = len(counts) ** len(bounds)
+    if combinations > MOST_COMBINATIONS:
+        raise ArgumentError(
+            f"@{name} has {len(bounds)} arguments that bound loops ({', '.join(bounds)}): {combinations} combinations "
+            f"of trip counts; fix some with --arg {bounds[-1]}=4"
+        )
+    seen: set[object] = set()
+    for values in product(counts, repeat=len(bounds)):
+        arguments = dict(zip(bounds, values, strict=True))
+        scalars = {**{n: fixed[n] for n in known}, **arguments}
+        try:
+            machine, doubt = _decide(op, body, scalars, assumptions, report)
+        except UndecidedError as error:
+            report.undecided.append(str(error))
+            continue
+        for violation in machine.violations.values():
+            if violation.key not in seen:
+                seen.add(violation.key)
+                report.findings.append(Finding(name, arguments, violation))
+        if doubt is not None and not machine.violations and doubt not in report.undecided:
+            report.undecided.append(doubt)
+
+
+def _decide(
+    op: Operation, body: Region, scalars: Mapping[str, int], assumptions: Assumptions, report: Report
+) -> tuple[Machine, str | None]:
+    """One execution; more where it cannot speak for all. Returns the telling machine and the doubt that remains."""
+
+    def make(order: Order) -> Machine:
+        report.executions += 1
+        return _execute_once(op, body, scalars, assumptions, order)
+
+    machine = make(Lazy())
+    if machine.violations or not machine.indeterminacies:
+        return machine, None
+    doubt = machine.indeterminacies[0]
+    exploration = explore(make)
+    if exploration.machine.violations or exploration.exhausted:
+        return exploration.machine, None
+    reason = UndecidedError(doubt.op, doubt.reason)
+    return exploration.machine, f"{reason}; {exploration.runs} interleavings were tried and none went wrong"
+
+
+def _execute_once(
+    op: Operation, body: Region, scalars: Mapping[str, int], assumptions: Assumptions, order: Order
+) -> Machine:
+    machine = Machine(order, with_data=False, capture=assumptions.capture, assume_pure=assumptions.pure)
+    machine.at_end.append(report_undrained)
+    execute(machine, op, symbolic_arguments(body, scalars, assumptions))
+    return machine
+
+
+def symbolic_arguments(body: Region, scalars: Mapping[str, int], assumptions: Assumptions) -> list[Any]:
+    """Arguments for a check: objects without data, the given scalars, and nothing known of any other scalar."""
+    block = body.first_block
+    assert block is not None
+    given: dict[str, Any] = dict(scalars)
+    for name, argument in zip(argument_names(body), block.args, strict=True):
+        if is_scalar(argument.type) and name not in given and str(argument.index) not in given:
+            given[name] = UNKNOWN
+    return bind_arguments(body, given, with_data=False, aliases=assumptions.may_alias, dynamic_size=DYNAMIC_EXTENT)
+
+
+def report_undrained(first: Agent) -> None:
+    """Asynchronous work of which the function does not know, at its end, that it is complete."""
+    machine = first.machine
+    for work in machine.works:
+        if first.mind.knows_work(work):
+            continue
+        role = f"issues {work.label}, which nobody waits for"
+        machine.report(
+            Violation(
+                ViolationKind.UNDRAINED,
+                "asynchronous work may be unfinished when the function ends",
+                (Party(work.op, work.issuer.name, work.iteration, role),),
+                "a wait for it on every path to the end of the function",
+            )
+        )
+
+
+def bounding_arguments(body: Region) -> list[str]:
+    """Names of the integer arguments from which a loop bound or a branch is computed, in order."""
+    block = body.first_block
+    assert block is not None
+    return [
+        name
+        for name, argument in zip(argument_names(body), block.args, strict=True)
+        if is_integer_scalar(argument.type) and _decides_control(argument)
+    ]
+
+
+CONTROL_OPERANDS = {
+    "scf.for": 3,
+    "scf.if": 1,
+    "scf.condition": 1,
+    "scf.index_switch": 1,
+    "cf.cond_br": 1,
+    "cf.switch": 1,
+}
+"""How many leading operands of an op decide what runs."""
+
+
+def _decides_control(argument: SSAValue) -> bool:
+    stack, seen = [argument], {argument}
+    while stack:
+        for use in stack.pop().uses:
+            op = use.operation
+            if use.index < CONTROL_OPERANDS.get(op.name, 0):
+                return True
+            for value in _flows_to(op, use.index):
+                if value not in seen:
+                    seen.add(value)
+                    stack.append(value)
+    return False
+
+
+def _flows_to(op: Operation, index: int) -> list[SSAValue]:
+    """The values that operand `index` of `op` may reach: results, and the block arguments that receive it."""
+    values: list[SSAValue] = list(op.results)
+    loop = LoopLikeOpInterface.of(op)
+    if loop is not None:
+        values.extend(loop.carried_arguments)
+    if AgentLikeOpInterface.of(op) is not None:
+        for region in op.regions:
+            entry = region.first_block
+            arguments: Sequence[BlockArgument] = entry.args if entry is not None else ()
+            values.extend(arguments[index : index + 1])
+    return values

@@ -1,0 +1,125 @@
+"""
+What `check` has to say: a verdict, and for each mistake both parties, the missing edge and a witness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tileas_xdsl.machine.violations import Party, Violation
+
+
+class Verdict(StrEnum):
+    """The outcome of a check. The exit status of `tileas check` follows from it."""
+
+    SAFE = "safe"
+    VIOLATION = "violation"
+    UNDECIDED = "undecided"
+
+    @property
+    def exit_status(self) -> int:
+        return {Verdict.SAFE: 0, Verdict.VIOLATION: 1, Verdict.UNDECIDED: 3}[self]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One violation, and the call in which it first shows."""
+
+    function: str
+    arguments: dict[str, int]
+    violation: Violation
+
+    def __str__(self) -> str:
+        violation = self.violation
+        call = ", ".join(f"{name} = {value}" for name, value in self.arguments.items())
+        lines = [f"{violation.parties[0].place}: {violation.kind}: {violation.message}"]
+        lines.append(f"  in @{self.function}({call})")
+        lines += [f"    {party}" for party in violation.parties]
+        lines.append(f"  missing: {violation.missing}")
+        if violation.witness is not None:
+            lines.append("  witness:")
+            lines += [f"  {line}" for line in str(violation.witness).splitlines()]
+        return "\n".join(lines)
+
+    def as_data(self) -> dict[str, Any]:
+        violation = self.violation
+        return {
+            "kind": str(violation.kind),
+            "function": self.function,
+            "arguments": self.arguments,
+            "message": violation.message,
+            "missing": violation.missing,
+            "parties": [_party_data(party) for party in violation.parties],
+            "witness": [] if violation.witness is None else [str(step) for step in violation.witness.steps],
+        }
+
+
+def _party_data(party: Party) -> dict[str, Any]:
+    return {
+        "place": party.place,
+        "op": party.op.name,
+        "agent": party.agent,
+        "iteration": list(party.iteration),
+        "role": party.role,
+    }
+
+
+@dataclass
+class Report:
+    """What was checked, what was found, and what could not be decided."""
+
+    functions: list[str]
+    trip_counts: tuple[int, ...]
+    findings: list[Finding] = field(default_factory=list[Finding])
+    undecided: list[str] = field(default_factory=list[str])
+    """Why no verdict was reached, one sentence each, naming the op."""
+    executions: int = 0
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.findings:
+            return Verdict.VIOLATION
+        return Verdict.UNDECIDED if self.undecided else Verdict.SAFE
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of violation found, each once, in the order in which they were found."""
+        return list(dict.fromkeys(str(finding.violation.kind) for finding in self.findings))
+
+    @property
+    def verdict_line(self) -> str:
+        counts = f"trip counts {span(self.trip_counts)}"
+        match self.verdict:
+            case Verdict.SAFE:
+                return f"safe for {counts}"
+            case Verdict.UNDECIDED:
+                return f"undecided for {counts}"
+            case Verdict.VIOLATION:
+                return f"unsafe: {', '.join(self.kinds)}"
+
+    def __str__(self) -> str:
+        parts = [str(finding) for finding in self.findings]
+        if not self.findings:
+            parts += [f"undecided: {reason}" for reason in self.undecided]
+        return "\n\n".join([*parts, self.verdict_line])
+
+    def as_data(self) -> dict[str, Any]:
+        """The report as plain data, for JSON."""
+        return {
+            "verdict": str(self.verdict),
+            "line": self.verdict_line,
+            "functions": self.functions,
+            "trip_counts": list(self.trip_counts),
+            "findings": [finding.as_data() for finding in self.findings],
+            "undecided": self.undecided,
+            "executions": self.executions,
+        }
+
+
+def span(counts: tuple[int, ...]) -> str:
+    """`0..8` for a run of numbers, else the numbers."""
+    if len(counts) > 2 and counts == tuple(range(counts[0], counts[-1] + 1)):
+        return f"{counts[0]}..{counts[-1]}"
+    return ", ".join(map(str, counts))

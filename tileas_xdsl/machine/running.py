@@ -1,0 +1,99 @@
+"""
+Run a function on numbers: `run(module, function, args)`.
+
+The machine computes what the IR says under the order that is asked for, and notices races and deadlocks while it does
+so. A correctly synchronised program gives the same numbers under every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.arguments import argument_names, bind_arguments, find_function
+from tileas_xdsl.machine.execution import Machine
+from tileas_xdsl.machine.explain import violation_of_deadlock
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.orders import make_order
+from tileas_xdsl.machine.trace import Trace
+from tileas_xdsl.machine.violations import StuckError, Violation
+
+
+@dataclass
+class Outcome:
+    """What a run left behind."""
+
+    results: tuple[Any, ...]
+    """What the function returned: numbers and arrays."""
+    arrays: dict[str, NDArray[Any]]
+    """The final contents of each array argument, by name."""
+    violations: tuple[Violation, ...]
+    """Races and the like that the run came across, oldest first."""
+    trace: Trace = field(repr=False)
+    machine: Machine = field(repr=False)
+
+    @property
+    def finished(self) -> bool:
+        """False when the program got stuck."""
+        return not any(violation.stuck for violation in self.violations)
+
+
+def run(
+    module: Operation,
+    function: str | None,
+    args: Mapping[str, Any] | Sequence[Any] = (),
+    *,
+    order: str = "lazy",
+    seed: int = 0,
+    capture: str = "completion",
+) -> Outcome:
+    """
+    Run `function` of `module` on `args`.
+
+    `args` maps argument names (or numbers, as strings) to arrays and numbers; a sequence gives them by position, None
+    standing for the default. `order` is `eager`, `lazy` or `random` (with `seed`); `capture` is `completion` or
+    `issue`.
+
+    Raises `ArgumentError` for arguments that do not fit, `UnsupportedError` for ops without a meaning.
+    """
+    op, body = find_function(module, function)
+    names = argument_names(body)
+    if not isinstance(args, Mapping):
+        args = {str(number): value for number, value in enumerate(args) if value is not None}
+    values = bind_arguments(body, args, with_data=True)
+    machine = Machine(make_order(order, seed), capture=capture)
+    results = execute(machine, op, values)
+    arrays = {name: value.array().copy() for name, value in zip(names, values, strict=True) if isinstance(value, View)}
+    return Outcome(results, arrays, tuple(machine.violations.values()), machine.trace, machine)
+
+
+def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Call `function` on a fresh machine; a deadlock becomes a violation, and then there are no results."""
+    from tileas_xdsl.interfaces import FunctionOpInterface
+
+    interface = FunctionOpInterface.of(function)
+    assert interface is not None
+    returned: list[Any] = []
+
+    def steps(agent: Agent) -> Suspension:
+        values = yield from agent.call(function, interface.function_body, arguments)
+        returned.extend(values)
+
+    try:
+        machine.run("main", steps)
+    except StuckError:
+        machine.report(violation_of_deadlock(machine))
+        return ()
+    return tuple(_result(value) for value in returned)
+
+
+def _result(value: Any) -> Any:
+    """A view that is returned counts by its contents."""
+    if isinstance(value, View) and value.base.data is not None:
+        return value.array().copy()
+    return value
