@@ -8,10 +8,10 @@ The custom form that every op of `nv_tileaa` and `nv_tileas` shares.
 
 In order: operands, `attributes {...}`, regions, `: (operand types) -> (result types)`. Mandatory operands come first,
 by commas. A variadic or optional group that is not empty follows as `name(...)`, `name` being the field's name; the
-group that an op names in `SUBSCRIPTS` stands in brackets behind the operands instead. Properties and discardable
-attributes share one dictionary: a name that the op declares as a property is one. A region without a block (the
-abstract form) is left out. The generic form remains what MLIR reads; both forms parse, and each prints back as
-itself.
+group that an op names in `SUBSCRIPTS` stands in brackets instead, behind the operand that `SUBSCRIPTED` names or,
+without it, behind the last one. Properties and discardable attributes share one dictionary: a name that the op declares
+as a property is one. A region without a block (the abstract form) is left out. The generic form remains what MLIR
+reads; both forms parse, and each prints back as itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class TileOp(IRDLOperation):
     """Base of the tile ops: gives each the shared custom form, derived from its operand definitions."""
 
     SUBSCRIPTS: ClassVar[str | None] = None
-    """The variadic or optional operand group written in brackets behind the first operands."""
+    """The variadic or optional operand group written in brackets."""
+
+    SUBSCRIPTED: ClassVar[str | None] = None
+    """The mandatory operand that the brackets stand behind; None means the last one before the named groups."""
 
     def print(self, printer: Printer) -> None:
         self.print_operand_groups(printer)
@@ -51,16 +54,17 @@ class TileOp(IRDLOperation):
     def print_operand_groups(self, printer: Printer) -> None:
         """Print the operands. An op whose operands read differently overrides this and its twin."""
         groups = _operand_groups(self)
-        plain = [value for _, values, single in groups if single for value in values]
-        if plain:
-            printer.print_string(" ")
-            printer.print_list(plain, printer.print_ssa_value)
-        for name, values, single in groups:
-            if single or not values:
-                continue
-            if name == self.SUBSCRIPTS:
+        plain = [(name, value) for name, values, single in groups if single for value in values]
+        subscripts = next((values for name, values, _ in groups if name == self.SUBSCRIPTS), ())
+        behind = self.SUBSCRIPTED or (plain[-1][0] if plain else None)
+        for index, (name, value) in enumerate(plain):
+            printer.print_string(", " if index else " ")
+            printer.print_ssa_value(value)
+            if subscripts and name == behind:
                 with printer.in_square_brackets():
-                    printer.print_list(values, printer.print_ssa_value)
+                    printer.print_list(subscripts, printer.print_ssa_value)
+        for name, values, single in groups:
+            if single or not values or name == self.SUBSCRIPTS:
                 continue
             printer.print_string(f" {name}(")
             printer.print_list(values, printer.print_ssa_value)
@@ -131,13 +135,13 @@ def _parse_operands(op_type: type[TileOp], parser: Parser) -> list[list[Unresolv
     definitions = op_type.get_irdl_definition().operands
     lone_group = sum(_is_group(definition) for _, definition in definitions) == 1
     plain: list[UnresolvedOperand] = []
+    named: dict[str, list[UnresolvedOperand]] = {}
     while (operand := parser.parse_optional_unresolved_operand()) is not None:
         plain.append(operand)
+        if op_type.SUBSCRIPTS is not None and parser.parse_optional_punctuation("[") is not None:
+            named[op_type.SUBSCRIPTS] = _parse_operands_until(parser, "]")
         if parser.parse_optional_punctuation(",") is None:
             break
-    named: dict[str, list[UnresolvedOperand]] = {}
-    if op_type.SUBSCRIPTS is not None and parser.parse_optional_punctuation("[") is not None:
-        named[op_type.SUBSCRIPTS] = _parse_operands_until(parser, "]")
     for name, definition in definitions:
         if name == op_type.SUBSCRIPTS or not _is_group(definition):
             continue
