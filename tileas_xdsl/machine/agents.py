@@ -319,10 +319,17 @@ class Agent:
 
     # Forking -------------------------------------------------------------------------------------------------------
 
-    def fork(self, name: str, body: Callable[[Agent], Suspension], threads: int = 1) -> Agent:
-        """A new agent that knows what this one knows, sees the values that it sees now, and runs `body`."""
+    def fork(
+        self, name: str, body: Callable[[Agent], Suspension], *, captures: Sequence[Region], threads: int = 1
+    ) -> Agent:
+        """
+        A new agent that knows what this one knows, sees what `captures` (the regions that it will run) take from their
+        surroundings as it is now, and runs `body`.
+        """
         child = Agent(self.machine, name, self, threads)
-        child.activation = Activation(self.activation.function, dict(self.activation.values), MarkSequence())
+        values = self.activation.values
+        seen = {value: values[value] for value in self.machine.captured(captures)}
+        child.activation = Activation(self.activation.function, seen)
         child.learn(self.release())
         child.start(body(child))
         self.machine.add_agent(child)

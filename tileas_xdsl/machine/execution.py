@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, get_effects
 
+from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.machine.agents import Agent, Step, Suspension
 from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy
 from tileas_xdsl.machine.meaning import Kind, meaning_of
@@ -68,6 +69,7 @@ class Machine:
     """Checks that dialects want made when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
     _prepared: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
+    _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
     _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     _agents_made: int = 0
 
@@ -159,6 +161,14 @@ class Machine:
         if op.regions or op.has_trait(IsTerminator, value_if_unregistered=False):
             return False
         return op.name in self.assume_pure or get_effects(op) == set()
+
+    def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
+        """The values that `regions` take from their surroundings."""
+        key = tuple(map(id, regions))
+        values = self._captured.get(key)
+        if values is None:
+            values = self._captured[key] = captured_values(regions)
+        return values
 
     # Memory --------------------------------------------------------------------------------------------------------
 

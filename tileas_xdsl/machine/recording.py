@@ -89,6 +89,13 @@ class Recording:
         """The value as the issuing thread sees it now, for an address or a branch."""
         return deferred.peek()
 
+    def read_now(self) -> None:
+        """With `capture=issue`: bring in what is loaded now; only the stores are left for later."""
+        loads = [action for action in self.actions if getattr(action, "__func__", None) is Deferred.act]
+        self.actions = [action for action in self.actions if action not in loads]
+        for load in loads:
+            load()
+
     def perform(self) -> None:
         """Do everything that was put down."""
         for action in self.actions:

@@ -20,8 +20,10 @@ from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.explain import violation_of_deadlock
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.orders import make_order
+from tileas_xdsl.machine.synchronization import EventCondition
 from tileas_xdsl.machine.trace import Trace
 from tileas_xdsl.machine.violations import StuckError, Violation
+from tileas_xdsl.machine.works import Event
 
 
 @dataclass
@@ -82,6 +84,10 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
 
     def steps(agent: Agent) -> Suspension:
         values = yield from agent.call(function, interface.function_body, arguments)
+        for value in values:
+            if isinstance(value, Event):
+                # A token that is returned is for the caller to await.
+                yield from agent.wait(EventCondition(value), function)
         returned.extend(values)
 
     try:
@@ -96,4 +102,4 @@ def _result(value: Any) -> Any:
     """A view that is returned counts by its contents."""
     if isinstance(value, View) and value.base.data is not None:
         return value.array().copy()
-    return value
+    return value.payload if isinstance(value, Event) else value

@@ -1,0 +1,102 @@
+"""
+What the ops of `async` do. A task is an agent; tokens and values are promises; awaiting suspends the agent that awaits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import Operation, Region
+from xdsl.traits import SymbolTable
+
+from tileas_xdsl.dialects import async_
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.meaning import suspends, sync, terminators
+from tileas_xdsl.machine.synchronization import EventCondition, GroupCondition, PromiseGroup
+from tileas_xdsl.machine.tasks import start_task
+from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.works import Event
+
+terminators(async_.YieldOp, async_.ReturnOp)
+
+
+def _promises(op: Operation, label: str) -> list[Event]:
+    """One promise for each result."""
+    return [Event(f"{label} #{number}") for number in range(len(op.results))]
+
+
+def _fulfil(promises: Sequence[Event], payloads: Sequence[Any], child: Agent) -> None:
+    """Complete `promises`: tokens come first and have no payload."""
+    tokens = len(promises) - len(payloads)
+    knowledge = child.release()
+    for number, promise in enumerate(promises):
+        promise.payload = payloads[number - tokens] if number >= tokens else None
+        promise.finish(knowledge)
+
+
+def _returned(op: Operation, promises: list[Event]) -> Any:
+    return promises[0] if len(op.results) == 1 else tuple(promises)
+
+
+@sync(async_.ExecuteOp)
+def _execute(agent: Agent, op: async_.ExecuteOp, *operands: Event) -> Any:
+    edges = len(op.dependencies)
+    promises = _promises(op, "async.execute")
+
+    def body(child: Agent) -> Suspension:
+        for dependency in operands[:edges]:
+            yield from child.wait(EventCondition(dependency), op)
+        arguments: list[Any] = []
+        for value in operands[edges:]:
+            yield from child.wait(EventCondition(value, "value"), op)
+            arguments.append(value.payload)
+        payloads = yield from child.run_region(op.body, arguments)
+        _fulfil(promises, payloads, child)
+
+    start_task(agent, op, body, promises, [op.body])
+    return _returned(op, promises)
+
+
+@sync(async_.CallOp)
+def _call(agent: Agent, op: async_.CallOp, *arguments: Any) -> Any:
+    callee = SymbolTable.lookup_symbol(op, op.callee)
+    if not isinstance(callee, async_.FuncOp) or callee.body.first_block is None:
+        raise UnsupportedError(op, f"calls {op.callee}, which has no body; define it")
+    promises = _promises(op, "async.call")
+    start_task(agent, op, _function_task(callee, callee.body, arguments, promises), promises, [])
+    return _returned(op, promises)
+
+
+def _function_task(
+    callee: Operation, region: Region, arguments: Sequence[Any], promises: list[Event]
+) -> Callable[[Agent], Suspension]:
+    def body(child: Agent) -> Suspension:
+        payloads = yield from child.call(callee, region, arguments)
+        _fulfil(promises, payloads, child)
+
+    return body
+
+
+@suspends(async_.AwaitOp)
+def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Suspension:
+    yield from agent.wait(EventCondition(promise, "value" if op.results else "token"), op)
+    agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete")
+    return promise.payload
+
+
+@sync(async_.CreateGroupOp)
+def _create_group(agent: Agent, op: async_.CreateGroupOp, size: Any) -> PromiseGroup:
+    return PromiseGroup(agent.known(size, op, "takes as the size of the group"), op)
+
+
+@sync(async_.AddToGroupOp)
+def _add_to_group(_agent: Agent, _op: async_.AddToGroupOp, member: Event, group: PromiseGroup) -> int:
+    group.members.append(member)
+    return len(group.members) - 1
+
+
+@suspends(async_.AwaitAllOp)
+def _await_all(agent: Agent, op: async_.AwaitAllOp, group: PromiseGroup) -> Suspension:
+    yield from agent.wait(GroupCondition(group), op)
+    agent.machine.happened(agent, op, "wait", f"sees a group of {group.size} complete")

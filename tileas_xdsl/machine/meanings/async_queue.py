@@ -1,0 +1,79 @@
+"""
+What the scopes of `async_queue` do (spec/async-queue-pipeline.md 3.2): a scope's body is recorded and becomes one
+work, a commit puts the works issued directly in it on a queue as one group, a wait holds its body back until few
+enough groups are unfinished.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.barriers import commit, wait_for_queue
+from tileas_xdsl.machine.meaning import control, suspends
+from tileas_xdsl.machine.recording import Recording
+from tileas_xdsl.machine.synchronization import GroupQueue
+from tileas_xdsl.machine.works import AsyncWork
+
+OPEN_COMMITS = "async_queue.open_commits"
+
+
+def queue_numbered(agent: Agent, number: int) -> GroupQueue:
+    """The queue of that number; queues belong to the execution, not to an agent."""
+    shared = agent.machine.shared
+    queue = shared.get(("queue", number))
+    if queue is None:
+        queue = shared["queue", number] = GroupQueue(str(number))
+    return queue
+
+
+def _open_commits(agent: Agent) -> list[list[AsyncWork]]:
+    return agent.local.setdefault(OPEN_COMMITS, [])
+
+
+def _number(agent: Agent, op: Operation, constant: Any, operands: list[Any], use: str) -> int:
+    """A queue number or count: the property, or the next operand."""
+    if constant is not None:
+        return constant.value.data
+    return agent.known(operands.pop(0), op, use)
+
+
+@control(ScopeOp)
+def _scope(agent: Agent, op: ScopeOp) -> Suspension:
+    recording = Recording(agent.machine, op)
+    agent.recording = recording
+    yield from agent.run_region(op.body)
+    agent.recording = None
+    if agent.machine.capture == "issue":
+        recording.read_now()
+    move = recording.perform if agent.machine.with_data else None
+    work = agent.issue(op, recording.touches, move, label="an asynchronous scope")
+    _open_commits(agent)[-1].append(work)
+
+
+@suspends(CommitOp)
+def _commit(agent: Agent, op: CommitOp, *operands: Any) -> Suspension:
+    number = _number(agent, op, op.properties.get("queue"), list(operands), "takes as its queue")
+    stack = _open_commits(agent)
+    works: list[AsyncWork] = []
+    stack.append(works)
+    yield from agent.run_region(op.body)
+    stack.pop()
+    commit(agent, queue_numbered(agent, number), works, op)
+
+
+@suspends(WaitOp)
+def _wait(agent: Agent, op: WaitOp, *operands: Any) -> Suspension:
+    rest = list(operands)
+    number = _number(agent, op, op.properties.get("queue"), rest, "takes as its queue")
+    count = _number(agent, op, op.properties.get("count"), rest, "takes as its count")
+    yield from wait_for_queue(agent, queue_numbered(agent, number), count, op)
+    yield from agent.run_region(op.body)
+
+
+@control(BlockOp)
+def _block(agent: Agent, op: BlockOp) -> Suspension:
+    yield from agent.run_region(op.body)

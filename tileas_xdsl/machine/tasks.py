@@ -1,0 +1,50 @@
+"""
+Tasks: agents that nobody joins by name, but whose completion is a promise. One that nobody ever awaits is a mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Operation, Region
+
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.works import Event
+
+TASKS = "tasks"
+
+
+def start_task(
+    agent: Agent,
+    op: Operation,
+    body: Callable[[Agent], Suspension],
+    promises: Sequence[Event],
+    regions: Sequence[Region],
+) -> Agent:
+    """Fork a task that runs `body`, sees what `regions` capture, and will complete `promises`."""
+    machine = agent.machine
+    tasks: list[tuple[Agent, Operation]] = machine.shared.setdefault(TASKS, [])
+    if not tasks:
+        machine.at_end.append(_report_unawaited)
+    child = agent.fork(f"task {len(tasks)}", body, captures=regions)
+    tasks.append((child, op))
+    for promise in promises:
+        promise.task = child
+    machine.happened(agent, op, "fork", f"starts {child.name}")
+    return child
+
+
+def _report_unawaited(first: Agent) -> None:
+    for child, op in first.machine.shared[TASKS]:
+        # Its last moment is the one after the promises were kept.
+        if first.mind.knows_moment(child.number, child.moment - 2):
+            continue
+        first.machine.report(
+            Violation(
+                ViolationKind.UNDRAINED,
+                "a task may be unfinished when the function ends",
+                (Party(op, child.name, child.iteration, "starts a task that nobody awaits"),),
+                "an await of its token, or of something that depends on it, on every path to the end of the function",
+            )
+        )
