@@ -19,8 +19,10 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     ArrayAttr,
     ContainerType,
+    FixedBitwidthType,
     IndexType,
     IntAttr,
     IntegerType,
@@ -92,9 +94,7 @@ class QueueType(ParametrizedAttribute, TypeAttribute):
     isolated: UnitAttr | NoneAttr
 
     @staticmethod
-    def of(
-        element_types: Sequence[Attribute], depth: int | None = None, *, isolated: bool = False
-    ) -> QueueType:
+    def of(element_types: Sequence[Attribute], depth: int | None = None, *, isolated: bool = False) -> QueueType:
         """The queue type whose slots hold `element_types`."""
         return QueueType(
             ArrayAttr(element_types),
@@ -192,9 +192,7 @@ class ArrayType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[
     def verify(self) -> None:
         strides = self.get_strides()
         if strides is not None and len(strides) != self.get_num_dims():
-            raise VerifyException(
-                f"an array of rank {self.get_num_dims()} needs as many strides, got {len(strides)}"
-            )
+            raise VerifyException(f"an array of rank {self.get_num_dims()} needs as many strides, got {len(strides)}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -257,9 +255,7 @@ class TiledViewType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerT
     layout: Attribute
 
     @staticmethod
-    def of(
-        shape: Sequence[int], element_type: Attribute, layout: Attribute | str | None = None
-    ) -> TiledViewType:
+    def of(shape: Sequence[int], element_type: Attribute, layout: Attribute | str | None = None) -> TiledViewType:
         """The view that yields tiles of `shape`; `layout` may be one of `RESIDENCIES`."""
         if isinstance(layout, str):
             layout = StringAttr(layout)
@@ -312,9 +308,25 @@ def shape_of(type_: Attribute) -> tuple[int, ...]:
     return type_.get_shape() if isinstance(type_, ShapedType) else ()
 
 
+def is_integer(type_: Attribute) -> bool:
+    """Whether `type_` is an integer type; an index is not."""
+    return isinstance(type_, IntegerType)
+
+
+def is_float(type_: Attribute) -> bool:
+    """Whether `type_` is a floating-point type."""
+    return isinstance(type_, AnyFloat)
+
+
 def is_integer_like(type_: Attribute) -> bool:
     """Whether the elements are integers or indices."""
     return isinstance(element_type_of(type_), IntegerType | IndexType)
+
+
+def bit_width(type_: Attribute) -> int | None:
+    """The width of an element in bits; None where the type has none, as an index."""
+    element = element_type_of(type_)
+    return element.bitwidth if isinstance(element, FixedBitwidthType) else None
 
 
 def same_shape(*types: Attribute) -> bool:

@@ -1,0 +1,345 @@
+"""
+Functions, facts and directives, and the program's place in the grid (spec/tileas-dialects.md 1.3, 1.7, 2.10).
+
+    nv_tileaa.func @kernel(%p: !nv_tileaa.ptr<f16, 1>) attributes {nv_tileaa.kernel_spec = ...} {
+      %q = nv_tileaa.assume %p attributes {predicates = [#nv_tileaa.div_by<16>]} : (...) -> ...
+      %x = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index
+      nv_tileaa.return : () -> ()
+    }
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    i1,
+    i32,
+)
+from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
+from xdsl.ir import Attribute, Operation, Region
+from xdsl.irdl import (
+    AnyAttr,
+    AnyOf,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    CallableOpInterface,
+    EffectInstance,
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
+    MemoryWriteEffect,
+    NoTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.nv_tileaa.attributes import AssumePredicate
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
+from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
+from tileas_xdsl.dialects.tile_syntax import TileOp
+from tileas_xdsl.interfaces import FunctionOpInterface
+
+# Functions ----------------------------------------------------------------------------------------
+
+
+class FuncIsCallable(CallableOpInterface):
+    """What a call of the function passes and gets."""
+
+    @classmethod
+    def get_callable_region(cls, op: Operation) -> Region:
+        return op.regions[0]
+
+    @classmethod
+    def get_argument_types(cls, op: Operation) -> tuple[Attribute, ...]:
+        assert isinstance(op, FuncOp)
+        return op.function_type.inputs.data
+
+    @classmethod
+    def get_result_types(cls, op: Operation) -> tuple[Attribute, ...]:
+        assert isinstance(op, FuncOp)
+        return op.function_type.outputs.data
+
+
+FUNC_HEADER = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
+"""What the custom form of a function says outside its attribute dictionary."""
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation, FunctionOpInterface):
+    """
+    A function; written like `func.func`.
+
+    `nv_tileaa.func @f(%x: tensor<8xf32>) -> tensor<8xf32> attributes {...} { ... }`
+    """
+
+    name = "nv_tileaa.func"
+
+    body = region_def()
+    sym_name = prop_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    sym_visibility = opt_prop_def(StringAttr)
+    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), FuncIsCallable())
+
+    @property
+    def function_name(self) -> str:
+        return self.sym_name.data
+
+    @property
+    def function_body(self) -> Region:
+        return self.body
+
+    def verify_(self) -> None:
+        block = self.body.first_block
+        if block is None:
+            return
+        inputs, arguments = self.function_type.inputs.data, tuple(block.arg_types)
+        if inputs != arguments:
+            raise VerifyException(
+                f"expects arguments of types ({', '.join(map(str, inputs))}), "
+                f"but got ({', '.join(map(str, arguments))})"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        visibility = parser.parse_optional_visibility_keyword()
+        name, inputs, outputs, body, extra, arg_attrs, res_attrs = parse_func_op_like(
+            parser, reserved_attr_names=FUNC_HEADER
+        )
+        header: dict[str, Attribute | None] = {
+            "sym_name": StringAttr(name),
+            "function_type": FunctionType.from_lists(inputs, outputs),
+            "sym_visibility": visibility,
+            "arg_attrs": arg_attrs,
+            "res_attrs": res_attrs,
+        }
+        return cls.create(
+            properties={key: value for key, value in header.items() if value is not None},
+            attributes={} if extra is None else dict(extra.data),
+            regions=[body],
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.sym_visibility is not None:
+            printer.print_string(f" {self.sym_visibility.data}")
+        print_func_op_like(
+            printer,
+            self.sym_name,
+            self.function_type,
+            self.body,
+            self.attributes,
+            arg_attrs=self.arg_attrs,
+            res_attrs=self.res_attrs,
+            reserved_attr_names=FUNC_HEADER,
+        )
+
+
+@irdl_op_definition
+class ReturnOp(TileOp):
+    """`nv_tileaa.return %x : (tensor<8xf32>) -> ()`: leave the function with its results."""
+
+    name = "nv_tileaa.return"
+
+    values = var_operand_def()
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(FuncOp)))
+
+    def verify_(self) -> None:
+        function = self.parent_op()
+        if not isinstance(function, FuncOp):
+            return
+        results, values = function.function_type.outputs.data, tuple(self.values.types)
+        if results != values:
+            raise VerifyException(
+                f"expects to return ({', '.join(map(str, results))}), but got ({', '.join(map(str, values))})"
+            )
+
+
+# Facts and directives -----------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class AssumeOp(CanonicalizedOp):
+    """
+    The value itself, with facts that passes may rely on.
+
+    `%q = nv_tileaa.assume %p attributes {predicates = [#nv_tileaa.div_by<16>]} : (index) -> index`
+
+    The predicates are `div_by`, `bounded` and `same_elements`; they are checked in order and the first failure ends
+    the check. Other attributes in the list are carried along.
+    """
+
+    name = "nv_tileaa.assume"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    value = operand_def(T)
+    result = result_def(T)
+    predicates = prop_def(ArrayAttr)
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        for predicate in self.predicates:
+            if isinstance(predicate, AssumePredicate):
+                predicate.verify_on(self.value.type)
+
+
+@irdl_op_definition
+class AssertOp(TileOp):
+    """`nv_tileaa.assert %ok attributes {message = "n is odd"} : (i1) -> ()`: stop unless every lane holds."""
+
+    name = "nv_tileaa.assert"
+
+    condition = operand_def()
+    message = prop_def(StringAttr)
+
+    traits = traits_def(MemoryWriteEffect())
+
+    def verify_(self) -> None:
+        if element_type_of(self.condition.type) != i1:
+            raise VerifyException(f"expects a condition of i1, but got {self.condition.type}")
+
+
+@irdl_op_definition
+class PrintOp(TileOp):
+    """`nv_tileaa.print %x attributes {format = "x = %f"} : (tensor<8xf32>) -> ()`: write values out."""
+
+    name = "nv_tileaa.print"
+
+    values = var_operand_def()
+    format = prop_def(StringAttr)
+
+    traits = traits_def(MemoryWriteEffect())
+
+
+class Directive(MemoryEffect):
+    """Stays where it is, and does what its region does."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
+        inside = RecursiveMemoryEffect.get_effects(op)
+        return None if inside is None else {EffectInstance(MemoryEffectKind.WRITE), *inside}
+
+
+@irdl_op_definition
+class PragmaOp(CanonicalizedOp):
+    """
+    Directives for the machine code of a region, or at a point.
+
+    `%r = nv_tileaa.pragma attributes {ocgEnterDirectives = ["a"], ocgLeaveDirectives = ["b"]} {
+    ... nv_tileaa.yield %x : (f32) -> () } : () -> f32`
+    """
+
+    name = "nv_tileaa.pragma"
+
+    values = var_result_def()
+    body = region_def()
+    ocgEnterDirectives = opt_prop_def(ArrayAttr[StringAttr])
+    ocgLeaveDirectives = opt_prop_def(ArrayAttr[StringAttr])
+
+    traits = traits_def(Directive(), NoTerminator())
+
+    def verify_(self) -> None:
+        results = [result.type for result in self.values]
+        yielded: Sequence[Attribute] = verify_yield(self, self.body) if self.body.blocks else []
+        if list(yielded) != results:
+            raise VerifyException(
+                f"expects the region to yield ({', '.join(map(str, results))}), "
+                f"but got ({', '.join(map(str, yielded))})"
+            )
+
+
+# The grid -----------------------------------------------------------------------------------------
+
+PROGRAM_NUMBER = AnyOf.get(IndexType, i32, ProgramIdType)
+"""What a grid query gives: a number to calculate with, or an opaque id."""
+
+GRID_AXES = 3
+
+
+class GridQueryOp(TileOp, ABC):
+    """A question about the launch, along one axis of the grid."""
+
+    result = result_def(PROGRAM_NUMBER)
+    axis = prop_def(IntegerAttr.constr(i32))
+
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        axis = self.axis.value.data
+        if not 0 <= axis < GRID_AXES:
+            raise VerifyException(f"expects a grid axis 0, 1 or 2, but got {axis}")
+
+
+@irdl_op_definition
+class GetProgramIdOp(GridQueryOp):
+    """`%x = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index`: which program this is."""
+
+    name = "nv_tileaa.get_program_id"
+
+
+@irdl_op_definition
+class GetNumProgramsOp(GridQueryOp):
+    """`%n = nv_tileaa.get_num_programs attributes {axis = 0 : i32} : () -> index`: how many there are."""
+
+    name = "nv_tileaa.get_num_programs"
+
+
+@irdl_op_definition
+class CancelNextProgramIdOp(TileOp):
+    """
+    Take over a program that has not started, for a persistent loop.
+
+    `%next = nv_tileaa.cancel_next_program_id : () -> !nv_tileaa.program_id`
+    """
+
+    name = "nv_tileaa.cancel_next_program_id"
+
+    result = result_def(ProgramIdType)
+
+    traits = traits_def(MemoryWriteEffect())
+
+
+@irdl_op_definition
+class IsValidProgramIdOp(TileOp):
+    """`%more = nv_tileaa.is_valid_program_id %next : (!nv_tileaa.program_id) -> i1`: was there one left?"""
+
+    name = "nv_tileaa.is_valid_program_id"
+
+    program_id = operand_def(ProgramIdType)
+    result = result_def(i1)
+
+    traits = traits_def(Pure())

@@ -1,0 +1,60 @@
+"""The regions of reduce, scan, generate and pragma: how they end, and what an element may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, Region
+from xdsl.irdl import irdl_op_definition, traits_def, var_operand_def
+from xdsl.traits import IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.tile_syntax import TileOp
+
+
+@irdl_op_definition
+class YieldOp(TileOp):
+    """
+    End a region of an op of this dialect with the values that it gives.
+
+    `nv_tileaa.yield %x : (f32) -> ()`
+    """
+
+    name = "nv_tileaa.yield"
+
+    values = var_operand_def()
+
+    traits = traits_def(IsTerminator(), Pure())
+
+    def verify_(self) -> None:
+        parent = self.parent_op()
+        if parent is not None and parent.name not in YIELDING_OPS:
+            raise VerifyException(f"expects parent op to be one of {', '.join(YIELDING_OPS)}, but got {parent.name}")
+
+
+YIELDING_OPS = tuple(f"nv_tileaa.{op}" for op in ("generate", "pragma", "reduce", "scan"))
+"""The ops whose regions end in `nv_tileaa.yield`."""
+
+
+def verify_yield(op: Operation, region: Region) -> Sequence[Attribute]:
+    """
+    The types that the only block of `region` yields.
+
+    Raises `VerifyException` when the region has several blocks or ends otherwise.
+    """
+    if len(region.blocks) != 1:
+        raise VerifyException(f"expects a single block in '{op.name}', got {len(region.blocks)}")
+    terminator = region.block.last_op
+    if not isinstance(terminator, YieldOp):
+        raise VerifyException("expects regions to end with 'nv_tileaa.yield'")
+    return terminator.values.types
+
+
+def is_element(type_: Attribute, element: Attribute) -> bool:
+    """Whether `type_` is one `element`: bare, or as a tile of rank 0."""
+    if isinstance(type_, TensorType):
+        tile = cast(TensorType[Attribute], type_)
+        return not tile.get_shape() and tile.element_type == element
+    return type_ == element
