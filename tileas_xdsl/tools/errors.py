@@ -1,0 +1,132 @@
+"""
+What the command says when something is wrong: `file:line:col: error: text` on standard error, status 2, no traceback.
+
+Every subcommand runs inside `reporting_errors`. Set `TILEAS_TRACEBACK=1` to see where an error comes from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, MultipleSpansParseError, ParseError
+from xdsl.utils.lexer import Span
+
+from tileas_xdsl.diagnostics import RefusedError, location_of
+
+INPUT_ERROR = 2
+"""Exit status for whatever the command cannot read or do."""
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+class InputError(Exception):
+    """The input is wrong; holds complete messages, `file:line:col: error: text` each."""
+
+    messages: tuple[str, ...]
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self.messages = tuple(messages)
+        super().__init__("\n".join(messages))
+
+
+def reporting_errors(run: Callable[[], int]) -> int:
+    """The exit status of `run`; where it raises, the message on standard error and status 2."""
+    try:
+        status = run()
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away: nothing is wrong, and Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, ArgSpecParseError) as error:
+        if os.environ.get("TILEAS_TRACEBACK") == "1":
+            raise
+        print(explain(error), file=sys.stderr)
+        return INPUT_ERROR
+
+
+def explain(error: BaseException) -> str:
+    """`error` as people read it: located where a location is known."""
+    match error:
+        case InputError():
+            return "\n".join(error.messages)
+        case ParseError():
+            return explain_parse_error(error)
+        case RefusedError():
+            return "\n".join(_explain_refusal(error))
+        case RecursionError():
+            return "error: the operations nest too deeply to be processed (about 160 loops is the limit)"
+        case OSError() if error.strerror is not None:
+            place = f"{error.filename}: " if error.filename is not None else ""
+            return f"{place}error: {error.strerror[0].lower()}{error.strerror[1:]}"
+        case DiagnosticException() | ArgSpecParseError():
+            return f"error: {error}"
+        case _:
+            return (
+                f"error: {type(error).__name__}: {error}\n"
+                "  help: this is a defect of tileas; TILEAS_TRACEBACK=1 shows where it comes from"
+            )
+
+
+def explain_parse_error(error: ParseError) -> str:
+    """The message, the line it is about, and a caret under the column."""
+    text = f"{error.span.get_location()}: error: {_sentence(error)}{_excerpt(error.span)}"
+    if not isinstance(error, MultipleSpansParseError):
+        return text
+    notes = [
+        f"{span.get_location()}: note: {note or error.ref_text or 'here'}{_excerpt(span)}" for span, note in error.refs
+    ]
+    return "\n".join([text, *notes])
+
+
+def place_of(op: Operation) -> str | None:
+    """`file:line:col` of `op`, or of the nearest op around it that has one."""
+    node: Operation | None = op
+    while node is not None:
+        if (place := location_of(node)) is not None:
+            return place
+        node = node.parent_op()
+    return None
+
+
+def _explain_refusal(error: RefusedError) -> list[str]:
+    """Each diagnostic, with the place of the op around where the op itself has none."""
+    lines: list[str] = []
+    for diagnostic in error.diagnostics:
+        nearest = place_of(diagnostic.op) if location_of(diagnostic.op) is None else None
+        lines.append(f"{nearest}: {diagnostic}" if nearest is not None else str(diagnostic))
+    return lines
+
+
+def reason(error: Exception) -> str:
+    """What an error that names no position has to say; its kind when it says nothing."""
+    return str(error) or type(error).__name__
+
+
+def _sentence(error: ParseError) -> str:
+    """xDSL's message as a sentence: some begin with a capital, some hold only the place (" in block definition")."""
+    message = error.msg
+    if message.startswith(" "):
+        found = error.span.text
+        return f"unexpected {repr(found) if found else 'end of file'}{message}"
+    first, second = message[:1], message[1:2]
+    return first.lower() + message[1:] if first.isupper() and second.islower() else message
+
+
+def _excerpt(span: Span[str] | Span[bytes]) -> str:
+    """The source line at the beginning of `span` and a caret under its column; nothing for a blank line."""
+    start = span.input.get_start_of_line(span.start)
+    line = span.input.content[start : span.input.get_end_of_line(span.start)]
+    shown = line if isinstance(line, str) else line.decode("utf-8", "replace")
+    if not shown.strip():
+        return ""
+    # Tabs stay tabs, so that the caret stands where the terminal puts the character.
+    margin = "".join("\t" if char == "\t" else " " for char in shown[: span.start - start])
+    return f"\n{shown}\n{margin}^"

@@ -1,0 +1,109 @@
+"""
+A parser that tells every op where it stands.
+
+xDSL keeps a location that is written (`loc("a.mlir":3:5)`) and gives every other op `loc(unknown)`. Here an op without
+one gets the file, line and column of its name, as in MLIR; a terminator that a custom form leaves out gets the place of
+the op that it ends. Whatever is wrong with the text becomes a `ParseError`, also where xDSL raises something without a
+position (a type that does not verify) or with a useless one (an undefined value, reported at the end of the file).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Span
+
+from tileas_xdsl.tools.errors import reason
+
+RESULTS = re.compile(r"(?:%[\w$.-]+\s*(?::\s*\d+\s*)?(?:,\s*)?)+=\s*")
+"""What stands in front of the name of an op that has results."""
+
+
+NOT_REGISTERED = " is not registered"
+"""How xDSL ends its complaint about an op that no dialect has; it points behind the op's name."""
+
+UNKNOWN = ": there is no such operation in any dialect that is installed here"
+
+
+class LocatedParser(Parser):
+    """Parser of MLIR text in which every op knows its place; lines and columns count from 1."""
+
+    def __init__(self, ctx: Context, text: str, name: str) -> None:
+        super().__init__(ctx, text, name)
+        self._text = text
+        self._file = StringAttr(name)
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._first_uses: dict[str, Span] = {}
+
+    def location_at(self, position: int) -> FileLineColLoc:
+        """The place of the character at `position`, an index into the text."""
+        line = bisect_right(self._line_starts, position)
+        column = position - self._line_starts[line - 1] + 1
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """The whole text as one module. Raises `ParseError`, or `RecursionError` where ops nest too deeply for xDSL."""
+        start = self.pos
+        if start >= len(self._text):
+            self.raise_error("there is no operation in this file")
+        try:
+            module = super().parse_module(allow_implicit_module)
+        except ParseError as error:
+            if error.msg.startswith("values used but not defined"):
+                self._blame_first_use()
+            raise
+        except RecursionError:
+            raise
+        except Exception as error:
+            self.raise_error(reason(error))
+        if module.location == UNKNOWN_LOC:
+            module.location = self.location_at(start)
+        return module
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        results = RESULTS.match(self._text, start)
+        name = start if results is None else results.end()
+        try:
+            op = super().parse_operation()
+        except ParseError as error:
+            if error.msg.endswith(NOT_REGISTERED):
+                self.raise_error(error.msg.removeprefix("Operation ").removesuffix(NOT_REGISTERED) + UNKNOWN, name)
+            raise
+        except RecursionError:
+            raise
+        except Exception as error:
+            self.raise_error(reason(error), name)
+        if op.location == UNKNOWN_LOC:
+            op.location = self.location_at(name)
+        if op.regions:
+            _locate_implicit_terminators(op)
+        return op
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
+        name = operand.operand_name
+        if name not in self.ssa_values and name not in self.forward_ssa_references:
+            self._first_uses[name] = operand.span
+        return super().resolve_operand(operand, type)
+
+    def _blame_first_use(self) -> None:
+        """Raise at the first use of the first value that is never defined."""
+        uses = [span for name in self.forward_ssa_references if (span := self._first_uses.get(name)) is not None]
+        if uses:
+            first = min(uses, key=lambda span: span.start)
+            self.raise_error(f"{first.text} is used and never defined", first)
+
+
+def _locate_implicit_terminators(op: Operation) -> None:
+    """An op that a custom form adds by itself stands last in its block."""
+    for region in op.regions:
+        for block in region.blocks:
+            last = block.last_op
+            if last is not None and last.location == UNKNOWN_LOC:
+                last.location = op.location

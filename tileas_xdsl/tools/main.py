@@ -1,0 +1,68 @@
+"""
+The `tileas` command: what a pass cannot be. (Stock `xdsl-opt` is the compiler; it finds our passes by itself.)
+
+    tileas passes            what there is to put behind `xdsl-opt -p`
+
+Each subcommand is a module beside this one with `add_arguments(parser)` and `run(arguments) -> int`, named in
+`SUBCOMMANDS` and imported only when it is called. The exit status is what `run` returns; 2 is kept for input that is
+wrong, on the command line as in a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "passes": ("passes", "list the passes, their options, defaults and descriptions"),
+}
+"""Name -> (module below `tileas_xdsl.tools`, one line of help)."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `arguments` (of the process, when None) and return the exit status."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    chosen = next((argument for argument in given if not argument.startswith("-")), None)
+    parser = build_parser(chosen)
+    parsed = parser.parse_args(given)
+    if parsed.version:
+        print(version())
+        return 0
+    if parsed.subcommand is None:
+        parser.print_help(sys.stderr)
+        return 2
+
+    from tileas_xdsl.tools.errors import reporting_errors
+
+    return reporting_errors(lambda: parsed.run(parsed))
+
+
+def build_parser(chosen: str | None) -> argparse.ArgumentParser:
+    """The parser of the whole command line; only the `chosen` subcommand is imported and brings its arguments."""
+    parser = argparse.ArgumentParser(
+        prog="tileas",
+        description="Read, run, check and prototype asynchronous tile pipelines.",
+        epilog="The compiler is stock xdsl-opt: xdsl-opt FILE -p PASS,PASS{option=value}.",
+    )
+    parser.add_argument("--version", action="store_true", help="say which versions these are, and exit")
+    subparsers = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", title="subcommands")
+    for name, (module_name, summary) in SUBCOMMANDS.items():
+        subparser = subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if name == chosen:
+            module = import_module(f"tileas_xdsl.tools.{module_name}")
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
+
+
+def version() -> str:
+    """Which tileas-xdsl on which xDSL."""
+    from importlib.metadata import version as installed
+
+    return f"tileas-xdsl {installed('tileas-xdsl')} on xdsl {installed('xdsl')}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
