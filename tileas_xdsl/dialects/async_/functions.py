@@ -132,27 +132,22 @@ class FuncOp(AsyncOp, FunctionOpInterface):
         outputs = self.function_type.outputs.data
         return tuple(output.value_type for output in outputs if isinstance(output, ValueType))
 
+    def error_before_regions(self) -> str | None:
+        function_type = self.properties.get("function_type")
+        if function_type is None:
+            return "'async.func' op requires attribute 'function_type'"
+        if not isinstance(function_type, FunctionType):
+            return (
+                "'async.func' op attribute 'function_type' failed to satisfy constraint: "
+                "type attribute of function type"
+            )
+        return _result_error(function_type.outputs.data)
+
     def verify_(self) -> None:
-        self._verify_results()
         self._verify_symbol()
         _verify_attribute_array(self.arg_attrs, len(self.function_type.inputs), "argument")
         _verify_attribute_array(self.res_attrs, len(self.function_type.outputs), "result")
         self._verify_entry_block()
-
-    def _verify_results(self) -> None:
-        outputs = self.function_type.outputs.data
-        if not outputs:
-            raise VerifyException("'async.func' op result is expected to be at least of size 1, but got 0")
-        for position, output in enumerate(outputs, start=1):
-            if not isinstance(output, TokenType | ValueType):
-                raise VerifyException(
-                    f"'async.func' op result type must be async value type or async token type, but got '{output}'"
-                )
-            if isinstance(output, TokenType) and position > 1:
-                raise VerifyException(
-                    "'async.func' op  results' (optional) async token type is expected to appear "
-                    f"as the 1st return value, but got {position}"
-                )
 
     def _verify_symbol(self) -> None:
         visibility = self.sym_visibility.data if self.sym_visibility is not None else "public"
@@ -274,7 +269,7 @@ class _CalleeExists(SymbolUserOpInterface):
     def verify(self, op: Operation) -> None:
         assert isinstance(op, CallOp)
         callee = SymbolTable.lookup_symbol(op, op.callee) if _in_symbol_table(op) else None
-        if not isinstance(callee, FuncOp):
+        if not isinstance(callee, FuncOp) or callee.error_before_regions() is not None:
             raise VerifyException(
                 f"'async.call' op '{op.callee.string_value()}' does not reference a valid async function"
             )
@@ -417,6 +412,21 @@ def _parse_results(parser: Parser) -> list[tuple[Attribute, DictionaryAttr]]:
 def _attribute_array(dictionaries: Sequence[DictionaryAttr]) -> ArrayAttr[DictionaryAttr] | None:
     """One dictionary for each position, or None when all are empty."""
     return ArrayAttr(dictionaries) if any(dictionary.data for dictionary in dictionaries) else None
+
+
+def _result_error(outputs: Sequence[Attribute]) -> str | None:
+    """Why `outputs` cannot be the results of an asynchronous function, or None when they can."""
+    if not outputs:
+        return "'async.func' op result is expected to be at least of size 1, but got 0"
+    for position, output in enumerate(outputs, start=1):
+        if not isinstance(output, TokenType | ValueType):
+            return f"'async.func' op result type must be async value type or async token type, but got '{output}'"
+        if isinstance(output, TokenType) and position > 1:
+            return (
+                "'async.func' op  results' (optional) async token type is expected to appear "
+                f"as the 1st return value, but got {position}"
+            )
+    return None
 
 
 def _verify_attribute_array(array: ArrayAttr[DictionaryAttr] | None, count: int, what: str) -> None:

@@ -5,21 +5,23 @@ MLIR checks the types of an op before it looks into its regions, and names the p
 
     'async.await' op operand #0 must be async value type or async token type, but got 'f32'
 
-xDSL checks regions first and words it differently. An `AsyncOp` that does not verify therefore looks at its own types
-once more and, when they are to blame, says so as MLIR does.
+xDSL checks regions first, words it differently, and while parsing does not know the op. So here the definitions carry
+`Described` constraints, and `AsyncOp` checks them, before anything else, when the op is verified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import Attribute, AttributeCovT, Operation, SSAValue
 from xdsl.irdl import (
+    AttrConstraint,
     AttrSizedOperandSegments,
+    InferenceContext,
     IRDLOperation,
-    MessageConstraint,
-    OpDef,
     OperandDef,
     RangeConstraint,
     RangeLengthConstraint,
@@ -36,44 +38,70 @@ from xdsl.utils.exceptions import VerifyException
 SEGMENTS = "operandSegmentSizes"
 
 
+@dataclass(frozen=True)
+class Described(AttrConstraint[AttributeCovT]):
+    """
+    `kind`, with the words in which MLIR speaks of it.
+
+    Only an op knows how to complain, so `verify`, which is asked about a type alone, is silent; `AsyncOp` asks
+    `admits`.
+    """
+
+    kind: AttrConstraint[AttributeCovT]
+    words: str
+
+    def admits(self, attribute: Attribute) -> bool:
+        return self.kind.verifies(attribute)
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        return
+
+    def can_infer(self, var_constraint_names: AbstractSet[str]) -> bool:
+        return self.kind.can_infer(var_constraint_names)
+
+    def infer(self, context: InferenceContext) -> AttributeCovT:
+        return self.kind.infer(context)
+
+    def mapping_type_vars(self, type_var_mapping: object) -> Described[AttributeCovT]:
+        return self
+
+
 class AsyncOp(IRDLOperation):
-    """Base of the ops of `async`: type errors are reported first, and in MLIR's words."""
+    """Base of the ops of `async`: types are checked first, and spoken of in MLIR's words."""
 
     def verify(self, verify_nested_ops: bool = True) -> None:
-        try:
-            super().verify(verify_nested_ops)
-        except VerifyException:
-            if (reason := type_error(self)) is not None:
-                self.emit_error(reason, VerifyException(reason))
-            raise
+        if (reason := self.error_before_regions()) is not None:
+            self.emit_error(reason, VerifyException(reason))
+        super().verify(verify_nested_ops)
+
+    def error_before_regions(self) -> str | None:
+        """What is wrong with the op whatever its regions hold; `verify_` checks what comes after them."""
+        return type_error(self)
 
 
 def type_error(op: IRDLOperation) -> str | None:
-    """The first operand or result of `op` whose type is wrong, as MLIR would report it, or None when all are right."""
+    """The first operand or result of `op` whose type is wrong, as MLIR reports it, or None when all are right."""
     definition = op.get_irdl_definition()
-    return (
-        _segment_error(op, definition)
-        or _position_error(op, "operand", definition.operands, op.operands)
-        or _position_error(op, "result", definition.results, op.results)
-    )
-
-
-def _segment_error(op: IRDLOperation, definition: OpDef) -> str | None:
-    if not any(isinstance(option, AttrSizedOperandSegments) for option in definition.options):
-        return None
-    total = sum(segment_sizes(op))
-    if total == len(op.operands):
-        return None
-    return (
-        f"'{op.name}' op operand count ({len(op.operands)}) does not match with the total size ({total}) "
-        f"specified in attribute '{SEGMENTS}'"
+    sizes = None
+    if any(isinstance(option, AttrSizedOperandSegments) for option in definition.options):
+        sizes = segment_sizes(op) or [0] * len(definition.operands)
+        if len(sizes) != len(definition.operands):
+            return (
+                f"'{op.name}' op '{SEGMENTS}' attribute for specifying operand segments must have "
+                f"{len(definition.operands)} elements, but got {len(sizes)}"
+            )
+        if sum(sizes) != len(op.operands):
+            return (
+                f"'{op.name}' op operand count ({len(op.operands)}) does not match with the total size ({sum(sizes)}) "
+                f"specified in attribute '{SEGMENTS}'"
+            )
+    return _position_error(op, "operand", definition.operands, op.operands, sizes) or _position_error(
+        op, "result", definition.results, op.results, None
     )
 
 
 def segment_sizes(op: IRDLOperation) -> Sequence[int]:
-    """The entries of `operandSegmentSizes`; as in MLIR, a missing property counts as all zeros."""
-    from xdsl.dialects.builtin import DenseArrayBase
-
+    """The entries of `operandSegmentSizes`; empty when the property is missing, which MLIR reads as all zeros."""
     sizes = op.properties.get(SEGMENTS)
     return [int(size) for size in sizes.get_values()] if isinstance(sizes, DenseArrayBase) else []
 
@@ -83,43 +111,36 @@ def _position_error(
     kind: str,
     definitions: Sequence[tuple[str, OperandDef]] | Sequence[tuple[str, ResultDef]],
     values: Sequence[SSAValue],
+    sizes: Sequence[int] | None,
 ) -> str | None:
     """
-    The first of `values` that its definition forbids.
+    The first of `values`, the operands or the results of `op`, that its definition forbids.
 
-    `values` are the operands or the results of `op`. An unsized open-ended group among `definitions` is the only one.
+    `sizes` says how many values each definition stands for; without it, at most one definition is open-ended.
     """
-    grouped = any(isinstance(definition, VarOperandDef | VarResultDef) for _, definition in definitions)
-    least = len(definitions) - grouped
-    if len(values) < least:
-        return f"'{op.name}' op expected {least} or more {kind}s" if grouped else None
+    singles = sum(not isinstance(definition, VarOperandDef | VarResultDef) for _, definition in definitions)
+    if len(values) < singles:
+        # xDSL reports a wrong number of operands or results of an op that has no open-ended group.
+        return f"'{op.name}' op expected {singles} or more {kind}s" if singles < len(definitions) else None
     index = 0
-    for name, definition in definitions:
+    for position, (_, definition) in enumerate(definitions):
         variadic = isinstance(definition, VarOperandDef | VarResultDef)
-        group: Sequence[SSAValue] = getattr(op, name) if variadic else values[index : index + 1]
-        words = _words(definition.constr)
-        for value in group:
-            if words is not None and _violates(words, value.type):
+        length = 1 if not variadic else len(values) - singles if sizes is None else sizes[position]
+        described = _described(definition.constr)
+        for value in values[index : index + length]:
+            if described is not None and not described.admits(value.type):
                 prefix = "variadic of " if variadic else ""
-                return f"'{op.name}' op {kind} #{index} must be {prefix}{words.message}, but got '{value.type}'"
+                return f"'{op.name}' op {kind} #{index} must be {prefix}{described.words}, but got '{value.type}'"
             index += 1
     return None
 
 
-def _words(constraint: RangeConstraint) -> MessageConstraint[Attribute] | None:
+def _described(constraint: RangeConstraint) -> Described[Attribute] | None:
     """The constraint on each element of a group, when it says what MLIR calls it."""
     if isinstance(constraint, RangeLengthConstraint):
         constraint = constraint.constraint
     element = constraint.constr if isinstance(constraint, RangeOf) else None
-    return element if isinstance(element, MessageConstraint) else None
-
-
-def _violates(constraint: MessageConstraint[Attribute], found: Attribute) -> bool:
-    try:
-        constraint.verify(found, VerificationContext())
-    except VerifyException:
-        return True
-    return False
+    return element if isinstance(element, Described) else None
 
 
 class ExpectsParent(HasParent):

@@ -8,7 +8,7 @@ The six types of `async`, and the constraints that the ops put on them.
     !async.coro.handle      | plumbing of the coroutines that tasks are lowered to
     !async.coro.state       |
 
-Each constraint carries the words in which MLIR speaks of it; `support.AsyncOp` builds MLIR's messages from them.
+Each constraint carries the words in which MLIR speaks of it.
 Source: spec/mlir-surface.md 2.1.
 """
 
@@ -19,10 +19,12 @@ from collections.abc import Sequence
 from typing_extensions import TypeIs
 from xdsl.dialects.builtin import IndexType, IntegerType, i1
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
-from xdsl.irdl import EqAttrConstraint, MessageConstraint, base, irdl_attr_definition
+from xdsl.irdl import EqAttrConstraint, base, irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.async_.support import Described
 
 
 @irdl_attr_definition
@@ -100,16 +102,16 @@ def unwrapped(attribute: Attribute) -> Attribute:
     return attribute.value_type if isinstance(attribute, ValueType) else attribute
 
 
-TOKEN = MessageConstraint(base(TokenType), "async token type")
-VALUE = MessageConstraint(base(ValueType), "async value type")
-GROUP = MessageConstraint(base(GroupType), "async group type")
-TOKEN_OR_VALUE = MessageConstraint(base(ValueType) | base(TokenType), "async value type or async token type")
-AWAITABLE = MessageConstraint(
+TOKEN = Described(base(TokenType), "async token type")
+VALUE = Described(base(ValueType), "async value type")
+GROUP = Described(base(GroupType), "async group type")
+TOKEN_OR_VALUE = Described(base(ValueType) | base(TokenType), "async value type or async token type")
+AWAITABLE = Described(
     base(ValueType) | base(TokenType) | base(GroupType),
     "async value type or async token type or async group type",
 )
-CORO_ID = MessageConstraint(base(CoroIdType), "switched-resume coroutine identifier")
-CORO_HANDLE = MessageConstraint(base(CoroHandleType), "coroutine handle")
-CORO_STATE = MessageConstraint(base(CoroStateType), "saved coroutine state")
-INDEX = MessageConstraint(base(IndexType), "index")
-BIT = MessageConstraint[IntegerType](EqAttrConstraint(i1), "1-bit signless integer")
+CORO_ID = Described(base(CoroIdType), "switched-resume coroutine identifier")
+CORO_HANDLE = Described(base(CoroHandleType), "coroutine handle")
+CORO_STATE = Described(base(CoroStateType), "saved coroutine state")
+INDEX = Described(base(IndexType), "index")
+BIT = Described[IntegerType](EqAttrConstraint(i1), "1-bit signless integer")
