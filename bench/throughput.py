@@ -1,0 +1,102 @@
+"""
+Parse, verify and print of our examples, per op, beside plain xDSL's cost per op on a module of the same size.
+
+The plain module is what xDSL alone would be used for: a function of nested `scf.for` over `arith` and `memref`, as many
+ops as the example has. Both go through xDSL's own parser, verifier and printer in one process, one after the other, and
+the best of several rounds counts. The ratio is the price of our types, formats and verifiers.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.universe import Universe
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ROUNDS = 5
+SECONDS_A_ROUND = 0.05
+
+LOOP = """
+  scf.for %i{n} = %zero to %n step %one {{
+    scf.for %j{n} = %zero to %n step %one {{
+      %a{n} = memref.load %src[%i{n}, %j{n}] : memref<64x64xf32>
+      %b{n} = arith.mulf %a{n}, %a{n} : f32
+      %c{n} = arith.addf %b{n}, %a{n} : f32
+      memref.store %c{n}, %dst[%i{n}, %j{n}] : memref<64x64xf32>
+    }}
+  }}"""
+OPS_A_LOOP = 8
+
+
+def plain_text(ops: int) -> str:
+    """A module of about `ops` ops of `func`, `scf`, `arith` and `memref`."""
+    loops = "".join(LOOP.format(n=n) for n in range(max(1, round((ops - 5) / OPS_A_LOOP))))
+    head = "func.func @plain(%src: memref<64x64xf32>, %dst: memref<64x64xf32>, %n: index) {"
+    constants = "\n  %zero = arith.constant 0 : index\n  %one = arith.constant 1 : index"
+    return f"{head}{constants}{loops}\n  func.return\n}}\n"
+
+
+def context() -> Context:
+    fresh = Context()
+    for name, factory in Universe.get_multiverse().all_dialects.items():
+        fresh.register_dialect(name, factory)
+    return fresh
+
+
+def best(action: Callable[[], object]) -> float:
+    """Seconds of one `action`: the least mean over a round of repetitions."""
+    start = time.perf_counter()
+    action()
+    repetitions = max(1, round(SECONDS_A_ROUND / (time.perf_counter() - start)))
+    least = float("inf")
+    for _ in range(ROUNDS):
+        gc.collect()
+        start = time.perf_counter()
+        for _ in range(repetitions):
+            action()
+        least = min(least, (time.perf_counter() - start) / repetitions)
+    return least
+
+
+def phases(ctx: Context, text: str) -> tuple[int, dict[str, float]]:
+    """The number of ops in `text`, and microseconds an op for each phase."""
+
+    def parse() -> ModuleOp:
+        return Parser(ctx, text).parse_module()
+
+    module = parse()
+    module.verify()
+    ops = sum(1 for _ in module.walk())
+    seconds = {
+        "parse": best(parse),
+        "verify": best(module.verify),
+        "print": best(lambda: Printer(StringIO()).print_op(module)),
+    }
+    return ops, {phase: 1e6 * taken / ops for phase, taken in seconds.items()}
+
+
+def measure() -> list[dict[str, Any]]:
+    """Two rows an example: the example, and plain xDSL at the same size; the ratio stands with the example."""
+    ctx = context()
+    rows: list[dict[str, Any]] = []
+    for path in sorted(EXAMPLES.glob("*.mlir")):
+        ops, ours = phases(ctx, path.read_text())
+        plain_ops, plain = phases(ctx, plain_text(ops))
+        ratio = sum(ours.values()) / sum(plain.values())
+        rows.append(_row(path.name, ops, ours, ratio))
+        rows.append(_row("  plain xDSL", plain_ops, plain, None))
+    return rows
+
+
+def _row(module: str, ops: int, cost: dict[str, float], ratio: float | None) -> dict[str, Any]:
+    columns = {f"{phase} us/op": value for phase, value in cost.items()}
+    return {"module": module, "ops": ops, **columns, "all us/op": sum(cost.values()), "ratio to plain": ratio}
