@@ -9,6 +9,7 @@ list.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +21,7 @@ from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.orders import Pauses
 from tileas_xdsl.machine.recording import Deferred, Recording
 from tileas_xdsl.machine.synchronization import Condition, MarkSequence
-from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.values import ELECTED, UNKNOWN
 from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
@@ -56,6 +57,8 @@ class Activation:
     function: Operation | None
     values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])
     marks: MarkSequence = field(default_factory=MarkSequence)
+    endings: list[Callable[[Agent], None]] = field(default_factory=list["Callable[[Agent], None]"])
+    """What to do when it ends: the lifetimes of its stack buffers end."""
 
 
 class Agent:
@@ -68,6 +71,10 @@ class Agent:
         self.number = machine.next_agent_number()
         self.threads = threads
         """How many hardware threads it stands for where arrivals are counted in threads."""
+        self.first_thread = 0
+        """Its first hardware thread, whose view of `tid` and the like stands for all of them."""
+        self.cohort: list[Agent] = [self]
+        """The agents that were forked together, which is who a barrier of the whole block waits for."""
         self.moment = 0
         self.clock: Clock = {self.number: 0}
         self.fenced: dict[str, Clock] = {}
@@ -313,9 +320,23 @@ class Agent:
         caller = self.activation
         self.activation = Activation(function)
         try:
-            return (yield from self.run_region(body, arguments))
+            results = yield from self.run_region(body, arguments)
+            for ending in self.activation.endings:
+                ending(self)
+            return results
         finally:
             self.activation = caller
+
+    @contextmanager
+    def as_elected(self, condition: Any) -> Generator[None]:
+        """Inside a branch on the result of an election the agent is one thread."""
+        threads = self.threads
+        if condition is ELECTED:
+            self.threads = 1
+        try:
+            yield
+        finally:
+            self.threads = threads
 
     # Forking -------------------------------------------------------------------------------------------------------
 

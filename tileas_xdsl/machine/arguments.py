@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, Region
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.machine.meaning import load_dialect
 from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type, wrap
 
@@ -170,7 +171,7 @@ def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_dat
         return _bind_array(kind, element, given, name, argument.index, with_data, dynamic)
     element = element_type(kind)
     if element is None:
-        return given if given is not None else opaque_argument(argument, with_data)
+        return opaque_argument(argument, given, with_data)
     if given is None:
         raise ArgumentError(f"argument '{name}' : {kind} has no value; give one with --arg {name}=VALUE")
     if np.ndim(given) != 0:
@@ -208,7 +209,7 @@ _opaque_binders: dict[str, Any] = {}
 
 
 def binds_type(type_name: str) -> Any:
-    """Decorator: the function makes the argument value of types called `type_name`, from argument and `with_data`."""
+    """Decorator: the function makes the value of an argument of a type called `type_name`, or takes the one given."""
 
     def register(function: Any) -> Any:
         _opaque_binders[type_name] = function
@@ -217,10 +218,11 @@ def binds_type(type_name: str) -> Any:
     return register
 
 
-def opaque_argument(argument: BlockArgument, with_data: bool) -> Any:
+def opaque_argument(argument: BlockArgument, given: Any, with_data: bool) -> Any:
     """A value for an argument that is neither number nor array: a queue, a token, a pointer."""
+    load_dialect(argument.type.name.partition(".")[0])
     binder = _opaque_binders.get(argument.type.name)
     if binder is None:
         name = argument.name_hint or str(argument.index)
         raise ArgumentError(f"argument '{name}' : {argument.type} cannot be made up; call the function from IR instead")
-    return binder(argument, with_data)
+    return binder(argument, given, with_data)

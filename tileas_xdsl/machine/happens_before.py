@@ -180,6 +180,7 @@ class AccessHistory:
     """The accesses to one object that a future access might race with."""
 
     MOST_BUCKETS = 64
+    LEAST_GRAIN = 32
 
     def __init__(self, base: MemoryObject) -> None:
         self.base = base
@@ -237,7 +238,7 @@ class AccessHistory:
         if box is None:
             return None
         if self._grain is None:
-            self._grain = tuple(high - low for low, high in box)
+            self._grain = tuple(max(high - low, self.LEAST_GRAIN) for low, high in box)
         ranges = [range(low // g, (high - 1) // g + 1) for (low, high), g in zip(box, self._grain, strict=True)]
         cells = 1
         for r in ranges:

@@ -120,12 +120,17 @@ MODULES = {"async": "async_"}
 """Dialects whose file of meanings is not named as they are."""
 
 
+def load_dialect(dialect: str) -> None:
+    """Load the meanings of `dialect`, once."""
+    if dialect in _loaded:
+        return
+    _loaded.add(dialect)
+    module = f"tileas_xdsl.machine.meanings.{MODULES.get(dialect, dialect)}"
+    if find_spec(module) is not None:
+        import_module(module)
+
+
 def meaning_of(op: Operation) -> Meaning | None:
     """The meaning of `op`, or None when nobody has said what it does. Loads the dialect's meanings on first use."""
-    dialect = op.name.partition(".")[0]
-    if dialect not in _loaded:
-        _loaded.add(dialect)
-        module = f"tileas_xdsl.machine.meanings.{MODULES.get(dialect, dialect)}"
-        if find_spec(module) is not None:
-            import_module(module)
+    load_dialect(op.name.partition(".")[0])
     return _meanings.get(type(op)) or _by_name.get(op.name)

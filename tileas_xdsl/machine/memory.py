@@ -39,6 +39,7 @@ class MemoryObject:
     cells: dict[int, int | float | bool] = field(default_factory=dict[int, "int | float | bool"])
     """When checking: scalars that the program itself stored, by byte offset."""
     lifetime_over: bool = False
+    """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     serial: int = field(default_factory=lambda: next(_serial))
 
     @cached_property
@@ -85,6 +86,8 @@ class View:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     element: ElementType
+    origin: int = 0
+    """The byte that offset 0 names for `memref.reinterpret_cast`: where `memref.view` or the allocation begins."""
 
     def array(self) -> Array:
         """The live bytes as an array that reads and writes through."""
@@ -96,7 +99,7 @@ class View:
         steps = steps if steps is not None else (1,) * len(sizes)
         start = self.offset + sum(o * s for o, s in zip(offsets, self.strides, strict=True))
         strides = tuple(step * s for step, s in zip(steps, self.strides, strict=True))
-        return View(self.base, start, tuple(sizes), strides, self.element)
+        return View(self.base, start, tuple(sizes), strides, self.element, self.origin)
 
     def index(self, leading: int) -> View:
         """The window at index `leading` of the first dimension, one dimension fewer."""
@@ -106,6 +109,7 @@ class View:
             self.shape[1:],
             self.strides[1:],
             self.element,
+            self.origin,
         )
 
     def dropping(self, dimensions: Sequence[int]) -> View:
@@ -117,6 +121,7 @@ class View:
             tuple(self.shape[d] for d in keep),
             tuple(self.strides[d] for d in keep),
             self.element,
+            self.origin,
         )
 
     @property
@@ -186,6 +191,8 @@ class ByteRegion:
     def _as_box(self) -> tuple[tuple[int, int], ...] | None:
         """(low, high) per dimension of the object, or None when the window is no box of it."""
         base = self.base
+        if base.element.size == 1 and len(base.shape) == 1 and self.byte_count == self.stop - self.start:
+            return ((self.start, self.stop),)
         if self.itemsize != base.element.size or self.offset < 0:
             return None
         extents = dict.fromkeys(range(len(base.shape)), 1)

@@ -297,6 +297,13 @@ class PhaseBarrier:
     def expect(self, bytes_expected: int) -> None:
         self.bytes_outstanding += bytes_expected
 
+    def count_bytes(self, knowledge: Knowledge, bytes_arrived: int) -> None:
+        """Bytes that a thread reports by itself."""
+        self.current.knowledge.merge(knowledge)
+        self.current.bytes_arrived += bytes_arrived
+        self.bytes_outstanding -= bytes_arrived
+        self._flip_if_complete()
+
     def complete_bytes(self, work: AsyncWork, bytes_arrived: int) -> None:
         self.contributors.pop(work, None)
         self.current.knowledge.merge(work.event_knowledge)
@@ -370,6 +377,11 @@ class Rendezvous:
         self.generation = 0
         self.gathering = Knowledge()
         self.opened: dict[int, Knowledge] = {}
+
+    def is_ahead(self, mind: Mind) -> bool:
+        """Whether someone who knows `mind` might arrive before the last generation was complete."""
+        last = self.opened.get(self.generation - 1)
+        return last is not None and not all(mind.knows_moment(a, moment) for a, moment in last.clock.items())
 
     def arrive(self, knowledge: Knowledge, count: int) -> int:
         """Count an arrival; returns the generation that it belongs to."""

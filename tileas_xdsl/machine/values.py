@@ -43,6 +43,13 @@ class Unknown:
 UNKNOWN: Final = Unknown()
 
 
+class Elected(int):
+    """True for exactly one thread of an agent: the result of an election."""
+
+
+ELECTED: Final = Elected(1)
+
+
 @dataclass(frozen=True)
 class ElementType:
     """An element type: its IR attribute, its numpy dtype, and the bytes that one element takes in memory."""

@@ -32,7 +32,8 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
 @control(scf.IfOp)
 def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Suspension:
     taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
-    values = yield from agent.run_region(taken)
+    with agent.as_elected(condition):
+        values = yield from agent.run_region(taken)
     return results_of(op, values)
 
 

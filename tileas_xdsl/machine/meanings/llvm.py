@@ -1,0 +1,228 @@
+"""
+What the ops of `llvm` do, as far as kernels at the level of barriers need them: pointers, loads and stores, integers,
+branches, calls. A pointer is an object and a byte offset; comparing or casting it to a number is not supported.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Operation
+from xdsl.traits import SymbolTable
+
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.calls import call_symbol
+from tileas_xdsl.machine.meaning import Jump, control, effect, jump, pure, terminators
+from tileas_xdsl.machine.pointers import (
+    Pointer,
+    byte_object,
+    element_offset,
+    size_and_alignment,
+    space_of,
+    typed_view,
+)
+from tileas_xdsl.machine.values import UNKNOWN, element_type, unsigned, wrap
+from tileas_xdsl.machine.violations import UnsupportedError
+
+terminators(llvm.ReturnOp)
+
+
+# Values -------------------------------------------------------------------------------------------------------------
+
+
+@pure(llvm.ConstantOp)
+def _constant(_agent: Agent, op: llvm.ConstantOp) -> Any:
+    value = op.value
+    if isinstance(value, IntegerAttr):
+        return wrap(value.value.data, op.result.type)
+    element = element_type(op.result.type)
+    if isinstance(value, FloatAttr) and element is not None:
+        return element.dtype.type(value.value.data)
+    raise UnsupportedError(op, f"is a constant of type {op.result.type}, which has no numbers here")
+
+
+@pure(llvm.UndefOp, llvm.ZeroOp)
+def _zero(agent: Agent, op: Operation) -> Any:
+    element = element_type(op.results[0].type)
+    if element is None or not agent.machine.with_data:
+        return UNKNOWN
+    return element.dtype.type(0) if element.is_float else 0
+
+
+def _truncated(quotient: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    """C's division, which rounds towards zero, from Python's on absolute values."""
+
+    def divide(a: int, b: int) -> int:
+        magnitude = quotient(abs(a), abs(b))
+        return magnitude if (a < 0) == (b < 0) else -magnitude
+
+    return divide
+
+
+def _remainder(a: int, b: int) -> int:
+    magnitude = abs(a) % abs(b)
+    return magnitude if a >= 0 else -magnitude
+
+
+SIGNED: dict[type[Operation], Callable[[int, int], int]] = {
+    llvm.AddOp: operator.add,
+    llvm.SubOp: operator.sub,
+    llvm.MulOp: operator.mul,
+    llvm.AndOp: int.__and__,
+    llvm.OrOp: int.__or__,
+    llvm.XOrOp: int.__xor__,
+    llvm.ShlOp: int.__lshift__,
+    llvm.AShrOp: int.__rshift__,
+    llvm.SDivOp: _truncated(int.__floordiv__),
+    llvm.SRemOp: _remainder,
+}
+UNSIGNED: dict[type[Operation], Callable[[int, int], int]] = {
+    llvm.UDivOp: int.__floordiv__,
+    llvm.URemOp: operator.mod,
+    llvm.LShrOp: int.__rshift__,
+}
+DIVISIONS = (llvm.SDivOp, llvm.SRemOp, llvm.UDivOp, llvm.URemOp)
+
+
+@pure(*SIGNED, *UNSIGNED)
+def _integer_arithmetic(_agent: Agent, op: Operation, lhs: int, rhs: int) -> int:
+    type_ = op.results[0].type
+    if rhs == 0 and isinstance(op, DIVISIONS):
+        raise UnsupportedError(op, "divides by zero")
+    compute = SIGNED.get(type(op))
+    if compute is not None:
+        return wrap(compute(lhs, rhs), type_)
+    return wrap(UNSIGNED[type(op)](unsigned(lhs, type_), unsigned(rhs, type_)), type_)
+
+
+FLOATS: dict[type[Operation], Callable[[Any, Any], Any]] = {
+    llvm.FAddOp: np.add,
+    llvm.FSubOp: np.subtract,
+    llvm.FMulOp: np.multiply,
+    llvm.FDivOp: np.divide,
+}
+
+
+@pure(*FLOATS)
+def _float_arithmetic(_agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return FLOATS[type(op)](lhs, rhs)
+
+
+COMPARISONS = (
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+)
+"""By the number of the predicate; from 6 on the operands are unsigned."""
+
+
+@pure(llvm.ICmpOp)
+def _icmp(_agent: Agent, op: llvm.ICmpOp, lhs: Any, rhs: Any) -> int:
+    predicate = op.predicate.value.data
+    if isinstance(lhs, Pointer):
+        raise UnsupportedError(op, "compares pointers; compare indices instead")
+    if predicate >= 6:
+        lhs, rhs = unsigned(lhs, op.lhs.type), unsigned(rhs, op.lhs.type)
+    return int(COMPARISONS[predicate](lhs, rhs))
+
+
+@pure(llvm.SelectOp)
+def _select(_agent: Agent, _op: llvm.SelectOp, condition: Any, lhs: Any, rhs: Any) -> Any:
+    return lhs if condition else rhs
+
+
+@pure(llvm.TruncOp, llvm.SExtOp)
+def _resize(_agent: Agent, op: Operation, value: int) -> int:
+    signed = -value if str(op.operands[0].type) == "i1" and isinstance(op, llvm.SExtOp) else value
+    return wrap(signed, op.results[0].type)
+
+
+@pure(llvm.ZExtOp)
+def _zext(_agent: Agent, op: llvm.ZExtOp, value: int) -> int:
+    return wrap(unsigned(value, op.arg.type), op.results[0].type)
+
+
+# Memory -------------------------------------------------------------------------------------------------------------
+
+
+@effect(llvm.AddressOfOp)
+def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
+    target = SymbolTable.lookup_symbol(op, op.global_name)
+    if not isinstance(target, llvm.GlobalOp):
+        raise UnsupportedError(op, f"takes the address of {op.global_name}, which is no global of this module")
+    shared = agent.machine.shared
+    base = shared.get(("global", target))
+    if base is None:
+        size, _ = size_and_alignment(target.global_type, op)
+        name = target.sym_name.data
+        base = byte_object(name, size, space_of(op.result.type), with_data=agent.machine.with_data)
+        shared["global", target] = base
+    return Pointer(base, 0)
+
+
+@effect(llvm.AllocaOp)
+def _alloca(agent: Agent, op: llvm.AllocaOp, count: Any) -> Pointer:
+    size, _ = size_and_alignment(op.elem_type, op)
+    total = size * agent.known(count, op, "takes as its size")
+    return Pointer(byte_object("alloca", total, "private", with_data=agent.machine.with_data), 0)
+
+
+@effect(llvm.GEPOp)
+def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Pointer:
+    given = iter(indices)
+    numbers = [
+        agent.known(next(given), op, "computes an address from") if raw == llvm.GEP_USE_SSA_VAL else int(raw)
+        for raw in op.rawConstantIndices.get_values()
+    ]
+    base: Pointer = agent.known(pointer, op, "computes an address from")
+    return base.plus(element_offset(op.elem_type, numbers, op))
+
+
+@effect(llvm.LoadOp)
+def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
+    target: Pointer = agent.known(pointer, op, "loads through")
+    value: Any = agent.load(typed_view(target, op.dereferenced_value.type, op), op)
+    return int(value) if isinstance(value, np.integer | np.bool_) else value
+
+
+@effect(llvm.StoreOp)
+def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
+    target: Pointer = agent.known(pointer, op, "stores through")
+    agent.store(typed_view(target, op.value.type, op), value, op)
+
+
+# Control ------------------------------------------------------------------------------------------------------------
+
+
+@jump(llvm.BrOp)
+def _br(_agent: Agent, op: llvm.BrOp, *arguments: Any) -> Jump:
+    return Jump(op.successor, arguments)
+
+
+@jump(llvm.CondBrOp)
+def _cond_br(agent: Agent, op: llvm.CondBrOp, condition: Any, *arguments: Any) -> Jump:
+    split = len(op.then_arguments)
+    if agent.known(condition, op, "branches on"):
+        return Jump(op.then_block, arguments[:split])
+    return Jump(op.else_block, arguments[split:])
+
+
+@control(llvm.CallOp)
+def _call(agent: Agent, op: llvm.CallOp, *arguments: Any) -> Suspension:
+    if op.callee is None:
+        raise UnsupportedError(op, "calls through a pointer; call a function by name")
+    results = yield from call_symbol(agent, op, op.callee, arguments)
+    return results[0] if len(op.results) == 1 else results

@@ -1,0 +1,532 @@
+"""
+What the synchronising ops of `nvvm` do (spec/mlir-surface.md section 5, spec/tileas-passes.md 16.7).
+
+An agent stands for `threads` hardware threads with one flow of control. What a thread counts (arrivals, bytes that it
+expects) the agent counts as often as it has threads; inside a branch on `elect.sync` it is one thread. Copies are
+`cp.async` (generic proxy, groups per thread), bulk copies into shared memory (asynchronous proxy, bytes on an
+mbarrier) and bulk copies out of it (asynchronous proxy, groups per thread; the source may be reused once it has been
+read).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.barriers import (
+    arrive,
+    commit,
+    promise_arrival,
+    promise_bytes,
+    wait_for_parity,
+    wait_for_queue,
+)
+from tileas_xdsl.machine.happens_before import FENCE_SPACES, Proxy
+from tileas_xdsl.machine.meaning import effect, suspends, sync
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.synchronization import (
+    Condition,
+    GroupQueue,
+    PhaseBarrier,
+    Rendezvous,
+    RendezvousCondition,
+)
+from tileas_xdsl.machine.values import ELECTED
+from tileas_xdsl.machine.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.works import AsyncWork, Touch
+
+BOX_BYTES = "tileas.box_bytes"
+"""Discardable attribute on a tensor copy: the bytes of its box, which only the descriptor knows."""
+
+
+# Barriers with phases -------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class BarrierObject:
+    """An mbarrier in shared memory: its state, who made it, and whether the asynchronous proxy may see it."""
+
+    state: PhaseBarrier
+    maker: Agent
+    moment: int
+    op: Operation
+    fenced: bool = False
+
+
+def _at(agent: Agent, op: Operation, address: Any) -> BarrierObject:
+    """The barrier at `address`, which must have been made where the agent knows of it."""
+    pointer: Pointer = agent.known(address, op, "uses a barrier at")
+    found: BarrierObject | None = agent.machine.shared.get(("mbarrier", pointer.key))
+    if found is None:
+        raise UnsupportedError(
+            op, f"uses the barrier at '{pointer.base.name}' + {pointer.offset} before it is initialised"
+        )
+    if not agent.mind.knows_moment(found.maker.number, found.moment):
+        _unordered_init(agent, op, found)
+    return found
+
+
+def _unordered_init(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
+    agent.machine.report(
+        Violation(
+            ViolationKind.RACE,
+            f"{barrier.state.name} is used by {agent.name} with nothing that orders its initialisation before",
+            (
+                Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
+                Party(op, agent.name, agent.iteration, "uses the barrier"),
+            ),
+            "a barrier of all threads between the initialisation and the first use",
+        )
+    )
+
+
+@sync("nvvm.mbarrier.init")
+def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: Any) -> None:
+    pointer: Pointer = agent.known(address, op, "makes a barrier at")
+    expected = agent.known(count, op, "takes as its count")
+    name = f"mbarrier '{pointer.base.name}' + {pointer.offset}"
+    barrier = BarrierObject(PhaseBarrier(name, expected, op), agent, agent.moment, op)
+    agent.machine.shared["mbarrier", pointer.key] = barrier
+    agent.local.setdefault("nvvm.unfenced_inits", []).append(barrier)
+
+
+@sync("nvvm.mbarrier.inval")
+def _inval(agent: Agent, op: Operation, address: Any) -> None:
+    pointer: Pointer = agent.known(address, op, "invalidates a barrier at")
+    agent.machine.shared.pop(("mbarrier", pointer.key), None)
+
+
+def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
+    """How many arrivals the op makes: its count (or 1) for each thread."""
+    each = agent.known(rest[0], op, "takes as its count") if rest else 1
+    return each * agent.threads
+
+
+@sync("nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.nocomplete")
+def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
+    barrier = _at(agent, op, address).state
+    phase = barrier.phases_completed
+    arrive(agent, barrier, op, _count(agent, op, count))
+    return phase if op.results else None
+
+
+@sync("nvvm.mbarrier.arrive_drop", "nvvm.mbarrier.arrive_drop.nocomplete")
+def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
+    barrier = _at(agent, op, address).state
+    phase, arrivals = barrier.phases_completed, _count(agent, op, count)
+    barrier.expected -= arrivals
+    arrive(agent, barrier, op, arrivals)
+    return phase if op.results else None
+
+
+@sync("nvvm.mbarrier.expect_tx")
+def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> None:
+    _at(agent, op, address).state.expect(agent.known(size, op, "expects") * agent.threads)
+
+
+@sync("nvvm.mbarrier.complete_tx")
+def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
+    barrier = _at(agent, op, address).state
+    barrier.count_bytes(agent.release(), agent.known(size, op, "completes") * agent.threads)
+
+
+@sync("nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.arrive_drop.expect_tx")
+def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> int | None:
+    barrier = _at(agent, op, address).state
+    phase = barrier.phases_completed
+    barrier.expect(agent.known(size, op, "expects") * agent.threads)
+    if "drop" in op.name:
+        barrier.expected -= agent.threads
+    arrive(agent, barrier, op, agent.threads)
+    return phase if op.results else None
+
+
+@suspends("nvvm.mbarrier.try_wait.parity")
+def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Suspension:
+    barrier = _at(agent, op, address).state
+    yield from wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
+
+
+@dataclass
+class StateCondition(Condition):
+    """The phase that was current when a state token was taken is complete."""
+
+    barrier: PhaseBarrier
+    phase: int
+
+    def holds(self) -> bool:
+        return self.barrier.phases_completed > self.phase
+
+    def helpers(self) -> list[AsyncWork]:
+        return [work for work in self.barrier.contributors if not work.complete]
+
+    def observe(self, agent: Agent) -> None:
+        for phase in self.barrier.completed:
+            if phase.index == self.phase:
+                agent.learn(phase.knowledge)
+                phase.waits[agent.number] = agent.moment
+
+    def describe(self) -> str:
+        return f"phase {self.phase} of {self.barrier.name}, {self.barrier.pending} arrivals missing"
+
+
+@suspends("nvvm.mbarrier.try_wait", "nvvm.mbarrier.test.wait")
+def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: Any) -> Suspension:
+    """
+    A single test, used in loops that go on until it succeeds. Here it waits and then succeeds: the iterations of such
+    a loop in which it fails do nothing.
+    """
+    barrier = _at(agent, op, address).state
+    wanted = agent.known(which, op, "waits for")
+    if str(op.operands[1].type) == "i64":
+        yield from agent.wait(StateCondition(barrier, wanted), op)
+    else:
+        yield from wait_for_parity(agent, barrier, wanted & 1, op)
+    return 1
+
+
+# Copies with groups ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class CopyGroups:
+    """Copies of one thread that complete by groups: not committed yet, and committed."""
+
+    queue: GroupQueue
+    uncommitted: list[AsyncWork] = field(default_factory=list[AsyncWork])
+
+    def issued(self) -> list[AsyncWork]:
+        """Everything not known to be complete."""
+        groups = self.queue.groups[self.queue.known_complete :]
+        return [*(work for group in groups for work in group.works), *self.uncommitted]
+
+
+def _groups(agent: Agent, family: str) -> CopyGroups:
+    key = f"nvvm.{family}"
+    groups = agent.local.get(key)
+    if groups is None:
+        groups = agent.local[key] = CopyGroups(GroupQueue(f"{family} of {agent.name}"))
+    return groups
+
+
+def _copy_bytes(machine: Any, source: View, target: View, size: int) -> Callable[[], None] | None:
+    """Moves the first `size` bytes and fills the rest with zeros."""
+    if not machine.with_data:
+        return None
+
+    def move() -> None:
+        data = np.zeros(target.shape, np.int8)
+        data[:size] = machine.read(source)[:size]
+        machine.write(target, data)
+
+    return move
+
+
+@sync("nvvm.cp.async.shared.global")
+def _cp_async(agent: Agent, op: Any, target: Any, source: Any, *read_size: Any) -> None:
+    size = op.size.value.data
+    read = agent.known(read_size[0], op, "reads") if read_size else size
+    into: View = agent.known(target, op, "copies to").bytes(size)
+    out_of: View = agent.known(source, op, "copies from").bytes(max(read, 0))
+    touches = [Touch(out_of, False, Proxy.GENERIC), Touch(into, True, Proxy.GENERIC)]
+    move = _copy_bytes(agent.machine, out_of, into, read)
+    work = agent.issue(op, touches, move, label=f"a copy of {size} bytes", engine="cp.async")
+    _groups(agent, "cp.async").uncommitted.append(work)
+
+
+@sync("nvvm.cp.async.commit.group")
+def _cp_async_commit(agent: Agent, op: Operation) -> None:
+    _commit_groups(agent, "cp.async", op)
+
+
+def _commit_groups(agent: Agent, family: str, op: Operation) -> None:
+    groups = _groups(agent, family)
+    works, groups.uncommitted = groups.uncommitted, []
+    commit(agent, groups.queue, works, op)
+
+
+@suspends("nvvm.cp.async.wait.group")
+def _cp_async_wait(agent: Agent, op: Any) -> Suspension:
+    yield from wait_for_queue(agent, _groups(agent, "cp.async").queue, op.n.value.data, op)
+
+
+@sync("nvvm.cp.async.mbarrier.arrive")
+def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
+    """Arrives once every copy of the thread is complete; without `noinc` that arrival is expected on top."""
+    barrier = _at(agent, op, address).state
+    if not op.noinc.value.data:
+        barrier.pending += agent.threads
+    events = [agent.machine.event_of(work) for work in _groups(agent, "cp.async").issued()]
+    work = agent.issue(op, [], None, label="an arrival behind copies", engine="cp.async", dependencies=events)
+    promise_arrival(agent, work, barrier, agent.threads)
+
+
+# Bulk copies ----------------------------------------------------------------------------------------------------------
+
+
+def _check_init_fence(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
+    if barrier.fenced:
+        return
+    agent.machine.report(
+        Violation(
+            ViolationKind.MISSING_FENCE,
+            f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
+            (
+                Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
+                Party(op, agent.name, agent.iteration, "lets asynchronous work signal it"),
+            ),
+            "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
+        )
+    )
+
+
+@sync("nvvm.cp.async.bulk.shared.cluster.global", "nvvm.cp.async.bulk.shared.cluster.shared.cta")
+def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *_hints: Any) -> None:
+    count = agent.known(size, op, "copies")
+    into: View = agent.known(target, op, "copies to").bytes(count)
+    out_of: View = agent.known(source, op, "copies from").bytes(count)
+    touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
+    move = _copy_bytes(agent.machine, out_of, into, count)
+    _signal_bytes(agent, op, address, touches, move, count)
+
+
+@sync("nvvm.cp.async.bulk.tensor.shared.cluster.global")
+def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
+    count = _box_bytes(agent, op)
+    values = dict(zip(op.operands, operands, strict=True))
+    into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
+    _signal_bytes(agent, op, values[op.mbar], [Touch(into, True, Proxy.ASYNC)], None, count)
+
+
+def _box_bytes(agent: Agent, op: Operation) -> int:
+    size = op.attributes.get(BOX_BYTES)
+    if not isinstance(size, IntegerAttr) or agent.machine.with_data:
+        raise UnsupportedError(
+            op, f"copies a box that only its descriptor knows: to check it, add {BOX_BYTES}; to run it, use a bulk copy"
+        )
+    return size.value.data
+
+
+def _signal_bytes(
+    agent: Agent, op: Operation, address: Any, touches: list[Touch], move: Callable[[], None] | None, count: int
+) -> None:
+    """Issue a copy whose bytes arrive at the barrier at `address` when it is complete."""
+    barrier = _at(agent, op, address)
+    _check_init_fence(agent, op, barrier)
+    work = agent.issue(op, touches, move, label=f"a bulk copy of {count} bytes", engine="tma")
+    promise_bytes(agent, work, barrier.state, count)
+
+
+@sync("nvvm.cp.async.bulk.global.shared.cta")
+def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any, *_hints: Any) -> None:
+    count = agent.known(size, op, "copies")
+    into: View = agent.known(target, op, "copies to").bytes(count)
+    out_of: View = agent.known(source, op, "copies from").bytes(count)
+    _store_in_two_halves(agent, op, out_of, into, count)
+
+
+@sync("nvvm.cp.async.bulk.tensor.global.shared.cta", "nvvm.cp.async.bulk.tensor.reduce")
+def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
+    count = _box_bytes(agent, op)
+    values = dict(zip(op.operands, operands, strict=True))
+    out_of: View = agent.known(values[op.src_mem], op, "copies from").bytes(count)
+    _store_in_two_halves(agent, op, out_of, None, count)
+
+
+def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View | None, count: int) -> None:
+    """First the source is read, which is all that `wait_group {read}` waits for; then the target is written."""
+    machine = agent.machine
+    held: list[Any] = []
+    take = (lambda: held.append(machine.read(out_of))) if machine.with_data else None
+    put = (lambda: machine.write(into, held.pop())) if machine.with_data and into is not None else None
+    label = f"a bulk store of {count} bytes"
+    reading = agent.issue(op, [Touch(out_of, False, Proxy.ASYNC)], take, label=f"the reading of {label}", engine="tma")
+    touches = [Touch(into, True, Proxy.ASYNC)] if into is not None else []
+    writing = agent.issue(
+        op, touches, put, label=label, engine="tma", dependencies=[machine.event_of(reading, "the source is read")]
+    )
+    _groups(agent, "bulk reads").uncommitted.append(reading)
+    _groups(agent, "bulk").uncommitted.append(writing)
+
+
+@sync("nvvm.cp.async.bulk.commit.group")
+def _bulk_commit(agent: Agent, op: Operation) -> None:
+    _commit_groups(agent, "bulk reads", op)
+    _commit_groups(agent, "bulk", op)
+
+
+@suspends("nvvm.cp.async.bulk.wait_group")
+def _bulk_wait(agent: Agent, op: Any) -> Suspension:
+    family = "bulk reads" if op.read is not None else "bulk"
+    yield from wait_for_queue(agent, _groups(agent, family).queue, op.group.value.data, op)
+
+
+@sync("nvvm.wgmma.commit.group.sync.aligned")
+def _wgmma_commit(agent: Agent, op: Operation) -> None:
+    _commit_groups(agent, "wgmma", op)
+
+
+@suspends("nvvm.wgmma.wait.group.sync.aligned")
+def _wgmma_wait(agent: Agent, op: Any) -> Suspension:
+    yield from wait_for_queue(agent, _groups(agent, "wgmma").queue, op.group.value.data, op)
+
+
+# Barriers of threads --------------------------------------------------------------------------------------------------
+
+
+def _block_threads(agent: Agent) -> int:
+    return sum(member.threads for member in agent.cohort)
+
+
+def _rendezvous(agent: Agent, op: Operation, name: str, expected: int) -> Rendezvous:
+    key = ("rendezvous", name, id(agent.cohort))
+    barrier: Rendezvous | None = agent.machine.shared.get(key)
+    if barrier is None:
+        barrier = agent.machine.shared[key] = Rendezvous(name, expected)
+    if barrier.expected != expected:
+        raise UnsupportedError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
+    return barrier
+
+
+def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous) -> int:
+    if barrier.is_ahead(agent.mind):
+        agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
+    agent.machine.happened(agent, op, "arrive", f"arrives at {barrier.name}")
+    return barrier.arrive(agent.release(), agent.threads)
+
+
+def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rendezvous:
+    values = dict(zip(op.operands, operands, strict=True))
+    number = 0 if op.barrier_id is None else agent.known(values[op.barrier_id], op, "takes as its barrier")
+    threads = op.number_of_threads
+    expected = _block_threads(agent) if threads is None else agent.known(values[threads], op, "waits for")
+    return _rendezvous(agent, op, f"barrier {number}", expected)
+
+
+@suspends("nvvm.barrier0")
+def _barrier0(agent: Agent, op: Operation) -> Suspension:
+    barrier = _rendezvous(agent, op, "barrier 0", _block_threads(agent))
+    yield from agent.wait(RendezvousCondition(barrier, _arrive_at(agent, op, barrier)), op)
+
+
+@suspends("nvvm.barrier")
+def _barrier(agent: Agent, op: Any, *operands: Any) -> Suspension:
+    if op.reduction_predicate is not None:
+        raise UnsupportedError(op, "reduces over the threads of a barrier, and an agent has one flow of control")
+    barrier = _barrier_numbered(agent, op, operands)
+    yield from agent.wait(RendezvousCondition(barrier, _arrive_at(agent, op, barrier)), op)
+
+
+@sync("nvvm.barrier.arrive")
+def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
+    _arrive_at(agent, op, _barrier_numbered(agent, op, operands))
+
+
+@sync("nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed")
+def _cluster_arrive(agent: Agent, op: Operation) -> None:
+    barrier = _rendezvous(agent, op, "the cluster barrier", _block_threads(agent))
+    agent.local["nvvm.cluster"] = (barrier, _arrive_at(agent, op, barrier))
+
+
+@suspends("nvvm.cluster.wait")
+def _cluster_wait(agent: Agent, op: Operation) -> Suspension:
+    arrived = agent.local.pop("nvvm.cluster", None)
+    if arrived is None:
+        raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
+    yield from agent.wait(RendezvousCondition(*arrived), op)
+
+
+# Fences, election, registers ------------------------------------------------------------------------------------------
+
+PROXY_FENCES = {"async": FENCE_SPACES, "async.global": ("global",), "async.shared": ("shared",)}
+
+
+@sync("nvvm.fence.proxy")
+def _fence_proxy(agent: Agent, op: Any) -> None:
+    spaces = PROXY_FENCES.get(str(op.kind.data), ())
+    agent.fence_proxies(spaces)
+    if "shared" in spaces:
+        _fence_inits(agent)
+    agent.machine.happened(agent, op, "fence", f"orders generic before asynchronous accesses ({', '.join(spaces)})")
+
+
+@sync("nvvm.fence.mbarrier.init")
+def _fence_init(agent: Agent, op: Operation) -> None:
+    _fence_inits(agent)
+
+
+def _fence_inits(agent: Agent) -> None:
+    barriers: list[BarrierObject] = agent.local.pop("nvvm.unfenced_inits", [])
+    for barrier in barriers:
+        barrier.fenced = True
+
+
+@effect("nvvm.elect.sync")
+def _elect(_agent: Agent, _op: Operation, *_mask: Any) -> int:
+    return ELECTED
+
+
+@effect(
+    "nvvm.memory.barrier",
+    "nvvm.fence.sc.cluster",
+    "nvvm.fence.sync_restrict",
+    "nvvm.fence.proxy.acquire",
+    "nvvm.fence.proxy.release",
+    "nvvm.fence.proxy.sync_restrict",
+    "nvvm.wgmma.fence.aligned",
+    "nvvm.setmaxregister",
+    "nvvm.bar.warp.sync",
+    "nvvm.nanosleep",
+    "nvvm.griddepcontrol",
+    "nvvm.prefetch",
+    "nvvm.cp.async.bulk.prefetch",
+    "nvvm.cp.async.bulk.tensor.prefetch",
+)
+def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
+    """Orders what the machine keeps in order anyway, or says how fast to go."""
+
+
+@effect("nvvm.mapa")
+def _mapa(_agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
+    """The same place in another block of the cluster; the machine has one block."""
+    return pointer
+
+
+WARP = 32
+REGISTERS: dict[str, Callable[[Agent], int]] = {
+    "tid.x": lambda agent: agent.first_thread,
+    "warpid": lambda agent: agent.first_thread // WARP,
+    "laneid": lambda agent: agent.first_thread % WARP,
+    "ntid.x": _block_threads,
+    "nwarpid": lambda agent: -(-_block_threads(agent) // WARP),
+    "warpsize": lambda _agent: WARP,
+}
+"""Registers by name; those of other dimensions and of the grid are those of a single block."""
+
+
+def _register(agent: Agent, op: Operation) -> int:
+    name = op.name.removeprefix("nvvm.read.ptx.sreg.")
+    known = REGISTERS.get(name)
+    if known is not None:
+        return known(agent)
+    return 1 if name.startswith(("n", "cluster.n")) else 0
+
+
+SINGLE_BLOCK = [
+    f"{group}.{axis}"
+    for group in ("ctaid", "nctaid", "clusterid", "nclusterid", "cluster.ctaid", "cluster.nctaid")
+    for axis in "xyz"
+]
+effect(
+    *(f"nvvm.read.ptx.sreg.{name}" for name in REGISTERS),
+    *(f"nvvm.read.ptx.sreg.{name}" for name in SINGLE_BLOCK),
+    *(f"nvvm.read.ptx.sreg.{name}" for name in ("tid.y", "tid.z", "ntid.y", "ntid.z")),
+    *(f"nvvm.read.ptx.sreg.{name}" for name in ("cluster.ctarank", "cluster.nctarank", "smid", "gridid")),
+)(_register)
