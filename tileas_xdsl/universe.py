@@ -17,8 +17,10 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "async": ("async_", "Async"),
     "async_queue": ("async_queue", "AsyncQueue"),
     "async_region": ("async_region", "AsyncRegion"),
+    "cute": ("cute", "Cute"),
     "nv_tileaa": ("nv_tileaa", "NvTileAA"),
     "nv_tileas": ("nv_tileas", "NvTileAS"),
+    "nvgpu": ("nvgpu", "NVGPU"),
     "nvvm": ("nvvm", "NVVM"),
     "rocdl": ("rocdl", "ROCDL"),
 }

@@ -10,8 +10,8 @@ In order: operands, `attributes {...}`, regions, `: (operand types) -> (result t
 by commas. A variadic or optional group that is not empty follows as `name(...)`, `name` being the field's name; the
 group that an op names in `SUBSCRIPTS` stands in brackets instead, behind the operand that `SUBSCRIPTED` names or,
 without it, behind the last one. Properties and discardable attributes share one dictionary: a name that the op declares
-as a property is one. A region without a block (the abstract form) is left out. The generic form remains what MLIR
-reads; both forms parse, and each prints back as itself.
+as a property is one. A region without a block (the abstract form) is left out, unless the op has a variable number of
+regions. The generic form remains what MLIR reads; both forms parse, and each prints back as itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TileOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         self.print_operand_groups(printer)
         _print_attributes(self, printer)
-        _print_regions(self.regions, printer)
+        _print_regions(self, printer)
         printer.print_string(" : ")
         printer.print_operation_type(self)
 
@@ -188,8 +188,10 @@ def _print_attributes(op: IRDLOperation, printer: Printer) -> None:
         printer.print_attr_dict(entries)
 
 
-def _print_regions(regions: Sequence[Region], printer: Printer) -> None:
-    written = [region for region in regions if region.blocks.first is not None]
+def _print_regions(op: IRDLOperation, printer: Printer) -> None:
+    """All regions of an op that has any number of them, the regions with blocks of any other."""
+    variadic = any(isinstance(definition, VarRegionDef) for _, definition in op.get_irdl_definition().regions)
+    written = [region for region in op.regions if variadic or region.blocks.first is not None]
     if written:
         printer.print_string(" ")
         printer.print_list(written, lambda region: printer.print_region(region, print_empty_block=True))

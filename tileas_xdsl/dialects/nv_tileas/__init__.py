@@ -1,0 +1,69 @@
+"""
+`nv_tileas`: the operational tile dialect of TileAS (spec/tileas-dialects.md 2).
+
+Where `nv_tileaa` says that data flows through queues, this dialect says how: pipelines of slots, tokens, layouts,
+asynchronous copies. Files: `types`, `attributes`, `classified` and `pipeline` (async.pipeline.*), `tokens`,
+`structure` (storage, views, slices, layouts), `memory`, `tma`, `compute`, `block_scaled`, `control`; `effects` says
+what ops do to memory, `verification` holds shared checks.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from tileas_xdsl.dialects.float4 import Float4E0M3Type
+from tileas_xdsl.dialects.nv_tileas.attributes import (
+    AtomAttr,
+    AtomPlanAttr,
+    CacheModifierAttr,
+    EvictionPolicyAttr,
+    LayoutAttr,
+    MemScopeAttr,
+    MemSemanticAttr,
+    OutOfBoundsModeAttr,
+    PaddingValueAttr,
+    RmwModeAttr,
+    SwizzleModeAttr,
+)
+from tileas_xdsl.dialects.nv_tileas.compute import COMPUTE_OPS
+from tileas_xdsl.dialects.nv_tileas.control import CONTROL_OPS
+from tileas_xdsl.dialects.nv_tileas.memory import MEMORY_OPS
+from tileas_xdsl.dialects.nv_tileas.pipeline import PIPELINE_OPS
+from tileas_xdsl.dialects.nv_tileas.structure import STRUCTURE_OPS
+from tileas_xdsl.dialects.nv_tileas.tma import TMA_OPS
+from tileas_xdsl.dialects.nv_tileas.tokens import TOKEN_OPS
+from tileas_xdsl.dialects.nv_tileas.types import (
+    AsyncTokenType,
+    ConsumerTokenType,
+    MBarrierType,
+    PipelineIteratorType,
+    ProducerTokenType,
+    TiledViewType,
+    TmaDescriptorType,
+)
+
+NvTileAS = Dialect(
+    "nv_tileas",
+    [*PIPELINE_OPS, *TOKEN_OPS, *STRUCTURE_OPS, *MEMORY_OPS, *TMA_OPS, *COMPUTE_OPS, *CONTROL_OPS],
+    [
+        AsyncTokenType,
+        ProducerTokenType,
+        ConsumerTokenType,
+        PipelineIteratorType,
+        TmaDescriptorType,
+        MBarrierType,
+        TiledViewType,
+        Float4E0M3Type,
+        LayoutAttr,
+        AtomAttr,
+        AtomPlanAttr,
+        CacheModifierAttr,
+        EvictionPolicyAttr,
+        MemSemanticAttr,
+        MemScopeAttr,
+        RmwModeAttr,
+        PaddingValueAttr,
+        SwizzleModeAttr,
+        OutOfBoundsModeAttr,
+    ],
+)

@@ -1,0 +1,333 @@
+"""
+Pipeline ops whose operands and results are told apart by type (spec/tileas-dialects.md 2.5.1 to 2.5.3).
+
+A produce or consume op takes a flat list of operands and gives a flat list of results. Three disjoint classes of
+types sort them: *tokens*, *stages* (iterator, index, integer) and *values* (everything else):
+
+    %v, %c1 = nv_tileas.async.pipeline.consumer_read %c, %it : (consumer_token, pipeline_iter<T>) -> (T, consumer_token)
+       |  `-- token, always after the values    |    `-- stage
+       `----- value                             `------- token
+
+So no segment sizes are needed, and the four produce and consume ops keep `properties` empty: every attribute is an
+entry of `op.attributes`. The *region contract* ties block arguments and yielded types to the payload of the slot.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
+from xdsl.irdl import opt_attr_def, region_def, traits_def, var_operand_def, var_result_def
+from xdsl.traits import NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.nv_tileas.effects import SlotArguments, Synchronizes
+from tileas_xdsl.dialects.nv_tileas.types import (
+    AsyncTokenType,
+    ConsumerTokenType,
+    PipelineIteratorType,
+    ProducerTokenType,
+    is_ownership_token,
+    is_stage,
+    is_token,
+    is_value,
+    unwrapped,
+)
+from tileas_xdsl.dialects.nv_tileas.verification import (
+    I32,
+    TileASOp,
+    expect_count,
+    only_block,
+    type_list,
+    types_of,
+)
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+
+PIPELINE_YIELD = "nv_tileas.async.pipeline.yield"
+
+PRODUCER_KINDS = ("tma", "async_copy", "sync")
+"""Instruction families that fill a stage; what `producer_kind` may say."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How many operands and results of each class an op has: (least, most), most None for any number."""
+
+    tokens: tuple[int, int | None] = (1, 1)
+    stages: tuple[int, int | None] = (0, 1)
+    values: tuple[int, int | None] = (0, 0)
+    value_results: tuple[int, int | None] = (0, 0)
+    token_results: tuple[int, int | None] = (0, 1)
+
+
+class ClassifiedOp(TileASOp, ABC):
+    """A pipeline op with operands `arguments` and results `outputs`, sorted by type."""
+
+    SIGNATURE: ClassVar[Signature]
+    OWNERSHIP: ClassVar[type[ProducerTokenType | ConsumerTokenType]]
+    """The end of a pipeline that the op works on; the other end's token is refused."""
+
+    arguments = var_operand_def()
+    outputs = var_result_def()
+
+    # Operands
+
+    @property
+    def tokens(self) -> tuple[SSAValue, ...]:
+        """The token operands."""
+        return tuple(operand for operand in self.operands if is_token(operand.type))
+
+    @property
+    def token(self) -> SSAValue | None:
+        """The first token operand, or None."""
+        return next((operand for operand in self.operands if is_token(operand.type)), None)
+
+    @property
+    def stage(self) -> SSAValue | None:
+        """The operand that names the slot (iterator, index or integer), or None."""
+        return next((operand for operand in self.operands if is_stage(operand.type)), None)
+
+    @property
+    def values(self) -> tuple[SSAValue, ...]:
+        """The operands that are neither tokens nor stages."""
+        return tuple(operand for operand in self.operands if is_value(operand.type))
+
+    # Results
+
+    @property
+    def value_results(self) -> tuple[SSAValue, ...]:
+        """The results that the region yields: values, then iterators."""
+        return tuple(result for result in self.results if not is_token(result.type))
+
+    @property
+    def ownership_result(self) -> SSAValue | None:
+        """The producer or consumer token that the op returns, or None."""
+        return next((result for result in self.results if is_ownership_token(result.type)), None)
+
+    @property
+    def async_result(self) -> SSAValue | None:
+        """The `!nv_tileas.token` that the op returns, or None."""
+        return next((result for result in self.results if isinstance(result.type, AsyncTokenType)), None)
+
+    def verify_contract(self) -> None:
+        self.verify_operand_classes()
+        self.verify_result_classes()
+
+    def verify_operand_classes(self) -> None:
+        """As many of each class as the table of 2.5.2 says, and no token of the other end."""
+        signature = self.SIGNATURE
+        for token in self.tokens:
+            if is_ownership_token(token.type) and not isinstance(token.type, self.OWNERSHIP):
+                raise VerifyException(
+                    f"expects token operands of type !{self.OWNERSHIP.name} or !nv_tileas.token, but got {token.type}"
+                )
+        expect_count("token operand", len(self.tokens), *signature.tokens)
+        expect_count("stage operand", sum(is_stage(operand.type) for operand in self.operands), *signature.stages)
+        expect_count("value operand", len(self.values), *signature.values)
+
+    def verify_result_classes(self) -> None:
+        """Values, iterators, the ownership token, `!nv_tileas.token`; each as often as the table says."""
+        types = types_of(self.results)
+        ranks = [_result_rank(type_) for type_ in types]
+        if ranks != sorted(ranks):
+            raise VerifyException(
+                "expects results in the order values, iterators, ownership token, !nv_tileas.token, "
+                f"but got {type_list(types)}"
+            )
+        for type_ in types:
+            if is_stage(type_) and not isinstance(type_, PipelineIteratorType):
+                raise VerifyException(f"expects no result of type {type_}: wrap an integer payload in a tensor")
+            if is_ownership_token(type_) and not isinstance(type_, self.OWNERSHIP):
+                raise VerifyException(
+                    f"expects token results of type !{self.OWNERSHIP.name} or !nv_tileas.token, but got {type_}"
+                )
+        expect_count("value result", len(self.value_results), *self.SIGNATURE.value_results)
+        expect_count("token result", len(types) - len(self.value_results), *self.SIGNATURE.token_results)
+        self.verify_token_results()
+
+    def verify_token_results(self) -> None:
+        """A lone token result is of the type of the first token operand: ownership begets ownership."""
+        token, results = self.token, [result for result in self.results if is_token(result.type)]
+        if token is not None and results and results[0].type != token.type:
+            raise VerifyException(f"expects a token result of type {token.type}, but got {results[0].type}")
+
+
+def _result_rank(type_: Attribute) -> int:
+    """Where a result of `type_` stands in the result list."""
+    if isinstance(type_, AsyncTokenType):
+        return 3
+    if is_ownership_token(type_):
+        return 2
+    return 1 if is_stage(type_) else 0
+
+
+class RegionOp(ClassifiedOp, ABC):
+    """
+    A pipeline op with an optional body: an empty region is the abstract form.
+
+    `producer_types` and `consumer_types` list the payload of the slot.
+    """
+
+    producer_types = opt_attr_def(ArrayAttr[Attribute])
+    consumer_types = opt_attr_def(ArrayAttr[Attribute])
+    body = region_def()
+
+    traits = traits_def(NoTerminator(), SlotArguments())
+
+    @property
+    def is_abstract(self) -> bool:
+        """Whether the op says that data moves, but not how."""
+        return self.body.first_block is None
+
+    @property
+    def payload(self) -> tuple[Attribute, ...] | None:
+        """The payload types of the slot, or None where the op does not list them."""
+        listed = self.producer_types if self.producer_types is not None else self.consumer_types
+        return None if listed is None else tuple(listed.data)
+
+    @property
+    def yielded(self) -> tuple[SSAValue, ...]:
+        """The operands of the terminator; empty in the abstract form."""
+        block = self.body.first_block
+        return tuple(block.last_op.operands) if block is not None and block.last_op is not None else ()
+
+    def verify_contract(self) -> None:
+        super().verify_contract()
+        self.verify_payload_attributes()
+        if only_block(self.body) is not None:
+            self.verify_region()
+
+    def verify_payload_attributes(self) -> None:
+        for name, listed in (("producer_types", self.producer_types), ("consumer_types", self.consumer_types)):
+            for type_ in listed.data if listed is not None else ():
+                if not isinstance(type_, TypeAttribute):
+                    raise VerifyException(f"expects {name} to list types, but got {type_}")
+
+    def verify_region(self) -> None:
+        """The region contract, in the order of 2.5.3."""
+        self.verify_terminator()
+        self.verify_block_arguments(self.payload or ())
+        self.verify_yield(self.expected_yield())
+
+    def expected_yield(self) -> tuple[Attribute, ...]:
+        """The types that the terminator must yield."""
+        return types_of(self.value_results)
+
+    def verify_terminator(self) -> None:
+        last = self.body.block.last_op
+        if last is None or last.name != PIPELINE_YIELD:
+            raise VerifyException(f"pipeline regions must end with '{PIPELINE_YIELD}'")
+
+    def verify_block_arguments(self, payload: Sequence[Attribute]) -> None:
+        found = types_of(self.body.block.args)
+        if [unwrapped(type_) for type_ in found] != list(payload):
+            raise VerifyException(
+                f"expects region arguement types to match with producer types {type_list(payload)}, "
+                f"but got: {type_list(found)}"
+            )
+
+    def verify_yield(self, expected: Sequence[Attribute]) -> None:
+        found = types_of(self.yielded)
+        if tuple(found) != tuple(expected):
+            raise VerifyException(
+                f"expects region result types to be match with operation result types {type_list(expected)}, "
+                f"but got: {type_list(found)}"
+            )
+
+
+class StagedOp(RegionOp, ABC):
+    """One of the four produce and consume ops: carries the schedule as well."""
+
+    pipeline_stage = opt_attr_def(I32)
+    """Written by MaterializeAsync: the pipeline stage that the op belongs to."""
+    stage_index = opt_attr_def(I32, attr_name="stage")
+    """Written by the scheduler, beside `iter_offset`."""
+    iter_offset = opt_attr_def(I32)
+    """How many iterations back the op runs: zero or negative."""
+    pipeline_id = opt_attr_def(IntegerAttr)
+    """Says which implicit pipeline clones of one op belong to (2.5.4)."""
+
+    traits = traits_def(Synchronizes())
+
+    def verify_contract(self) -> None:
+        self.verify_schedule()
+        super().verify_contract()
+
+    def verify_schedule(self) -> None:
+        for name, entry in (("pipeline_stage", self.pipeline_stage), ("stage", self.stage_index)):
+            if entry is not None and entry.value.data < 0:
+                raise VerifyException(f"expects {name} to be zero or positive, but got {entry.value.data}")
+        if self.iter_offset is not None and self.iter_offset.value.data > 0:
+            raise VerifyException(f"expects iter_offset to be zero or negative, but got {self.iter_offset.value.data}")
+
+
+class ProduceOp(StagedOp, ABC):
+    """Fills one stage: a `produce_one`-like op."""
+
+    OWNERSHIP: ClassVar = ProducerTokenType
+
+    producer_kind = opt_attr_def(StringAttr)
+    """The instruction family that fills the stage: one of `PRODUCER_KINDS`."""
+    num_stages = opt_attr_def(IntegerAttr)
+    """The depth of an implicit pipeline; unbounded when absent."""
+
+    def expected_yield(self) -> tuple[Attribute, ...]:
+        return types_of(self.value_results) if self.value_results else self.payload or ()
+
+    def verify_operand_classes(self) -> None:
+        super().verify_operand_classes()
+        if self.token is None and self.stage is None:
+            raise VerifyException("expects a token operand or a stage operand, but got neither")
+
+    def verify_schedule(self) -> None:
+        super().verify_schedule()
+        if self.consumer_types is not None:
+            raise VerifyException("expects the payload of a produce op in producer_types, not in consumer_types")
+        kind, depth = self.producer_kind, self.num_stages
+        if kind is not None and kind.data not in PRODUCER_KINDS:
+            raise VerifyException(f"expects producer_kind to be one of {', '.join(PRODUCER_KINDS)}, got '{kind.data}'")
+        if depth is not None and depth.value.data < 1:
+            raise VerifyException(f"expects num_stages to be at least 1, but got {depth.value.data}")
+
+
+class ConsumeOp(StagedOp, ABC):
+    """Empties one stage."""
+
+    OWNERSHIP: ClassVar = ConsumerTokenType
+
+    consumer_idx = opt_attr_def(I32)
+    """Which agent of the consumer group this is; 0 when absent."""
+
+    @property
+    def payload(self) -> tuple[Attribute, ...] | None:
+        listed = self.consumer_types if self.consumer_types is not None else self.producer_types
+        return None if listed is None else tuple(listed.data)
+
+    def verify_contract(self) -> None:
+        super().verify_contract()
+        verify_consumer_index(self, self.consumer_idx)
+
+
+def verify_consumer_index(op: Operation, consumer_idx: IntegerAttr | None) -> None:
+    """`consumer_idx` is a number of an agent that runs the agent region around `op`, where there is one."""
+    index = 0 if consumer_idx is None else consumer_idx.value.data
+    agents = _agents_around(op)
+    if index < 0 or (agents is not None and index >= agents):
+        raise VerifyException("consumer_idx out of range for consumer group")
+
+
+def _agents_around(op: Operation) -> int | None:
+    """How many agents run `op`: the size of the group of the innermost agent region, or None outside of one."""
+    region: Region | None = op.parent_region()
+    while region is not None and (parent := region.parent) is not None:
+        agents = AgentLikeOpInterface.of(parent)
+        if agents is not None:
+            regions, sizes = agents.agent_regions, agents.group_sizes
+            index = regions.index(region)
+            return sizes[index] if index < len(sizes) else None
+        region = parent.parent_region()
+    return None

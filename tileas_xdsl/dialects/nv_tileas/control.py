@@ -1,0 +1,247 @@
+"""
+Functions, terminators, directives and the persistent loop's ops of `nv_tileas` (spec/tileas-dialects.md 2.10).
+
+    nv_tileas.func @kernel(%a : memref<8xf16>) {
+      %id = nv_tileas.cancel_next_program_id : () -> !nv_tileaa.program_id
+      nv_tileas.pragma attributes {ocgEnterDirectives = ["x"]} { ... }  : () -> ()
+      nv_tileas.return : () -> ()
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint
+from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
+from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
+from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
+from tileas_xdsl.dialects.nv_tileas.verification import TileASOp, expect_count, only_block, type_list, types_of
+from tileas_xdsl.interfaces import FunctionOpInterface
+
+
+@irdl_op_definition
+class YieldOp(TileASOp):
+    """`nv_tileas.yield %x : (f32) -> ()`: ends a region of `generate`, `reduce`, `scan` or `pragma`."""
+
+    name = "nv_tileas.yield"
+
+    values = var_operand_def()
+
+    traits = traits_def(IsTerminator(), Pure())
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation, FunctionOpInterface):
+    """A function of the operational dialect; without a body it is a declaration."""
+
+    name = "nv_tileas.func"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    sym_visibility = opt_prop_def(StringAttr)
+    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    body = region_def()
+
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    RESERVED: ClassVar = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
+
+    def __init__(
+        self,
+        name: str,
+        function_type: FunctionType,
+        body: Region | None = None,
+        *,
+        visibility: str | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "function_type": function_type,
+                "sym_visibility": None if visibility is None else StringAttr(visibility),
+            },
+            attributes=dict(attributes or {}),
+            regions=[Region() if body is None else body],
+        )
+
+    @property
+    def function_name(self) -> str:
+        return self.sym_name.data
+
+    @property
+    def function_body(self) -> Region:
+        return self.body
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FuncOp:
+        visibility = parser.parse_optional_visibility_keyword()
+        name, inputs, outputs, body, attributes, arg_attrs, res_attrs = parse_func_op_like(
+            parser, reserved_attr_names=cls.RESERVED
+        )
+        properties: dict[str, Attribute | None] = {
+            "sym_name": StringAttr(name),
+            "function_type": FunctionType.from_lists(inputs, outputs),
+            "sym_visibility": visibility,
+            "arg_attrs": arg_attrs,
+            "res_attrs": res_attrs,
+        }
+        return cls.create(
+            properties={key: value for key, value in properties.items() if value is not None},
+            attributes=dict(attributes.data) if attributes is not None else {},
+            regions=[body],
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.sym_visibility is not None:
+            printer.print_string(f" {self.sym_visibility.data}")
+        print_func_op_like(
+            printer,
+            self.sym_name,
+            self.function_type,
+            self.body,
+            self.attributes,
+            arg_attrs=self.arg_attrs,
+            res_attrs=self.res_attrs,
+            reserved_attr_names=self.RESERVED,
+        )
+
+    def verify_(self) -> None:
+        entry = self.body.first_block
+        inputs = tuple(self.function_type.inputs.data)
+        if entry is not None and types_of(entry.args) != inputs:
+            raise VerifyException(
+                f"'{self.name}' op expects entry block arguments {type_list(inputs)}, "
+                f"but got {type_list(types_of(entry.args))}"
+            )
+
+
+@irdl_op_definition
+class ReturnOp(TileASOp):
+    """`nv_tileas.return %v : (f32) -> ()`: ends a `nv_tileas.func`."""
+
+    name = "nv_tileas.return"
+
+    values = var_operand_def()
+
+    traits = traits_def(IsTerminator(), Pure())
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[values])
+
+    def verify_contract(self) -> None:
+        function = self.parent_op()
+        if function is None:
+            return
+        if not isinstance(function, FuncOp):
+            raise VerifyException("expects parent op 'nv_tileas.func'")
+        expected, found = tuple(function.function_type.outputs.data), types_of(self.values)
+        if expected != found:
+            raise VerifyException(
+                f"expects values of the function's result types {type_list(expected)}, but got {type_list(found)}"
+            )
+
+
+@irdl_op_definition
+class PragmaOp(TileASOp):
+    """
+    Directives for the back end, around its body where there is one.
+
+    `%r = nv_tileas.pragma attributes {ocgEnterDirectives = ["a"], ocgLeaveDirectives = ["b"]} {...} : () -> f32`
+    """
+
+    name = "nv_tileas.pragma"
+
+    outputs = var_result_def()
+    bodies = var_region_def()
+    enter_directives = opt_prop_def(ArrayAttr[StringAttr], prop_name="ocgEnterDirectives")
+    leave_directives = opt_prop_def(ArrayAttr[StringAttr], prop_name="ocgLeaveDirectives")
+
+    traits = traits_def(NoTerminator(), Synchronizes())
+
+    def __init__(
+        self,
+        enter: Sequence[str] = (),
+        leave: Sequence[str] = (),
+        *,
+        body: Region | None = None,
+        result_types: Sequence[Attribute] = (),
+    ) -> None:
+        super().__init__(
+            result_types=[result_types],
+            properties={
+                "ocgEnterDirectives": ArrayAttr(map(StringAttr, enter)) if enter else None,
+                "ocgLeaveDirectives": ArrayAttr(map(StringAttr, leave)) if leave else None,
+            },
+            regions=[[] if body is None else [body]],
+        )
+
+    def verify_contract(self) -> None:
+        expect_count("region", len(self.bodies), 0, 1)
+        last: Operation | None = None
+        for region in self.bodies:
+            block = only_block(region)
+            last = block.last_op if block is not None else None
+        yielded = types_of(last.operands) if isinstance(last, YieldOp) else ()
+        if yielded != types_of(self.outputs):
+            raise VerifyException(
+                f"expects the body to yield the result types {type_list(types_of(self.outputs))}, "
+                f"but got {type_list(yielded)}"
+            )
+
+
+@irdl_op_definition
+class CancelNextProgramIdOp(TileASOp):
+    """`%id = nv_tileas.cancel_next_program_id : () -> !nv_tileaa.program_id`: take the work of a program not begun."""
+
+    name = "nv_tileas.cancel_next_program_id"
+
+    program_id = result_def(ProgramIdType)
+
+    traits = traits_def(Synchronizes())
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[ProgramIdType()])
+
+
+@irdl_op_definition
+class AsyncCancelNextProgramIdOp(TileASOp):
+    """The same without waiting: the id is there once the token is complete."""
+
+    name = "nv_tileas.async.cancel_next_program_id"
+
+    program_id = result_def(ProgramIdType)
+    done = result_def(AsyncTokenType)
+
+    traits = traits_def(Synchronizes())
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[ProgramIdType(), AsyncTokenType()])
+
+
+CONTROL_OPS = (YieldOp, FuncOp, ReturnOp, PragmaOp, CancelNextProgramIdOp, AsyncCancelNextProgramIdOp)

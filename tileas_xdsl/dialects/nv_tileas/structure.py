@@ -1,0 +1,654 @@
+"""
+Ops that arrange tiles: storage, views, slices, copies and layouts (spec/tileas-dialects.md 2.7).
+
+    %t = nv_tileas.alloc_tensor : () -> tensor<128x64xf16, #nv_tileas.layout<smem>>
+    %s = nv_tileas.view %buffer[%stage] : (tensor<3x8xf16>, index) -> tensor<8xf16>
+    nv_tileas.copy %s, %t : (tensor<8xf16>, tensor<8xf16>) -> ()
+    %f = nv_tileas.convert_layout %t : (tensor<8xf16, #smem>) -> tensor<8xf16, #rmem>
+    %p = nv_tileas.extract_slice %a[%i, %j] : (tensor<8x8xf16>, index, index) -> tensor<4x4xf16>
+
+Views and slices name the bytes of their source; conversion to registers gives a value.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ShapedType,
+    TensorType,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import NoTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
+from tileas_xdsl.dialects.nv_tileas.control import YieldOp
+from tileas_xdsl.dialects.nv_tileas.effects import (
+    Accesses,
+    AllocatesResults,
+    CopiesIntoDestination,
+    MemoryConsistency,
+    ReadsViews,
+    TileStructure,
+    UpdatesDestination,
+    ViewOfOperand,
+)
+from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, PipelineIteratorType
+from tileas_xdsl.dialects.nv_tileas.verification import (
+    I32,
+    I64_ARRAY,
+    TENSOR,
+    TENSOR_OR_VIEW,
+    TileASOp,
+    element_type_of,
+    expect_count,
+    expect_same_bits,
+    expect_same_elements,
+    is_tile,
+    layout_of,
+    only_block,
+    size_in_bits,
+    space_of,
+    static_shape,
+    type_list,
+    types_of,
+)
+from tileas_xdsl.interfaces import AllocationOpInterface
+
+LEGAL_COPIES = frozenset(
+    {
+        ("gmem", "rmem"),
+        ("gmem", "smem"),
+        ("rmem", "gmem"),
+        ("rmem", "rmem"),
+        ("rmem", "smem"),
+        ("rmem", "tmem"),
+        ("smem", "gmem"),
+        ("smem", "rmem"),
+        ("smem", "smem"),
+        ("smem", "tmem"),
+        ("tmem", "rmem"),
+    }
+)
+"""The pairs of 2.7, and copies within registers and within shared memory, which its examples hold (3.3)."""
+
+
+# Storage and views -------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class AllocTensorOp(TileASOp, AllocationOpInterface):
+    """
+    Fresh storage for a tile, or for `stages` of them.
+
+    `%t = nv_tileas.alloc_tensor : () -> tensor<128x64xf16, #nv_tileas.layout<smem>>`
+    """
+
+    name = "nv_tileas.alloc_tensor"
+
+    tensor = result_def(TENSOR)
+    stages = opt_prop_def(I32)
+
+    traits = traits_def(AllocatesResults(), TileStructure())
+
+    def __init__(
+        self, type_: Attribute, stages: int | None = None, *, attributes: Mapping[str, Attribute] | None = None
+    ) -> None:
+        super().__init__(
+            result_types=[type_],
+            properties={"stages": None if stages is None else IntegerAttr(stages, i32)},
+            attributes=dict(attributes or {}),
+        )
+
+    @property
+    def allocated_values(self) -> Sequence[SSAValue]:
+        return self.results
+
+    def verify_contract(self) -> None:
+        if self.stages is not None and self.stages.value.data < 1:
+            raise VerifyException(f"expects stages to be at least 1, but got {self.stages.value.data}")
+
+
+@irdl_op_definition
+class ViewOp(TileASOp):
+    """
+    The same bytes under another type, or one slot of a buffer.
+
+    `%s = nv_tileas.view %buffer[%i] : (tensor<3x8xf16>, index) -> tensor<8xf16>`
+
+    Each subscript selects along one leading axis. The size in bits stays; so the element count stays unless the view
+    reinterprets the bytes.
+    """
+
+    name = "nv_tileas.view"
+
+    SUBSCRIPTS: ClassVar[str | None] = "indices"
+
+    source = operand_def()
+    indices = var_operand_def(IndexType | PipelineIteratorType)
+    result = result_def(TENSOR_OR_VIEW)
+
+    traits = traits_def(Pure(), ViewOfOperand(), TileStructure())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        indices: Sequence[SSAValue],
+        result_type: Attribute,
+        *,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(operands=[source, indices], result_types=[result_type], attributes=dict(attributes or {}))
+
+    def verify_contract(self) -> None:
+        source, result = self.source.type, self.result.type
+        shape, bits, result_bits = static_shape(source), size_in_bits(source), size_in_bits(result)
+        if shape is None or bits is None or result_bits is None:
+            return
+        if len(self.indices) > len(shape):
+            raise VerifyException(f"expects at most {len(shape)} subscripts, but got {len(self.indices)}")
+        for extent in shape[: len(self.indices)]:
+            bits //= max(extent, 1)
+        if bits != result_bits:
+            raise VerifyException(
+                f"expects a result as large as what is viewed ({bits} bits of {source}), but got {result}"
+            )
+
+
+@irdl_op_definition
+class ReinterpretOp(TileASOp):
+    """`%b = nv_tileas.reinterpret %a : (tensor<8xf16>) -> tensor<16xi8>`: the same bytes as other elements."""
+
+    name = "nv_tileas.reinterpret"
+
+    source = operand_def(TENSOR)
+    result = result_def(TENSOR)
+
+    traits = traits_def(Pure(), ViewOfOperand())
+
+    def __init__(self, source: SSAValue, result_type: Attribute) -> None:
+        super().__init__(operands=[source], result_types=[result_type])
+
+    def verify_contract(self) -> None:
+        expect_same_bits(self.source.type, self.result.type)
+
+
+@irdl_op_definition
+class ExpandDimsOp(TileASOp):
+    """`%b = nv_tileas.expand_dims %a : (tensor<8x4xf16>) -> tensor<8x1x4xf16>`: inserts axes of extent 1."""
+
+    name = "nv_tileas.expand_dims"
+
+    source = operand_def(TENSOR)
+    result = result_def(TENSOR)
+
+    traits = traits_def(Pure(), ViewOfOperand())
+
+    def __init__(self, source: SSAValue, result_type: Attribute) -> None:
+        super().__init__(operands=[source], result_types=[result_type])
+
+    def verify_contract(self) -> None:
+        expect_same_elements(self.source.type, self.result.type)
+        source, result = shape_of(self.source.type), shape_of(self.result.type)
+        if len(result) <= len(source) or not drops_to(result, source):
+            raise VerifyException(
+                f"expects a result with unit axes inserted, but got {self.source.type} and {self.result.type}"
+            )
+
+
+def shape_of(type_: Attribute) -> tuple[int, ...]:
+    """The shape of a shaped type; scalars have none."""
+    return type_.get_shape() if isinstance(type_, ShapedType) else ()
+
+
+def drops_to(shape: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether leaving out some extents of 1 turns `shape` into `target`."""
+    position = 0
+    for extent in shape:
+        if position < len(target) and target[position] == extent:
+            position += 1
+        elif extent != 1:
+            return False
+    return position == len(target)
+
+
+# Copies and layouts ------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class CopyOp(TileASOp):
+    """
+    Copy a tile into a destination, or into a value.
+
+    `nv_tileas.copy %a, %b : (tensor<8xf16>, tensor<8xf16>) -> ()`
+    `%b = nv_tileas.copy %a : (tensor<8xf16>) -> tensor<8xf16>`
+    """
+
+    name = "nv_tileas.copy"
+
+    source = operand_def()
+    destinations = var_operand_def()
+    outputs = var_result_def(TENSOR)
+    atom = opt_prop_def()
+    atom_descriptor = opt_prop_def()
+
+    traits = traits_def(CopiesIntoDestination(), MemoryConsistency())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        destination: SSAValue | None = None,
+        *,
+        result_type: Attribute | None = None,
+        atom: Attribute | None = None,
+        atom_descriptor: Attribute | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, [] if destination is None else [destination]],
+            result_types=[[] if result_type is None else [result_type]],
+            properties={"atom": atom, "atom_descriptor": atom_descriptor},
+            attributes=dict(attributes or {}),
+        )
+
+    @property
+    def destination(self) -> SSAValue | None:
+        """Where the bytes go, or None when the copy is a value."""
+        return self.destinations[0] if self.destinations else None
+
+    def verify_contract(self) -> None:
+        expect_count("destination operand", len(self.destinations), 0, 1)
+        if len(self.outputs) + len(self.destinations) != 1:
+            raise VerifyException(
+                "expects a destination operand and no result, or one result and no destination, "
+                f"but got {len(self.destinations)} destinations and {len(self.outputs)} results"
+            )
+        target = (*self.destinations, *self.outputs)[0].type
+        verify_copy(self.source.type, target)
+
+
+def verify_copy(source: Attribute, target: Attribute) -> None:
+    """Source and target are equally large, and their memories have a copy between them."""
+    if is_tile(source) and is_tile(target):
+        expect_same_bits(source, target)
+    pair = space_of(source), space_of(target)
+    if None not in pair and pair not in LEGAL_COPIES:
+        raise VerifyException(f"expects a legal pair of memory spaces, but got a copy from {pair[0]} to {pair[1]}")
+
+
+@irdl_op_definition
+class ConvertLayoutOp(TileASOp):
+    """
+    The same elements in another layout.
+
+    `%f = nv_tileas.convert_layout %a : (tensor<8xf16, #smem>) -> tensor<8xf16, #rmem>`
+
+    `atom_plan` says how, once MaterializeConvertLayout has decided: a plan of tag 1 names the shared-memory layout of
+    its operand, a plan of tag 0 names none.
+    """
+
+    name = "nv_tileas.convert_layout"
+
+    source = operand_def(TENSOR)
+    result = result_def(TENSOR)
+    atom_plan = opt_prop_def(AtomPlanAttr)
+    reinterpret_byte = opt_prop_def(UnitAttr)
+
+    traits = traits_def(ReadsViews())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        result_type: Attribute,
+        *,
+        atom_plan: AtomPlanAttr | None = None,
+        reinterpret_byte: bool = False,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source],
+            result_types=[result_type],
+            properties={"atom_plan": atom_plan, "reinterpret_byte": UnitAttr() if reinterpret_byte else None},
+            attributes=dict(attributes or {}),
+        )
+
+    def verify_contract(self) -> None:
+        expect_same_elements(self.source.type, self.result.type)
+        if self.atom_plan is None:
+            return
+        smem = self.atom_plan.smem_layout
+        if self.atom_plan.tag.data == 0 and smem is not None:
+            raise VerifyException(f"expects no smem layout in an atom plan of tag 0, but got {smem}")
+        if self.atom_plan.tag.data == 1 and (smem is None or smem != layout_of(self.source.type)):
+            raise VerifyException(
+                "expects an atom plan of tag 1 to name the operand's layout as smem, "
+                f"but got {smem if smem is not None else 'none'}"
+            )
+
+
+@irdl_op_definition
+class ShuffleOp(TileASOp):
+    """
+    Exchange elements between lanes, by a permutation or by an atom.
+
+    `%b = nv_tileas.shuffle %a, %permutation : (tensor<8xf16>, tensor<8xi32>) -> tensor<8xf16>`
+    """
+
+    name = "nv_tileas.shuffle"
+
+    source = operand_def(TENSOR)
+    permutations = var_operand_def(TENSOR)
+    result = result_def(TENSOR)
+    atom_descriptor = opt_prop_def()
+
+    traits = traits_def(ReadsViews())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        permutation: SSAValue | None = None,
+        *,
+        result_type: Attribute | None = None,
+        atom_descriptor: Attribute | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, [] if permutation is None else [permutation]],
+            result_types=[source.type if result_type is None else result_type],
+            properties={"atom_descriptor": atom_descriptor},
+        )
+
+    def verify_contract(self) -> None:
+        expect_count("permutation operand", len(self.permutations), 0, 1)
+        expect_same_elements(self.source.type, self.result.type)
+        for permutation in self.permutations:
+            if not isinstance(element_type_of(permutation.type), IntegerType | IndexType):
+                raise VerifyException(f"expects a permutation of integers, but got {permutation.type}")
+
+
+# Slices ------------------------------------------------------------------------------------------
+
+
+class SliceOp(TileASOp, ABC):
+    """
+    A rectangular part of a tile: offset, size and stride along each axis.
+
+    What is static stands in `static_offsets`, `static_sizes`, `static_strides`, with `DYNAMIC_INDEX` where the next
+    operand of that group takes its place. A group with operands only is all dynamic. Sizes left out are those of the
+    part's type, strides left out are 1.
+    """
+
+    SUBSCRIPTS: ClassVar[str | None] = "offsets"
+
+    static_offsets = opt_prop_def(I64_ARRAY)
+    static_sizes = opt_prop_def(I64_ARRAY)
+    static_strides = opt_prop_def(I64_ARRAY)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_slice(
+        self,
+        whole: Attribute,
+        part: Attribute,
+        offsets: Sequence[SSAValue],
+        sizes: Sequence[SSAValue],
+        strides: Sequence[SSAValue],
+    ) -> None:
+        """The groups fit the rank of `whole`; the part has the sizes and lies inside, where both are static."""
+        extents, part_shape = shape_of(whole), shape_of(part)
+        rank = len(extents)
+        if element_type_of(whole) != element_type_of(part):
+            raise VerifyException(f"expects whole and part of one element type, but got {whole} and {part}")
+        starts = _slice_group("offsets", rank, self.static_offsets, offsets)
+        if starts is None:
+            raise VerifyException(f"expects {rank} offsets, but got 0")
+        extent = _slice_group("sizes", rank, self.static_sizes, sizes)
+        steps = _slice_group("strides", rank, self.static_strides, strides) or (1,) * rank
+        if len(part_shape) > rank:
+            raise VerifyException(f"expects a part of at most rank {rank}, but got {part}")
+        if extent is None:
+            extent = (1,) * (rank - len(part_shape)) + part_shape
+        elif DYNAMIC_INDEX not in extent and not drops_to(extent, part_shape):
+            raise VerifyException(f"expects a part of sizes {list(extent)}, but got {part}")
+        for axis, (start, size, step) in enumerate(zip(starts, extent, steps, strict=True)):
+            _verify_inside(axis, start, size, step, extents[axis])
+
+
+def _slice_group(
+    name: str, rank: int, static: DenseArrayBase[IntegerType] | None, dynamic: Sequence[SSAValue]
+) -> tuple[int, ...] | None:
+    """One number for each axis, `DYNAMIC_INDEX` for those that operands give; None when the group is left out."""
+    if static is None:
+        if not dynamic:
+            return None
+        numbers: tuple[int, ...] = (DYNAMIC_INDEX,) * len(dynamic)
+    else:
+        numbers = tuple(int(number) for number in static.get_values())
+    if len(numbers) != rank:
+        raise VerifyException(f"expects {rank} {name}, but got {len(numbers)}")
+    if numbers.count(DYNAMIC_INDEX) != len(dynamic):
+        raise VerifyException(
+            f"expects {numbers.count(DYNAMIC_INDEX)} operands for dynamic {name}, but got {len(dynamic)}"
+        )
+    return numbers
+
+
+def _verify_inside(axis: int, start: int, size: int, step: int, extent: int) -> None:
+    if start != DYNAMIC_INDEX and start < 0:
+        raise VerifyException(f"expects offsets of at least 0, but got {start} on axis {axis}")
+    if DYNAMIC_INDEX in (start, size, step, extent):
+        return
+    last = start + (size - 1) * step
+    if size < 1 or not 0 <= last < extent:
+        raise VerifyException(f"expects the part to lie inside: axis {axis} reaches {last} of extent {extent}")
+
+
+@irdl_op_definition
+class ExtractSliceOp(SliceOp):
+    """`%p = nv_tileas.extract_slice %a[%i, %j] : (tensor<8x8xf16>, index, index) -> tensor<4x4xf16>`"""
+
+    name = "nv_tileas.extract_slice"
+
+    source = operand_def(TENSOR)
+    offsets = var_operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    strides = var_operand_def(IndexType)
+    result = result_def(TENSOR)
+
+    traits = traits_def(Pure(), ViewOfOperand(), TileStructure())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        offsets: Sequence[SSAValue],
+        result_type: Attribute,
+        *,
+        sizes: Sequence[SSAValue] = (),
+        strides: Sequence[SSAValue] = (),
+        properties: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, offsets, sizes, strides], result_types=[result_type], properties=dict(properties or {})
+        )
+
+    def verify_contract(self) -> None:
+        self.verify_slice(self.source.type, self.result.type, self.offsets, self.sizes, self.strides)
+
+
+@irdl_op_definition
+class InsertSliceOp(SliceOp):
+    """`%d1 = nv_tileas.insert_slice %p, %d[%i, %j] : (tensor<4x4xf16>, tensor<8x8xf16>, ...) -> tensor<8x8xf16>`"""
+
+    name = "nv_tileas.insert_slice"
+
+    source = operand_def(TENSOR)
+    destination = operand_def(TENSOR)
+    offsets = var_operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    strides = var_operand_def(IndexType)
+    result = result_def(TENSOR)
+
+    traits = traits_def(UpdatesDestination(), TileStructure())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        destination: SSAValue,
+        offsets: Sequence[SSAValue],
+        *,
+        sizes: Sequence[SSAValue] = (),
+        strides: Sequence[SSAValue] = (),
+        properties: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, destination, offsets, sizes, strides],
+            result_types=[destination.type],
+            properties=dict(properties or {}),
+        )
+
+    def verify_contract(self) -> None:
+        expect_destination_type(self.result.type, self.destination.type)
+        self.verify_slice(self.destination.type, self.source.type, self.offsets, self.sizes, self.strides)
+
+
+def expect_destination_type(result: Attribute, destination: Attribute) -> None:
+    if result != destination:
+        raise VerifyException(f"expects a result of the destination's type {destination}, but got {result}")
+
+
+@irdl_op_definition
+class AsyncExtractSliceOp(SliceOp):
+    """`%p, %t1 = nv_tileas.async.extract_slice %a[%i], %t : (...) -> (tensor<4xf16>, !nv_tileas.token)`"""
+
+    name = "nv_tileas.async.extract_slice"
+
+    SUBSCRIPTED: ClassVar[str | None] = "source"
+
+    source = operand_def(TENSOR)
+    token = operand_def(AsyncTokenType)
+    offsets = var_operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    strides = var_operand_def(IndexType)
+    result = result_def(TENSOR)
+    done = result_def(AsyncTokenType)
+
+    traits = traits_def(Pure(), ViewOfOperand())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        token: SSAValue,
+        offsets: Sequence[SSAValue],
+        result_type: Attribute,
+        *,
+        sizes: Sequence[SSAValue] = (),
+        strides: Sequence[SSAValue] = (),
+        properties: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, token, offsets, sizes, strides],
+            result_types=[result_type, AsyncTokenType()],
+            properties=dict(properties or {}),
+        )
+
+    def verify_contract(self) -> None:
+        self.verify_slice(self.source.type, self.result.type, self.offsets, self.sizes, self.strides)
+
+
+@irdl_op_definition
+class AsyncInsertSliceOp(SliceOp):
+    """`%d1, %t1 = nv_tileas.async.insert_slice %p, %d[%i], %t : (...) -> (tensor<8xf16>, !nv_tileas.token)`"""
+
+    name = "nv_tileas.async.insert_slice"
+
+    SUBSCRIPTED: ClassVar[str | None] = "destination"
+
+    source = operand_def(TENSOR)
+    destination = operand_def(TENSOR)
+    token = operand_def(AsyncTokenType)
+    offsets = var_operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    strides = var_operand_def(IndexType)
+    result = result_def(TENSOR)
+    done = result_def(AsyncTokenType)
+
+    traits = traits_def(Accesses(reads=(0,), writes=(1,)))
+
+    def verify_contract(self) -> None:
+        expect_destination_type(self.result.type, self.destination.type)
+        self.verify_slice(self.destination.type, self.source.type, self.offsets, self.sizes, self.strides)
+
+
+# Generation --------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class GenerateOp(TileASOp):
+    """
+    A tile whose elements the body computes from their coordinates.
+
+    `%t = nv_tileas.generate { ^bb0(%i : tensor<i32>): ... nv_tileas.yield %x : (f32) -> () } : () -> tensor<8xf32>`
+
+    One argument, an i32 tile of rank 0, for each axis; one yielded element, bare or as a tile of rank 0.
+    """
+
+    name = "nv_tileas.generate"
+
+    result = result_def(TENSOR)
+    body = region_def()
+
+    traits = traits_def(ReadsViews(), NoTerminator())
+
+    def verify_contract(self) -> None:
+        block = only_block(self.body)
+        if block is None or not isinstance(yield_op := block.last_op, YieldOp):
+            raise VerifyException("expects a body that ends in 'nv_tileas.yield'")
+        rank, coordinate = len(shape_of(self.result.type)), TensorType(i32, [])
+        if types_of(block.args) != (coordinate,) * rank:
+            raise VerifyException(
+                f"expects {rank} arguments of type {coordinate}, but got {type_list(types_of(block.args))}"
+            )
+        element = element_type_of(self.result.type)
+        yielded = types_of(yield_op.operands)
+        bare = tuple(element_type_of(type_) if shape_of(type_) == () else type_ for type_ in yielded)
+        if yielded != (element,) and bare != (element,):
+            raise VerifyException(f"expects one yielded element of type {element}, but got {type_list(yielded)}")
+
+    def __init__(self, result_type: Attribute, body: Region) -> None:
+        super().__init__(result_types=[result_type], regions=[body])
+
+
+STRUCTURE_OPS = (
+    AllocTensorOp,
+    ViewOp,
+    ReinterpretOp,
+    ExpandDimsOp,
+    CopyOp,
+    ConvertLayoutOp,
+    ShuffleOp,
+    ExtractSliceOp,
+    InsertSliceOp,
+    AsyncExtractSliceOp,
+    AsyncInsertSliceOp,
+    GenerateOp,
+)

@@ -1,0 +1,169 @@
+"""
+Checks and field types that the ops of `nv_tileas` share.
+
+Every verifier message of the dialect reads `'nv_tileas.the.op' op <what is wrong>`, as MLIR prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ContainerType,
+    DenseArrayBase,
+    FixedBitwidthType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ShapedType,
+    StringAttr,
+    TensorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import AnyOf, BaseAttr
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.nv_tileaa import types as nv_tileaa
+from tileas_xdsl.dialects.nv_tileas.attributes import LayoutAttr
+from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TiledViewType
+from tileas_xdsl.dialects.tile_syntax import TileOp
+
+I32 = IntegerAttr.constr(i32)
+I32_ARRAY = DenseArrayBase.constr(i32)
+I64_ARRAY = DenseArrayBase.constr(i64)
+BOOL = IntegerAttr.constr(i1)
+BOOL_ARRAY = DenseArrayBase.constr(i1)
+TENSOR = BaseAttr(TensorType)
+TENSOR_OR_VIEW = AnyOf((BaseAttr(TensorType), BaseAttr(TiledViewType)))
+ORDERING_TOKEN = AnyOf((BaseAttr(AsyncTokenType), BaseAttr(nv_tileaa.MemTokenType)))
+"""What orders memory effects: the memory token, or the completion of asynchronous work."""
+
+
+class TileASOp(TileOp):
+    """Base of the ops of `nv_tileas`: the shared custom form, and messages that name the op."""
+
+    def verify_(self) -> None:
+        try:
+            self.verify_contract()
+        except VerifyException as error:
+            raise VerifyException(f"'{self.name}' op {error}") from error
+
+    def verify_contract(self) -> None:
+        """What the declarations of the op leave open. Raises `VerifyException`."""
+
+
+# Counting ----------------------------------------------------------------------------------------
+
+
+def expect_count(what: str, found: int, least: int, most: int | None) -> None:
+    """There are `least` to `most` of `what`; None means any number."""
+    if found >= least and (most is None or found <= most):
+        return
+    if least == most:
+        bound = f"exactly {least}"
+    elif found < least:
+        bound = f"at least {least}"
+    else:
+        bound = f"at most {most}"
+    raise VerifyException(f"expects {bound} {what}{'' if bound.endswith(' 1') else 's'}, but got {found}")
+
+
+def types_of(values: Sequence[SSAValue]) -> tuple[Attribute, ...]:
+    return tuple(value.type for value in values)
+
+
+def type_list(types: Sequence[Attribute]) -> str:
+    """Types as diagnostics list them: `[f32, index]`."""
+    return f"[{', '.join(map(str, types))}]"
+
+
+def only_block(region: Region) -> Block | None:
+    """The block of `region`, or None without one. Raises `VerifyException` when there are more."""
+    block = region.first_block
+    if block is not None and block.next_block is not None:
+        raise VerifyException(f"expects a region of one block, but got {len(region.blocks)}")
+    return block
+
+
+# Tiles -------------------------------------------------------------------------------------------
+
+
+def is_tile(type_: Attribute) -> bool:
+    """Whether `type_` has the shape of one tile: a tensor or a tiled view."""
+    return isinstance(type_, TensorType | TiledViewType | nv_tileaa.TiledViewType)
+
+
+def layout_of(type_: Attribute) -> LayoutAttr | None:
+    """The layout of a tile, or None where the type does not say."""
+    encoding = type_.encoding if isinstance(type_, TensorType) else None
+    return encoding if isinstance(encoding, LayoutAttr) else None
+
+
+def space_of(type_: Attribute) -> str | None:
+    """The memory that a tile, view or array lives in: rmem, smem, tmem, gmem; None if not said."""
+    layout = layout_of(type_)
+    if layout is not None:
+        return layout.space.data
+    if isinstance(type_, TiledViewType):
+        return type_.residency.data if isinstance(type_.residency, StringAttr) else None
+    if isinstance(type_, nv_tileaa.TiledViewType):
+        layout = type_.layout
+        return layout.data if isinstance(layout, StringAttr) else None
+    if isinstance(type_, MemRefType | nv_tileaa.ArrayType | nv_tileaa.PointerType):
+        return "gmem"
+    return None
+
+
+def static_shape(type_: Attribute) -> tuple[int, ...] | None:
+    """The shape of a shaped type whose extents are all known, else None."""
+    if not isinstance(type_, ShapedType):
+        return None
+    shape = type_.get_shape()
+    return None if DYNAMIC_INDEX in shape else shape
+
+
+def element_type_of(type_: Attribute) -> Attribute | None:
+    """The element type of a tile, view or array, else None."""
+    if isinstance(type_, ContainerType):
+        return cast(ContainerType[Attribute], type_).get_element_type()
+    element_type = getattr(type_, "element_type", None)
+    return element_type if isinstance(element_type, Attribute) else None
+
+
+def element_bits(type_: Attribute) -> int | None:
+    """The width of an element in bits, or None where it depends on the target."""
+    element = element_type_of(type_)
+    return element.bitwidth if isinstance(element, FixedBitwidthType | IntegerType) else None
+
+
+def size_in_bits(type_: Attribute) -> int | None:
+    """The size of a tile in bits, or None when it is not known."""
+    shape, bits = static_shape(type_), element_bits(type_)
+    return None if shape is None or bits is None else prod(shape) * bits
+
+
+def expect_same_elements(source: Attribute, result: Attribute) -> None:
+    """Both tiles hold the same kind and number of elements."""
+    if element_type_of(source) != element_type_of(result):
+        raise VerifyException(f"expects source and result of one element type, but got {source} and {result}")
+    expect_same_count(source, result)
+
+
+def expect_same_count(source: Attribute, result: Attribute) -> None:
+    """Both tiles hold the same number of elements."""
+    before, after = static_shape(source), static_shape(result)
+    if before is not None and after is not None and prod(before) != prod(after):
+        raise VerifyException(f"expects source and result of the same element count, but got {source} and {result}")
+
+
+def expect_same_bits(source: Attribute, result: Attribute) -> None:
+    """Both tiles are equally large."""
+    before, after = size_in_bits(source), size_in_bits(result)
+    if before is not None and after is not None and before != after:
+        raise VerifyException(f"expects source and result of the same size, but got {source} and {result}")
