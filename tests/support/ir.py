@@ -68,11 +68,12 @@ def chunks(path: Path) -> list[str]:
     return path.read_text().split("// -----")
 
 
-def assert_round_trips(text: str) -> ModuleOp:
+def assert_round_trips(text: str, *, allow_unregistered: bool = False) -> ModuleOp:
     """Custom -> generic -> custom is a fixpoint, structurally and in text. Returns the parsed module."""
-    module = parse(text)
+    module = parse(text, allow_unregistered=allow_unregistered)
     custom, generic = print_custom(module), print_generic(module)
-    from_custom, from_generic = parse(custom), parse(generic)
+    from_custom = parse(custom, allow_unregistered=allow_unregistered)
+    from_generic = parse(generic, allow_unregistered=allow_unregistered)
     assert from_custom.is_structurally_equivalent(module)
     assert from_generic.is_structurally_equivalent(module)
     assert print_custom(from_custom) == custom
