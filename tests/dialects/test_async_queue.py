@@ -126,6 +126,23 @@ def test_written_buffers_are_found_in_nested_control_flow():
     assert [buffer.name_hint for buffer in possibly_written_buffers(block.body)] == ["c", "b"]
 
 
+def test_ops_of_unknown_dialects_are_looked_through_and_may_write_whatever_they_take():
+    parse(
+        """
+        %a = "test.op"() : () -> memref<4xf32>
+        async_queue.commit 0 {
+          "unknown.region"() ({
+            async_queue.scope
+          }) : () -> ()
+        }
+        async_queue.block attributes {double_buffer_scope = 0} {
+          "unknown.write"(%a) : (memref<4xf32>) -> ()
+        }
+        """,
+        allow_unregistered=True,
+    )
+
+
 # Annotations ----------------------------------------------------------------------------------------------------------
 
 LOOP = """

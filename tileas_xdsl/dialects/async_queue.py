@@ -142,7 +142,7 @@ def around(op: Operation) -> Iterator[Operation]:
     """
     node = op.parent_op()
     while node is not None:
-        if FunctionOpInterface.of(node) is not None or node.has_trait(IsolatedFromAbove):
+        if FunctionOpInterface.of(node) is not None or node.has_trait(IsolatedFromAbove, value_if_unregistered=False):
             return
         if isinstance(node, AgentLikeOpInterface | AsyncRegionOpInterface):
             return
@@ -390,7 +390,7 @@ def possibly_written_buffers(region: Region) -> list[SSAValue]:
     """Every memref that some op in `region` may write, in order of first occurrence: the buffers written, or more."""
     buffers: dict[SSAValue, None] = {}
     for op in region.walk():
-        if op.has_trait(RecursiveMemoryEffect) or isinstance(op, QueueScope):
+        if op.has_trait(RecursiveMemoryEffect, value_if_unregistered=False) or isinstance(op, QueueScope):
             continue
         effects = get_effects(op)
         if effects is not None and all(effect.kind != MemoryEffectKind.WRITE for effect in effects):
