@@ -1,0 +1,237 @@
+"""
+The dialect `nvgpu`: the three ops of MLIR's that copy asynchronously and wait by token.
+
+A copy returns a token; a group is made of the tokens of its copies and is a token itself; a wait
+names the token of a group. On the machine the groups of a thread form a queue (`cp.async`), and a
+wait is a number: how many younger groups may be unfinished. MLIR's lowering forgets the token and
+waits for `numGroups`, or for everything (spec/mlir-surface.md section 7).
+
+    %copy = nvgpu.device_async_copy %src[%i, %j], %dst[%s, %i, %j], 4
+              : memref<128x128xf32> to memref<3x16x128xf32, 3>
+    %group = nvgpu.device_async_create_group %copy
+    nvgpu.device_async_wait %group {numGroups = 1 : i32}
+
+In the generic form of a copy the destination comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FixedBitwidthType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.upstream import (
+    ClassProperty,
+    EffectfulOp,
+    TypeConstraint,
+    Value,
+    exactly,
+    integer,
+)
+
+SHARED_SPACE = 3
+WORKGROUP = "#gpu.address_space<workgroup>"
+COPY_WIDTHS = (4, 8, 16)
+"""The bytes that one copy may move."""
+
+
+@irdl_attr_definition
+class DeviceAsyncTokenType(ParametrizedAttribute, TypeAttribute):
+    """`!nvgpu.device.async.token`: a copy, or a group of copies, that may be unfinished."""
+
+    name = "nvgpu.device.async.token"
+
+
+TOKEN = exactly(DeviceAsyncTokenType(), "device async token type")
+INDEX = exactly(IndexType(), "index")
+MEMREF = TypeConstraint("memref of any type values", lambda type_: isinstance(type_, MemRefType))
+
+
+@irdl_op_definition
+class DeviceAsyncCopyOp(EffectfulOp):
+    """
+    Start copying `dstElements` elements (4, 8 or 16 bytes) from `src` to shared memory at `dst`.
+
+    `%t = nvgpu.device_async_copy %src[%i], %dst[%j], 4, %n {bypassL1} : memref<..> to memref<.., 3>`
+
+    With `src_elements`, only so many are read and the rest of the destination becomes zero.
+    `bypassL1` is a hint, for 16 bytes only.
+    """
+
+    name = "nvgpu.device_async_copy"
+    READS: ClassVar = ("src",)
+    WRITES: ClassVar = ("dst",)
+
+    dst = operand_def(MEMREF)
+    dst_indices = var_operand_def(INDEX)
+    src = operand_def(MEMREF)
+    src_indices = var_operand_def(INDEX)
+    dst_elements = prop_def(integer(IndexType()), prop_name="dstElements")
+    src_elements = opt_operand_def(INDEX)
+    bypass_l1 = opt_prop_def(ClassProperty(UnitAttr), prop_name="bypassL1")
+    async_token = result_def(TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$src `[` $src_indices `]` `,` $dst `[` $dst_indices `]` `,` $dstElements"
+        " (`,` $src_elements^)? attr-dict `:` type($src) `to` type($dst)"
+    )
+
+    def __init__(
+        self,
+        src: Value,
+        src_indices: Sequence[Value],
+        dst: Value,
+        dst_indices: Sequence[Value],
+        dst_elements: int,
+        src_elements: Value | None = None,
+        *,
+        bypass_l1: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[dst, dst_indices, src, src_indices, src_elements],
+            result_types=[DeviceAsyncTokenType()],
+            properties={
+                "dstElements": IntegerAttr(dst_elements, IndexType()),
+                "bypassL1": UnitAttr() if bypass_l1 else None,
+            },
+        )
+
+    def verify_(self) -> None:
+        source = cast("MemRefType[Any]", self.src.type)
+        destination = cast("MemRefType[Any]", self.dst.type)
+        _verify_memory(source, destination)
+        self._verify_indices("source", source, len(self.src_indices))
+        self._verify_indices("destination", destination, len(self.dst_indices))
+        self._verify_width(destination)
+
+    def _verify_indices(self, noun: str, memref: MemRefType[Any], found: int) -> None:
+        rank = memref.get_num_dims()
+        if rank != found:
+            raise VerifyException(f"'{self.name}' op expected {rank} {noun} indices, got {found}")
+
+    def _verify_width(self, destination: MemRefType[Any]) -> None:
+        elements = self.dst_elements.value.data
+        width = _bit_width(destination.get_element_type())
+        if width is None:
+            raise VerifyException(
+                f"'{self.name}' op copies elements of a fixed width: found {destination.get_element_type()}, "
+                "use an integer or a float type"
+            )
+        # MLIR divides with truncation and lets what is left over pass: 33 elements of i1 are 4 bytes.
+        size = abs(elements * width) // 8 * (1 if elements >= 0 else -1)
+        if size not in COPY_WIDTHS:
+            possible = [8 * bytes_ // width for bytes_ in COPY_WIDTHS]
+            choices = ", ".join(str(count) for count in possible if count)
+            raise VerifyException(
+                f"Requested copy elements is {elements} with width {width}. "
+                f"But copy elements could be one of {choices}."
+            )
+        if self.bypass_l1 is not None and size != 16:
+            raise VerifyException(
+                f"'{self.name}' op bypassL1 does not satify alignment for '{destination}' with destination "
+                f"element {elements}. Unset bypassL1, or set destination element to {128 // width}"
+            )
+
+
+def _verify_memory(source: MemRefType[Any], destination: MemRefType[Any]) -> None:
+    if not _has_unit_stride(source):
+        raise VerifyException("source memref most minor dim must have unit stride")
+    if not _has_unit_stride(destination):
+        raise VerifyException("destination memref most minor dim must have unit stride")
+    if not _is_shared(destination.memory_space):
+        raise VerifyException(
+            "destination memref must have a memory space attribute of IntegerAttr(3) or "
+            "gpu::AddressSpaceAttr(Workgroup)"
+        )
+    if source.get_element_type() != destination.get_element_type():
+        raise VerifyException("source and destination must have the same element type")
+
+
+def _has_unit_stride(memref: MemRefType[Any]) -> bool:
+    """Whether neighbours in the innermost dimension are neighbours in memory."""
+    strides = memref.get_strides()
+    return strides is not None and (not strides or strides[-1] == 1)
+
+
+def _is_shared(space: Attribute) -> bool:
+    if isinstance(space, IntegerAttr):
+        return cast(IntegerAttr, space).value.data == SHARED_SPACE
+    return str(space) == WORKGROUP
+
+
+def _bit_width(type_: Attribute) -> int | None:
+    if isinstance(type_, IntegerType | AnyFloat):
+        return cast(FixedBitwidthType, type_).bitwidth
+    return None
+
+
+@irdl_op_definition
+class DeviceAsyncCreateGroupOp(EffectfulOp):
+    """
+    Close a group of the copies behind `input_tokens`; groups finish in the order of their creation.
+
+    `%g = nvgpu.device_async_create_group %t, %u`
+    """
+
+    name = "nvgpu.device_async_create_group"
+
+    input_tokens = var_operand_def(TOKEN)
+    async_token = result_def(TOKEN)
+
+    assembly_format = "$input_tokens attr-dict"
+
+    def __init__(self, input_tokens: Sequence[Value] = ()) -> None:
+        super().__init__(operands=[input_tokens], result_types=[DeviceAsyncTokenType()])
+
+
+@irdl_op_definition
+class DeviceAsyncWaitOp(EffectfulOp):
+    """
+    Block until the group is finished; with `numGroups`, until at most so many groups are unfinished.
+
+    `nvgpu.device_async_wait %g {numGroups = 1 : i32}`
+    """
+
+    name = "nvgpu.device_async_wait"
+
+    async_dependencies = operand_def(TOKEN)
+    num_groups = opt_prop_def(integer(i32), prop_name="numGroups")
+
+    assembly_format = "$async_dependencies attr-dict"
+
+    def __init__(self, async_dependencies: Value, num_groups: int | None = None) -> None:
+        super().__init__(
+            operands=[async_dependencies],
+            properties={"numGroups": None if num_groups is None else IntegerAttr(num_groups, i32)},
+        )
+
+
+NVGPU = Dialect(
+    "nvgpu",
+    [DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp],
+    [DeviceAsyncTokenType],
+)

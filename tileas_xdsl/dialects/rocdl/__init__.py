@@ -1,0 +1,20 @@
+"""
+The dialect `rocdl`: the part of MLIR's that moves data into LDS asynchronously, and waits for it.
+
+One file a family: `transfers` (and `async_lds_transfer`, which recognises every asynchronous one,
+op or intrinsic), `waits` (marks and counters), `barriers`. What LLVM 22 has prints and refuses
+what mlir-opt 22 prints and refuses; the marks and the `async` loads of gfx9 and gfx10 are those of
+LLVM 23 (seed 002, spec/mlir-surface.md section 8).
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from tileas_xdsl.dialects.rocdl.barriers import BARRIER_OPS
+from tileas_xdsl.dialects.rocdl.transfers import TRANSFER_OPS, LdsTransfer, async_lds_transfer
+from tileas_xdsl.dialects.rocdl.waits import WAIT_OPS
+
+__all__ = ["ROCDL", "LdsTransfer", "async_lds_transfer"]
+
+ROCDL = Dialect("rocdl", [*TRANSFER_OPS, *WAIT_OPS, *BARRIER_OPS], [])

@@ -1,0 +1,558 @@
+"""
+Transfers between memory and LDS (AMD's shared memory).
+
+Three generations exist, each with its own way to complete:
+
+| transfers | target | completed by |
+|---|---|---|
+| `load.to.lds`, `global.load.lds`, `raw.ptr.buffer.load.lds` | gfx9, gfx10 | an ordinary write: the compiler waits |
+| the same with `async` in the name (seed 002) | gfx9, gfx10 | `asyncmark` and `wait.asyncmark N` |
+| `{global,cluster}.load.async.to.lds.bN` | gfx1250 | marks, or the counter of `s.wait.asynccnt N` |
+| `tensor.load.to.lds`, `tensor.store.from.lds` | gfx1250 | marks, or the counter of `s.wait.tensorcnt N` |
+
+    rocdl.load.async.to.lds %global, %lds, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
+    rocdl.asyncmark
+    rocdl.wait.asyncmark 0      // the transfer is complete
+
+A transfer is a plain read of its source and a plain write of its destination, somewhere between
+its issue and its completion. The `async` twins of the first row came after LLVM 22; three families
+of buffer loads have no op at all and are calls of an intrinsic. `async_lds_transfer` knows them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import IntegerAttr, VectorType, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
+
+from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.rocdl.aliasing import AliasableOp
+from tileas_xdsl.dialects.upstream import (
+    ANY_POINTER,
+    I32,
+    TypeConstraint,
+    Value,
+    exactly,
+    integer,
+    pointer,
+)
+
+GLOBAL = pointer(1)
+LDS = pointer(3)
+BUFFER_RESOURCE = pointer(8)
+
+
+def _i32_vector(length: int) -> TypeConstraint:
+    return exactly(
+        VectorType(i32, [length]),
+        f"fixed-length vector of 32-bit signless integer values of length {length}",
+    )
+
+
+# Transfers that the compiler orders ----------------------------------------------------------------
+
+
+class GatherOp(AliasableOp):
+    """
+    Base of the gfx9 and gfx10 loads from any address: `size` bytes for each lane.
+
+    The lanes' bytes land one behind the other at `lds_ptr`, which is the same for all lanes; the
+    constant `offset` is added to both addresses.
+    """
+
+    READS: ClassVar = ("global_ptr",)
+    WRITES: ClassVar = ("lds_ptr",)
+
+    global_ptr = operand_def(ANY_POINTER)
+    lds_ptr = operand_def(LDS)
+    size = prop_def(integer(i32))
+    offset = prop_def(integer(i32))
+    aux = prop_def(integer(i32))
+
+    def __init__(self, global_ptr: Value, lds_ptr: Value, size: int, offset: int = 0, aux: int = 0) -> None:
+        super().__init__(operands=[global_ptr, lds_ptr], properties=_gather_properties(size, offset, aux))
+
+
+class GlobalGatherOp(AliasableOp):
+    """The same, from an address in global memory."""
+
+    READS: ClassVar = ("global_ptr",)
+    WRITES: ClassVar = ("lds_ptr",)
+
+    global_ptr = operand_def(GLOBAL)
+    lds_ptr = operand_def(LDS)
+    size = prop_def(integer(i32))
+    offset = prop_def(integer(i32))
+    aux = prop_def(integer(i32))
+
+    def __init__(self, global_ptr: Value, lds_ptr: Value, size: int, offset: int = 0, aux: int = 0) -> None:
+        super().__init__(operands=[global_ptr, lds_ptr], properties=_gather_properties(size, offset, aux))
+
+
+def _gather_properties(size: int, offset: int, aux: int) -> dict[str, Attribute]:
+    return {
+        "size": IntegerAttr(size, i32),
+        "offset": IntegerAttr(offset, i32),
+        "aux": IntegerAttr(aux, i32),
+    }
+
+
+class BufferGatherOp(AliasableOp):
+    """The same, from a buffer resource; the lanes' addresses differ in `voffset`."""
+
+    READS: ClassVar = ("rsrc",)
+    WRITES: ClassVar = ("lds_ptr",)
+
+    rsrc = operand_def(BUFFER_RESOURCE)
+    lds_ptr = operand_def(LDS)
+    size = operand_def(I32)
+    voffset = operand_def(I32)
+    soffset = operand_def(I32)
+    offset = operand_def(I32)
+    aux = operand_def(I32)
+
+    assembly_format = "operands attr-dict"
+
+    def __init__(
+        self,
+        rsrc: Value,
+        lds_ptr: Value,
+        size: Value,
+        voffset: Value,
+        soffset: Value,
+        offset: Value,
+        aux: Value,
+    ) -> None:
+        super().__init__(operands=[rsrc, lds_ptr, size, voffset, soffset, offset, aux])
+
+
+@irdl_op_definition
+class LoadToLdsOp(GatherOp):
+    """
+    Load `size` bytes a lane to LDS, as an ordinary write that the compiler waits for.
+
+    `rocdl.load.to.lds %src, %lds, 16, 0, 0 : <1>`
+    """
+
+    name = "rocdl.load.to.lds"
+
+    assembly_format = (
+        "$global_ptr `,` $lds_ptr `,` $size `,` $offset `,` $aux attr-dict `:` custom<PointerType>(type($global_ptr))"
+    )
+
+
+@irdl_op_definition
+class GlobalLoadLdsOp(GlobalGatherOp):
+    """
+    The same from global memory.
+
+    `rocdl.global.load.lds %src, %lds, 4, 0, 0`
+    """
+
+    name = "rocdl.global.load.lds"
+
+    assembly_format = "$global_ptr `,` $lds_ptr `,` $size `,` $offset `,` $aux attr-dict"
+
+
+@irdl_op_definition
+class RawPtrBufferLoadLdsOp(BufferGatherOp):
+    """
+    The same from a buffer resource.
+
+    `rocdl.raw.ptr.buffer.load.lds %rsrc, %lds, %size, %voffset, %soffset, %offset, %aux`
+    """
+
+    name = "rocdl.raw.ptr.buffer.load.lds"
+
+
+# Transfers that the program waits for ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LdsTransfer:
+    """What an asynchronous transfer between memory and LDS reads and writes."""
+
+    source: SSAValue
+    """The operand that points to what is read. A tensor transfer's descriptor holds both addresses."""
+
+    destination: SSAValue
+    """The operand that points to what is written."""
+
+    bytes: int | None
+    """How many bytes each lane moves; None when only known at run time, or not a matter of lanes."""
+
+
+class AsyncTransferOp(AliasableOp):
+    """Base of the transfers that are complete only behind a wait (seed 002)."""
+
+    @property
+    def transfer(self) -> LdsTransfer:
+        """What the transfer moves; here, between the first two operands."""
+        return LdsTransfer(self.operands[0], self.operands[1], self.bytes_per_lane)
+
+    @property
+    def bytes_per_lane(self) -> int | None:
+        """How many bytes each lane moves, if that is known."""
+        return None
+
+
+@irdl_op_definition
+class LoadAsyncToLdsOp(GatherOp, AsyncTransferOp):
+    """
+    Start loading `size` bytes a lane to LDS (gfx9, gfx10; LLVM 23).
+
+    `rocdl.load.async.to.lds %src, %lds, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.load.async.to.lds"
+
+    assembly_format = (
+        "$global_ptr `,` $lds_ptr `,` $size `,` $offset `,` $aux attr-dict `:` type($global_ptr) `,` type($lds_ptr)"
+    )
+
+    @property
+    def bytes_per_lane(self) -> int:
+        return self.size.value.data
+
+
+@irdl_op_definition
+class GlobalLoadAsyncLdsOp(GlobalGatherOp, AsyncTransferOp):
+    """
+    The same from global memory (gfx9, gfx10; LLVM 23).
+
+    `rocdl.global.load.async.lds %src, %lds, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.load.async.lds"
+
+    assembly_format = (
+        "$global_ptr `,` $lds_ptr `,` $size `,` $offset `,` $aux attr-dict `:` type($global_ptr) `,` type($lds_ptr)"
+    )
+
+    @property
+    def bytes_per_lane(self) -> int:
+        return self.size.value.data
+
+
+@irdl_op_definition
+class RawPtrBufferLoadAsyncLdsOp(BufferGatherOp, AsyncTransferOp):
+    """
+    The same from a buffer resource (gfx9, gfx10; LLVM 23).
+
+    `rocdl.raw.ptr.buffer.load.async.lds %rsrc, %lds, %size, %voffset, %soffset, %offset, %aux`
+    """
+
+    name = "rocdl.raw.ptr.buffer.load.async.lds"
+
+    @property
+    def bytes_per_lane(self) -> int | None:
+        return _constant(self.size)
+
+
+class GlobalLoadAsyncToLdsOp(AsyncTransferOp):
+    """Base of the gfx1250 loads from global memory to LDS; `BYTES` for each lane."""
+
+    BYTES: ClassVar[int]
+    READS: ClassVar = ("global_ptr",)
+    WRITES: ClassVar = ("lds_ptr",)
+
+    global_ptr = operand_def(GLOBAL)
+    lds_ptr = operand_def(LDS)
+    offset = prop_def(integer(i32))
+    aux = prop_def(integer(i32))
+
+    assembly_format = "$global_ptr `,` $lds_ptr `,` $offset `,` $aux attr-dict `:` type($global_ptr) `,` type($lds_ptr)"
+
+    def __init__(self, global_ptr: Value, lds_ptr: Value, offset: int = 0, aux: int = 0) -> None:
+        super().__init__(
+            operands=[global_ptr, lds_ptr],
+            properties={"offset": IntegerAttr(offset, i32), "aux": IntegerAttr(aux, i32)},
+        )
+
+    @property
+    def bytes_per_lane(self) -> int:
+        return self.BYTES
+
+
+@irdl_op_definition
+class GlobalLoadAsyncToLdsB8Op(GlobalLoadAsyncToLdsOp):
+    """
+    Start loading 1 byte a lane from global memory to LDS.
+
+    `rocdl.global.load.async.to.lds.b8 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.load.async.to.lds.b8"
+    BYTES: ClassVar = 1
+
+
+@irdl_op_definition
+class GlobalLoadAsyncToLdsB32Op(GlobalLoadAsyncToLdsOp):
+    """
+    Start loading 4 bytes a lane from global memory to LDS.
+
+    `rocdl.global.load.async.to.lds.b32 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.load.async.to.lds.b32"
+    BYTES: ClassVar = 4
+
+
+@irdl_op_definition
+class GlobalLoadAsyncToLdsB64Op(GlobalLoadAsyncToLdsOp):
+    """
+    Start loading 8 bytes a lane from global memory to LDS.
+
+    `rocdl.global.load.async.to.lds.b64 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.load.async.to.lds.b64"
+    BYTES: ClassVar = 8
+
+
+@irdl_op_definition
+class GlobalLoadAsyncToLdsB128Op(GlobalLoadAsyncToLdsOp):
+    """
+    Start loading 16 bytes a lane from global memory to LDS.
+
+    `rocdl.global.load.async.to.lds.b128 %src, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.load.async.to.lds.b128"
+    BYTES: ClassVar = 16
+
+
+class ClusterLoadAsyncToLdsOp(AsyncTransferOp):
+    """Base of the gfx1250 loads that one workgroup makes for all those of the cluster in `mask`."""
+
+    BYTES: ClassVar[int]
+    READS: ClassVar = ("global_ptr",)
+    WRITES: ClassVar = ("lds_ptr", None)
+
+    global_ptr = operand_def(GLOBAL)
+    lds_ptr = operand_def(LDS)
+    offset = prop_def(integer(i32))
+    cpol = prop_def(integer(i32))
+    mask = operand_def(I32)
+
+    assembly_format = (
+        "$global_ptr `,` $lds_ptr `,` $offset `,` $cpol `,` $mask attr-dict `:` type($global_ptr) `,` type($lds_ptr)"
+    )
+
+    def __init__(self, global_ptr: Value, lds_ptr: Value, mask: Value, offset: int = 0, cpol: int = 0) -> None:
+        super().__init__(
+            operands=[global_ptr, lds_ptr, mask],
+            properties={"offset": IntegerAttr(offset, i32), "cpol": IntegerAttr(cpol, i32)},
+        )
+
+    @property
+    def bytes_per_lane(self) -> int:
+        return self.BYTES
+
+
+@irdl_op_definition
+class ClusterLoadAsyncToLdsB8Op(ClusterLoadAsyncToLdsOp):
+    """
+    Start loading 1 byte a lane to the LDS of the workgroups in the mask.
+
+    `rocdl.cluster.load.async.to.lds.b8 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.cluster.load.async.to.lds.b8"
+    BYTES: ClassVar = 1
+
+
+@irdl_op_definition
+class ClusterLoadAsyncToLdsB32Op(ClusterLoadAsyncToLdsOp):
+    """
+    Start loading 4 bytes a lane to the LDS of the workgroups in the mask.
+
+    `rocdl.cluster.load.async.to.lds.b32 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.cluster.load.async.to.lds.b32"
+    BYTES: ClassVar = 4
+
+
+@irdl_op_definition
+class ClusterLoadAsyncToLdsB64Op(ClusterLoadAsyncToLdsOp):
+    """
+    Start loading 8 bytes a lane to the LDS of the workgroups in the mask.
+
+    `rocdl.cluster.load.async.to.lds.b64 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.cluster.load.async.to.lds.b64"
+    BYTES: ClassVar = 8
+
+
+@irdl_op_definition
+class ClusterLoadAsyncToLdsB128Op(ClusterLoadAsyncToLdsOp):
+    """
+    Start loading 16 bytes a lane to the LDS of the workgroups in the mask.
+
+    `rocdl.cluster.load.async.to.lds.b128 %src, %lds, 0, 0, %mask : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.cluster.load.async.to.lds.b128"
+    BYTES: ClassVar = 16
+
+
+class TensorTransferOp(AsyncTransferOp):
+    """Base of the gfx1250 transfers of a tile of a tensor of up to 5 dimensions."""
+
+    dgroup0 = operand_def(_i32_vector(4))
+    dgroup1 = operand_def(_i32_vector(8))
+    dgroup2 = operand_def(_i32_vector(4))
+    dgroup3 = operand_def(_i32_vector(4))
+    cache_policy = prop_def(integer(i32), prop_name="cachePolicy")
+
+    assembly_format = "attr-dict operands `cachepolicy` $cachePolicy `:` type($dgroup0) `,` type($dgroup1)"
+
+    def __init__(self, dgroup0: Value, dgroup1: Value, dgroup2: Value, dgroup3: Value, cache_policy: int = 0) -> None:
+        super().__init__(
+            operands=[dgroup0, dgroup1, dgroup2, dgroup3],
+            properties={"cachePolicy": IntegerAttr(cache_policy, i32)},
+        )
+
+    @property
+    def transfer(self) -> LdsTransfer:
+        return LdsTransfer(self.dgroup0, self.dgroup0, None)
+
+
+class TensorTransferD2Op(AsyncTransferOp):
+    """Base of the same for up to 2 dimensions, with a shorter descriptor."""
+
+    dgroup0 = operand_def(_i32_vector(4))
+    dgroup1 = operand_def(_i32_vector(8))
+    cache_policy = prop_def(integer(i32), prop_name="cachePolicy")
+
+    assembly_format = "attr-dict operands `cachepolicy` $cachePolicy `:` type($dgroup0) `,` type($dgroup1)"
+
+    def __init__(self, dgroup0: Value, dgroup1: Value, cache_policy: int = 0) -> None:
+        super().__init__(
+            operands=[dgroup0, dgroup1],
+            properties={"cachePolicy": IntegerAttr(cache_policy, i32)},
+        )
+
+    @property
+    def transfer(self) -> LdsTransfer:
+        return LdsTransfer(self.dgroup0, self.dgroup0, None)
+
+
+@irdl_op_definition
+class TensorLoadToLdsOp(TensorTransferOp):
+    """
+    Start loading a tile of a tensor in global memory to LDS.
+
+    `rocdl.tensor.load.to.lds %d0, %d1, %d2, %d3 cachepolicy 0 : vector<4xi32>, vector<8xi32>`
+    """
+
+    name = "rocdl.tensor.load.to.lds"
+
+
+@irdl_op_definition
+class TensorStoreFromLdsOp(TensorTransferOp):
+    """
+    Start storing a tile in LDS to a tensor in global memory.
+
+    `rocdl.tensor.store.from.lds %d0, %d1, %d2, %d3 cachepolicy 0 : vector<4xi32>, vector<8xi32>`
+    """
+
+    name = "rocdl.tensor.store.from.lds"
+
+
+@irdl_op_definition
+class TensorLoadToLdsD2Op(TensorTransferD2Op):
+    """
+    Start loading a tile of a matrix in global memory to LDS.
+
+    `rocdl.tensor.load.to.lds.d2 %d0, %d1 cachepolicy 0 : vector<4xi32>, vector<8xi32>`
+    """
+
+    name = "rocdl.tensor.load.to.lds.d2"
+
+
+@irdl_op_definition
+class TensorStoreFromLdsD2Op(TensorTransferD2Op):
+    """
+    Start storing a tile in LDS to a matrix in global memory.
+
+    `rocdl.tensor.store.from.lds.d2 %d0, %d1 cachepolicy 0 : vector<4xi32>, vector<8xi32>`
+    """
+
+    name = "rocdl.tensor.store.from.lds.d2"
+
+
+# Every asynchronous transfer, op or intrinsic --------------------------------------------------------
+
+ASYNC_INTRINSICS: dict[str, int] = {
+    "llvm.amdgcn.load.async.to.lds": 5,
+    "llvm.amdgcn.global.load.async.lds": 5,
+    "llvm.amdgcn.raw.buffer.load.async.lds": 7,
+    "llvm.amdgcn.raw.ptr.buffer.load.async.lds": 7,
+    "llvm.amdgcn.struct.buffer.load.async.lds": 8,
+    "llvm.amdgcn.struct.ptr.buffer.load.async.lds": 8,
+}
+"""
+The transfers of seed 002 as intrinsics, with their numbers of operands. The first three operands
+are always the source, the LDS pointer and the bytes for each lane.
+"""
+
+
+def async_lds_transfer(op: Operation) -> LdsTransfer | None:
+    """
+    What `op` moves if it is an asynchronous LDS transfer, as an op or as a call of an intrinsic.
+
+    None for any other op. Refuses a call of one of the intrinsics with too few operands.
+    """
+    if isinstance(op, AsyncTransferOp):
+        return op.transfer
+    if not isinstance(op, llvm.CallIntrinsicOp):
+        return None
+    name = op.intrin.data
+    expected = ASYNC_INTRINSICS.get(name)
+    if expected is None:
+        return None
+    if len(op.args) != expected:
+        refuse(
+            op,
+            f"{name} takes {expected} operands, found {len(op.args)}",
+            "pass the source, the LDS pointer, the bytes for each lane and the offsets",
+        )
+    source, destination, size, *_ = op.args
+    return LdsTransfer(source, destination, _constant(size))
+
+
+def _constant(value: SSAValue) -> int | None:
+    """The number that `value` is, if it is a constant."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp | llvm.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+TRANSFER_OPS: tuple[type[Operation], ...] = (
+    LoadToLdsOp,
+    GlobalLoadLdsOp,
+    RawPtrBufferLoadLdsOp,
+    LoadAsyncToLdsOp,
+    GlobalLoadAsyncLdsOp,
+    RawPtrBufferLoadAsyncLdsOp,
+    GlobalLoadAsyncToLdsB8Op,
+    GlobalLoadAsyncToLdsB32Op,
+    GlobalLoadAsyncToLdsB64Op,
+    GlobalLoadAsyncToLdsB128Op,
+    ClusterLoadAsyncToLdsB8Op,
+    ClusterLoadAsyncToLdsB32Op,
+    ClusterLoadAsyncToLdsB64Op,
+    ClusterLoadAsyncToLdsB128Op,
+    TensorLoadToLdsOp,
+    TensorStoreFromLdsOp,
+    TensorLoadToLdsD2Op,
+    TensorStoreFromLdsD2Op,
+)
