@@ -1,0 +1,46 @@
+"""The measurements measure what they say: found without being imported, on modules of the size they compare."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import __main__ as bench
+from bench import startup, throughput
+from tests.support.ir import parse
+
+
+def test_measurements_are_found_by_their_function_and_described_by_their_docstring():
+    known = bench.measurements()
+    assert {"startup", "throughput"} <= set(known)
+    assert known["startup"] == "What the plug-in costs `xdsl-opt --version`, over 20 runs each."
+    assert "" not in known.values()
+
+
+@pytest.mark.parametrize("ops", [13, 100, 1000])
+def test_the_plain_module_has_the_size_of_what_it_is_compared_with(ops: int):
+    module = parse(throughput.plain_text(ops))
+    assert abs(sum(1 for _ in module.walk()) - ops) <= throughput.OPS_A_LOOP / 2
+
+
+def test_throughput_sets_each_example_beside_plain_xdsl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "ring.mlir").write_text("async_queue.commit 0 {\n  async_queue.scope\n}\nasync_queue.wait 0, 0\n")
+    monkeypatch.setattr(throughput, "EXAMPLES", tmp_path)
+    monkeypatch.setattr(throughput, "SECONDS_A_ROUND", 0.001)
+    ours, plain = throughput.measure()
+    assert (ours["module"], ours["ops"]) == ("ring.mlir", 4)
+    assert ours["ratio to plain"] == pytest.approx(ours["all us/op"] / plain["all us/op"])
+    json.dumps([ours, plain])
+
+
+@pytest.mark.parametrize(("variant", "known"), [("with the plug-in", True), ("without the plug-in", False)])
+def test_the_variants_of_startup_differ_by_our_plug_in_and_nothing_else(variant: str, known: bool):
+    """With another command line, the same program shows what each variant of `xdsl-opt` knows."""
+    program = startup.VARIANTS[variant].replace('"--version"', '"--help"')
+    listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "canonicalize" in listed
+    assert ("verify-dominance" in listed) is known
