@@ -25,6 +25,7 @@ from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicCasOp, AtomicRmwOp
 from tileas_xdsl.dialects.nv_tileaa.attributes import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp, PragmaOp
+from tileas_xdsl.dialects.nv_tileaa.effects import is_view
 from tileas_xdsl.dialects.nv_tileaa.elementwise import ElementwiseOp
 from tileas_xdsl.dialects.nv_tileaa.memory import (
     AccessOp,
@@ -328,13 +329,16 @@ class ExtractOfElementwise(RewritePattern):
     """
     Extract from the operands of a lane-by-lane op, and compute only what is extracted.
 
-    Only when nothing else uses the op, which otherwise would be computed twice.
+    Only when nothing else uses the op, which otherwise would be computed twice, and when no operand is a view, which
+    would then be read later.
     """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ExtractOp, rewriter: PatternRewriter) -> None:
         whole = op.source.owner
         if not isinstance(whole, ElementwiseOp) or not op.source.has_one_use():
+            return
+        if any(map(is_view, whole.operands)):
             return
         parts = [
             ExtractOp(operands=[value, op.indices], result_types=[part_type(op, value.type)])

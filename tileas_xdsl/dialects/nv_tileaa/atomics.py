@@ -33,11 +33,9 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     PaddingValueAttr,
     RmwModeAttr,
 )
+from tileas_xdsl.dialects.nv_tileaa.effects import ReadsBase, UpdatesBase, WritesBase
 from tileas_xdsl.dialects.nv_tileaa.memory import (
     AccessOp,
-    ReadsBase,
-    UpdatesBase,
-    WritesBase,
     is_array,
     verify_base,
     verify_lane_mask,
@@ -100,7 +98,7 @@ class AtomicRmwOp(RmwOp):
 
     name = "nv_tileaa.atomic_rmw"
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         mode = self.required_mode()
         self.verify_tokens(self.token, self.token_result)
         verify_base(self.base.type, self.value.type)
@@ -129,7 +127,7 @@ class TiledAtomicRmwOp(RmwOp):
 
     name = "nv_tileaa.tiled_atomic_rmw"
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         mode = self.required_mode()
         self.verify_tokens(self.token, self.token_result)
         verify_rmw_mode(mode, self.value.type)
@@ -161,7 +159,7 @@ class AtomicCasOp(AccessOp):
 
     traits = traits_def(UpdatesBase())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         value = self.compare.type
         for other in (self.replacement, self.old):
@@ -218,7 +216,7 @@ class GatherLoadOp(AccessOp):
 
     traits = traits_def(ReadsBase())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         verify_lane_indices(self.base.type, self.value.type, self.indices)
         verify_lane_mask(self.mask, self.value.type)
@@ -253,7 +251,7 @@ class ScatterStoreOp(AccessOp):
 
     traits = traits_def(WritesBase())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         if "padding_value" in self.attributes:
             raise VerifyException("expects no padding_value on a store")

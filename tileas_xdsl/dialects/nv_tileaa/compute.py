@@ -39,7 +39,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.traits import NoTerminator, Pure, RecursivelySpeculatable, RecursiveMemoryEffect
+from xdsl.traits import NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import (
@@ -48,7 +48,8 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     PaddingValueAttr,
     SignednessAttr,
 )
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
+from tileas_xdsl.dialects.nv_tileaa.effects import ReadsViews
 from tileas_xdsl.dialects.nv_tileaa.memory import is_array
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.structure import spelled
@@ -60,7 +61,6 @@ from tileas_xdsl.dialects.nv_tileaa.types import (
     is_integer,
     shape_of,
 )
-from tileas_xdsl.dialects.tile_syntax import TileOp
 
 # Matrix products ----------------------------------------------------------------------------------
 
@@ -89,9 +89,9 @@ class DotOp(CanonicalizedOp):
     propagate_nan = opt_prop_def(IntegerAttr.constr(i1))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self._verify_elements()
         self._verify_shapes()
         if (self.sfa is None) != (self.sfb is None):
@@ -142,7 +142,7 @@ def verify_accumulator(a: Attribute, c: Attribute) -> None:
 
 
 @irdl_op_definition
-class BlockTileOp(TileOp):
+class BlockTileOp(TileAAOp):
     """
     View an array as a grid of tiles of equal size.
 
@@ -169,7 +169,7 @@ class BlockTileOp(TileOp):
         """For each axis of a tile, the axes of the array that it walks through."""
         return dim_groups_of(self.dimGroups)
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         verify_tiling(self.tile_sizes, self.dim_groups)
         if not is_array(self.source.type):
             raise VerifyException(f"expects an array to tile, but got {self.source.type}")
@@ -209,7 +209,7 @@ def verify_tiling(tile_sizes: Sequence[int], dim_groups: Sequence[Sequence[int]]
 # Reductions ---------------------------------------------------------------------------------------
 
 
-class CombiningOp(TileOp, ABC):
+class CombiningOp(TileAAOp, ABC):
     """Combines the elements along an axis by a region over two elements."""
 
     source = operand_def(AnyTensorTypeConstr)
@@ -217,7 +217,7 @@ class CombiningOp(TileOp, ABC):
     combiner = region_def()
     axis = prop_def(IntegerAttr.constr(i32))
 
-    traits = traits_def(NoTerminator(), RecursiveMemoryEffect(), RecursivelySpeculatable())
+    traits = traits_def(NoTerminator(), ReadsViews())
 
     def verify_combiner(self) -> tuple[int, ...]:
         """Checks axis and combiner; the shape of the source without the axis."""
@@ -249,7 +249,7 @@ class ReduceOp(CombiningOp):
 
     name = "nv_tileaa.reduce"
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         expected = self.verify_combiner()
         element = element_type_of(self.source.type)
         if element_type_of(self.result.type) != element or shape_of(self.result.type) != expected:
@@ -268,7 +268,7 @@ class ScanOp(CombiningOp):
 
     inclusive = opt_prop_def(IntegerAttr.constr(i1))
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_combiner()
         if self.result.type != self.source.type:
             raise VerifyException(f"expects a result of type {self.source.type}, but got {self.result.type}")
@@ -278,7 +278,7 @@ class ScanOp(CombiningOp):
 
 
 @irdl_op_definition
-class ConvTileOp(TileOp):
+class ConvTileOp(TileAAOp):
     """
     View an activation as the tiles that a convolution reads.
 
@@ -300,7 +300,7 @@ class ConvTileOp(TileOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         if not is_array(self.source.type):
             raise VerifyException(f"expects an array to tile, but got {self.source.type}")
         for size in self.filterSizes.get_values():
@@ -317,7 +317,7 @@ class ConvTileOp(TileOp):
 
 
 @irdl_op_definition
-class ConvDotOp(TileOp):
+class ConvDotOp(TileAAOp):
     """
     The product of a convolution: activation times filter, added to an accumulator.
 
@@ -334,9 +334,9 @@ class ConvDotOp(TileOp):
     activation_layout = opt_prop_def(ActivationLayoutAttr)
     padding_value = opt_prop_def(PaddingValueAttr)
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         operands = (self.activation, self.filter, self.accumulator)
         integers = [is_integer(element_type_of(value.type)) for value in operands]
         if any(integers) and not all(integers):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
@@ -48,25 +47,21 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     CallableOpInterface,
-    EffectInstance,
     HasParent,
     IsolatedFromAbove,
     IsTerminator,
-    MemoryEffect,
-    MemoryEffectKind,
     MemoryWriteEffect,
     NoTerminator,
     Pure,
-    RecursiveMemoryEffect,
     SymbolOpInterface,
 )
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import AssumePredicate
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
+from tileas_xdsl.dialects.nv_tileaa.effects import Directive
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
-from tileas_xdsl.dialects.tile_syntax import TileOp
 from tileas_xdsl.interfaces import FunctionOpInterface
 
 # Functions ----------------------------------------------------------------------------------------
@@ -128,7 +123,7 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
         inputs, arguments = self.function_type.inputs.data, tuple(block.arg_types)
         if inputs != arguments:
             raise VerifyException(
-                f"expects arguments of types ({', '.join(map(str, inputs))}), "
+                f"'{self.name}' op expects arguments of types ({', '.join(map(str, inputs))}), "
                 f"but got ({', '.join(map(str, arguments))})"
             )
 
@@ -167,7 +162,7 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
 
 
 @irdl_op_definition
-class ReturnOp(TileOp):
+class ReturnOp(TileAAOp):
     """`nv_tileaa.return %x : (tensor<8xf32>) -> ()`: leave the function with its results."""
 
     name = "nv_tileaa.return"
@@ -176,7 +171,7 @@ class ReturnOp(TileOp):
 
     traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(FuncOp)))
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         function = self.parent_op()
         if not isinstance(function, FuncOp):
             return
@@ -211,14 +206,14 @@ class AssumeOp(CanonicalizedOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         for predicate in self.predicates:
             if isinstance(predicate, AssumePredicate):
                 predicate.verify_on(self.value.type)
 
 
 @irdl_op_definition
-class AssertOp(TileOp):
+class AssertOp(TileAAOp):
     """`nv_tileaa.assert %ok attributes {message = "n is odd"} : (i1) -> ()`: stop unless every lane holds."""
 
     name = "nv_tileaa.assert"
@@ -228,13 +223,13 @@ class AssertOp(TileOp):
 
     traits = traits_def(MemoryWriteEffect())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         if element_type_of(self.condition.type) != i1:
             raise VerifyException(f"expects a condition of i1, but got {self.condition.type}")
 
 
 @irdl_op_definition
-class PrintOp(TileOp):
+class PrintOp(TileAAOp):
     """`nv_tileaa.print %x attributes {format = "x = %f"} : (tensor<8xf32>) -> ()`: write values out."""
 
     name = "nv_tileaa.print"
@@ -243,15 +238,6 @@ class PrintOp(TileOp):
     format = prop_def(StringAttr)
 
     traits = traits_def(MemoryWriteEffect())
-
-
-class Directive(MemoryEffect):
-    """Stays where it is, and does what its region does."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
-        inside = RecursiveMemoryEffect.get_effects(op)
-        return None if inside is None else {EffectInstance(MemoryEffectKind.WRITE), *inside}
 
 
 @irdl_op_definition
@@ -272,7 +258,7 @@ class PragmaOp(CanonicalizedOp):
 
     traits = traits_def(Directive(), NoTerminator())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         results = [result.type for result in self.values]
         yielded: Sequence[Attribute] = verify_yield(self, self.body) if self.body.blocks else []
         if list(yielded) != results:
@@ -290,7 +276,7 @@ PROGRAM_NUMBER = AnyOf.get(IndexType, i32, ProgramIdType)
 GRID_AXES = 3
 
 
-class GridQueryOp(TileOp, ABC):
+class GridQueryOp(TileAAOp, ABC):
     """A question about the launch, along one axis of the grid."""
 
     result = result_def(PROGRAM_NUMBER)
@@ -298,7 +284,7 @@ class GridQueryOp(TileOp, ABC):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         axis = self.axis.value.data
         if not 0 <= axis < GRID_AXES:
             raise VerifyException(f"expects a grid axis 0, 1 or 2, but got {axis}")
@@ -319,7 +305,7 @@ class GetNumProgramsOp(GridQueryOp):
 
 
 @irdl_op_definition
-class CancelNextProgramIdOp(TileOp):
+class CancelNextProgramIdOp(TileAAOp):
     """
     Take over a program that has not started, for a persistent loop.
 
@@ -334,7 +320,7 @@ class CancelNextProgramIdOp(TileOp):
 
 
 @irdl_op_definition
-class IsValidProgramIdOp(TileOp):
+class IsValidProgramIdOp(TileAAOp):
     """`%more = nv_tileaa.is_valid_program_id %next : (!nv_tileaa.program_id) -> i1`: was there one left?"""
 
     name = "nv_tileaa.is_valid_program_id"

@@ -38,10 +38,12 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.traits import Commutative, Pure
+from xdsl.traits import Commutative
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr, compute_capability_of
+from tileas_xdsl.dialects.nv_tileaa.base import TileAAOp
+from tileas_xdsl.dialects.nv_tileaa.effects import ReadsViews
 from tileas_xdsl.dialects.nv_tileaa.types import (
     PointerType,
     bit_width,
@@ -49,7 +51,6 @@ from tileas_xdsl.dialects.nv_tileaa.types import (
     is_integer_like,
     same_shape,
 )
-from tileas_xdsl.dialects.tile_syntax import TileOp
 
 BLOCK_SCALED_FORMATS = (Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType, Float8E8M0FNUType)
 """Elements that only mean something together with a scale factor."""
@@ -70,7 +71,7 @@ BLOCK_SCALED_CAPABILITY = 100
 """The first compute capability with block-scaled MMA."""
 
 
-class ElementwiseOp(TileOp, ABC):
+class ElementwiseOp(TileAAOp, ABC):
     """An op whose result lane i depends on the operands' lanes i only."""
 
 
@@ -83,7 +84,7 @@ class FloatUnaryOp(ElementwiseOp, ABC):
     result = result_def(T)
     rounding_mode = opt_prop_def(RoundingModeAttr)
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
 
 class FloatBinaryOp(ElementwiseOp, ABC):
@@ -96,7 +97,7 @@ class FloatBinaryOp(ElementwiseOp, ABC):
     result = result_def(T)
     rounding_mode = opt_prop_def(RoundingModeAttr)
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
 
 @irdl_op_definition
@@ -145,7 +146,7 @@ class FmaOp(ElementwiseOp):
     result = result_def(T)
     rounding_mode = opt_prop_def(RoundingModeAttr)
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
 
 @irdl_op_definition
@@ -187,7 +188,7 @@ class ClampFOp(ElementwiseOp):
     result = result_def(T)
     propagate_nan = opt_prop_def(IntegerAttr.constr(i1))
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
 
 @irdl_op_definition
@@ -202,7 +203,7 @@ class MulHiUIOp(ElementwiseOp):
     rhs = operand_def(T)
     result = result_def(T)
 
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(ReadsViews(), Commutative())
 
 
 class ConversionOp(ElementwiseOp, ABC):
@@ -211,9 +212,9 @@ class ConversionOp(ElementwiseOp, ABC):
     source = operand_def()
     result = result_def()
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         if not same_shape(self.source.type, self.result.type):
             raise VerifyException(
                 f"expects source and result of one shape, but got {self.source.type} and {self.result.type}"
@@ -268,7 +269,7 @@ class IntToPtrOp(ConversionOp):
 
     def verify_elements(self, source: Attribute, result: Attribute) -> None:
         if not is_integer_like(source) or not isinstance(result, PointerType):
-            raise VerifyException(f"expects an integer to become a pointer, not {source} {result}")
+            raise VerifyException(f"expects an integer to become a pointer, not {source} to become {result}")
 
 
 @irdl_op_definition
@@ -279,4 +280,4 @@ class PtrToIntOp(ConversionOp):
 
     def verify_elements(self, source: Attribute, result: Attribute) -> None:
         if not isinstance(source, PointerType) or not is_integer_like(result):
-            raise VerifyException(f"expects a pointer to become an integer, not {source} {result}")
+            raise VerifyException(f"expects a pointer to become an integer, not {source} to become {result}")

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -32,7 +31,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -46,7 +45,7 @@ from xdsl.irdl import (
     var_result_def,
     var_successor_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import (
@@ -55,7 +54,8 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     MemScopeAttr,
     MemSemanticAttr,
 )
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
+from tileas_xdsl.dialects.nv_tileaa.effects import ReadsBase, WritesBase
 from tileas_xdsl.dialects.nv_tileaa.types import (
     ArrayType,
     MemTokenType,
@@ -78,44 +78,6 @@ from tileas_xdsl.dialects.tile_memory import (
     verify_tiled_access,
     verify_token_pair,
 )
-from tileas_xdsl.dialects.tile_syntax import TileOp
-
-# Effects ------------------------------------------------------------------------------------------
-
-
-def is_weak(op: Operation) -> bool:
-    """Whether an access may be merged with others: no other thread takes part in its order."""
-    semantic = op.properties.get("mem_semantic")
-    return not isinstance(semantic, MemSemanticAttr) or semantic.data is MemSemantic.WEAK
-
-
-class ReadsBase(MemoryEffect):
-    """Reads memory at operand 0. A read that other threads take part in cannot merge or vanish."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
-        read = EffectInstance(MemoryEffectKind.READ, op.operands[0])
-        if is_weak(op):
-            return {read}
-        return {read, EffectInstance(MemoryEffectKind.WRITE, op.operands[0])}
-
-
-class WritesBase(MemoryEffect):
-    """Writes memory at operand 0."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.WRITE, op.operands[0])}
-
-
-class UpdatesBase(MemoryEffect):
-    """Reads and writes memory at operand 0 in one step."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
-        kinds = (MemoryEffectKind.READ, MemoryEffectKind.WRITE)
-        return {EffectInstance(kind, op.operands[0]) for kind in kinds}
-
 
 # What a base is made of ---------------------------------------------------------------------------
 
@@ -240,7 +202,7 @@ class LoadOp(ReadOp):
 
     name = "nv_tileaa.load"
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         verify_in_bounds(self.in_bounds, len(self.indices))
         verify_base(self.base.type, self.value.type)
@@ -259,7 +221,7 @@ class TiledLoadOp(ReadOp):
 
     name = "nv_tileaa.tiled_load"
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         verify_in_bounds(self.in_bounds, len(self.indices))
         verify_tile(self.base.type, self.value.type, self.indices)
@@ -305,7 +267,7 @@ class StoreOp(WriteOp):
 
     name = "nv_tileaa.store"
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         verify_base(self.base.type, self.value.type)
         verify_plain_indices(self.base.type, self.value.type, self.indices)
@@ -326,7 +288,7 @@ class TiledStoreOp(WriteOp):
 
     in_bounds = opt_prop_def(DenseArrayBase.constr(i1))
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         verify_in_bounds(self.in_bounds, len(self.indices))
         verify_tile(self.base.type, self.value.type, self.indices)
@@ -353,7 +315,7 @@ class AddPtrOp(CanonicalizedOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         if not isinstance(element_type_of(self.base.type), PointerType):
             raise VerifyException(f"expects a pointer as base, but got {self.base.type}")
         if self.result.type != self.base.type:
@@ -367,7 +329,7 @@ class AddPtrOp(CanonicalizedOp):
 
 
 @irdl_op_definition
-class MakeMemrefOp(TileOp):
+class MakeMemrefOp(TileAAOp):
     """
     Make an array of the memory behind a pointer.
 
@@ -390,7 +352,7 @@ class MakeMemrefOp(TileOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         array = self.result.type
         pointer = self.base.type
         if pointer != PointerType(array.element_type, array.address_space):
@@ -407,7 +369,7 @@ class MakeMemrefOp(TileOp):
 
 
 @irdl_op_definition
-class CreateMemTokenOp(TileOp):
+class CreateMemTokenOp(TileAAOp):
     """`%t = nv_tileaa.create_mem_token : () -> !nv_tileaa.mem_token`: a token that waits for nothing."""
 
     name = "nv_tileaa.create_mem_token"
@@ -428,6 +390,6 @@ class JoinMemTokenOp(CanonicalizedOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         if not self.tokens:
             raise VerifyException("expects at least one token")

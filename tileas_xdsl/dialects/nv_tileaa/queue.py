@@ -16,7 +16,6 @@ A put or get may instead hold the computation of what it puts or gives, as a reg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
@@ -46,29 +45,25 @@ from xdsl.irdl import (
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import (
-    EffectInstance,
     HasParent,
     IsTerminator,
-    MemoryEffect,
-    MemoryEffectKind,
     NoTerminator,
     OpTrait,
     Pure,
     RecursiveMemoryEffect,
-    Resource,
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
+from tileas_xdsl.dialects.nv_tileaa.effects import AccessesQueue, AllocatesResults, PlansStorage, SlotArguments
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType
-from tileas_xdsl.dialects.tile_syntax import TileOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 INHERIT_REGISTERS = -1
 """The register budget that stands for "what the launch gives"."""
 
 
-# Traits and effects -------------------------------------------------------------------------------
+# The trait of put and get -------------------------------------------------------------------------------
 
 
 class FirstOperandIsNonAliasingQueue(OpTrait):
@@ -77,52 +72,13 @@ class FirstOperandIsNonAliasingQueue(OpTrait):
     def verify(self, op: Operation) -> None:
         queue, *others = op.operands
         if not isinstance(queue.type, QueueType):
-            raise VerifyException(f"expects operand #0 to be a queue, but got {queue.type}")
+            raise VerifyException(f"'{op.name}' op expects operand #0 to be a queue, but got {queue.type}")
         for index, other in enumerate(others, start=1):
             if other is queue:
-                raise VerifyException(f"expects the queue not to alias operand #{index}")
+                raise VerifyException(f"'{op.name}' op expects the queue not to alias operand #{index}")
         for index, result in enumerate(op.results):
             if isinstance(result.type, QueueType):
-                raise VerifyException(f"expects the queue not to alias result #{index}")
-
-
-class AllocatesResults(MemoryEffect):
-    """Makes the storage that its results name, so an unused one can go but two never merge."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.ALLOC, result) for result in op.results}
-
-
-class AccessesQueue(MemoryEffect):
-    """Reads and writes the state of the queue, and does what its region does."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
-        inside = RecursiveMemoryEffect.get_effects(op)
-        if inside is None:
-            return None
-        queue = op.operands[0]
-        return {
-            EffectInstance(MemoryEffectKind.READ, queue),
-            EffectInstance(MemoryEffectKind.WRITE, queue),
-            *inside,
-        }
-
-
-class StoragePlan(Resource):
-    """Which storage is shared with which: decided once, never read by the program."""
-
-    def name(self) -> str:
-        return "<StoragePlan>"
-
-
-class PlansStorage(MemoryEffect):
-    """Has no effect on data, but must survive until storage is assigned."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
-        return {EffectInstance(MemoryEffectKind.WRITE, resource=StoragePlan())}
+                raise VerifyException(f"'{op.name}' op expects the queue not to alias result #{index}")
 
 
 # Regions of put and get ---------------------------------------------------------------------------
@@ -162,7 +118,7 @@ def _list(types: Sequence[Attribute]) -> str:
 
 
 @irdl_op_definition
-class CreateQueueOp(TileOp):
+class CreateQueueOp(TileAAOp):
     """
     Make a queue; depth and element types live in its type.
 
@@ -177,7 +133,7 @@ class CreateQueueOp(TileOp):
 
 
 @irdl_op_definition
-class QueueYieldOp(TileOp):
+class QueueYieldOp(TileAAOp):
     """
     End the region of a put (with the tiles that go into the slot) or of a get (with its results).
 
@@ -196,7 +152,7 @@ class QueueYieldOp(TileOp):
 
 
 @irdl_op_definition
-class PutOp(TileOp):
+class PutOp(TileAAOp):
     """
     Fill the next slot of a queue, or the slot of an index.
 
@@ -213,7 +169,7 @@ class PutOp(TileOp):
     index_and_payload = var_operand_def()
     body = region_def()
 
-    traits = traits_def(FirstOperandIsNonAliasingQueue(), AccessesQueue(), NoTerminator())
+    traits = traits_def(FirstOperandIsNonAliasingQueue(), AccessesQueue(), SlotArguments(), NoTerminator())
 
     @staticmethod
     def of(
@@ -241,7 +197,7 @@ class PutOp(TileOp):
         """The tiles that are put, in the short form."""
         return self.index_and_payload[0 if self.index is None else 1 :]
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         element_types = self.queue_type.element_types.data
         if self.body.blocks:
             if self.payload:
@@ -300,7 +256,7 @@ class GetOp(CanonicalizedOp):
     body = region_def()
     consumer_idx = opt_prop_def(IntegerAttr.constr(i32))
 
-    traits = traits_def(FirstOperandIsNonAliasingQueue(), AccessesQueue(), NoTerminator())
+    traits = traits_def(FirstOperandIsNonAliasingQueue(), AccessesQueue(), SlotArguments(), NoTerminator())
 
     @staticmethod
     def of(
@@ -330,7 +286,7 @@ class GetOp(CanonicalizedOp):
         """Which agent of the consumer group gets."""
         return 0 if self.consumer_idx is None else self.consumer_idx.value.data
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         if self.consumer < 0:
             raise VerifyException(f"expects consumer_idx not to be negative, got {self.consumer}")
         element_types = self.queue_type.element_types.data
@@ -345,7 +301,7 @@ class GetOp(CanonicalizedOp):
 
 
 @irdl_op_definition
-class ExecuteOp(TileOp, AgentLikeOpInterface):
+class ExecuteOp(TileAAOp, AgentLikeOpInterface):
     """
     Fork agents, one region for each group of them, and join them all.
 
@@ -376,7 +332,7 @@ class ExecuteOp(TileOp, AgentLikeOpInterface):
     def group_sizes(self) -> Sequence[int]:
         return [int(size) for size in self.num_agents_per_group.get_values()]
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         sizes = self.group_sizes
         if not self.bodies:
             raise VerifyException("expects at least one agent group")
@@ -419,7 +375,7 @@ class ExecuteOp(TileOp, AgentLikeOpInterface):
 
 
 @irdl_op_definition
-class MarkForReuseOp(TileOp):
+class MarkForReuseOp(TileAAOp):
     """
     Say that groups of queues may share one storage.
 
@@ -436,7 +392,7 @@ class MarkForReuseOp(TileOp):
 
     traits = traits_def(PlansStorage())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         count = len(self.queues)
         if count < 2:
             raise VerifyException(f"expect at least 2 queues, but got: {count}")

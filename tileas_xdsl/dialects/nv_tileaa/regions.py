@@ -11,11 +11,11 @@ from xdsl.irdl import irdl_op_definition, traits_def, var_operand_def
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.tile_syntax import TileOp
+from tileas_xdsl.dialects.nv_tileaa.base import TileAAOp
 
 
 @irdl_op_definition
-class YieldOp(TileOp):
+class YieldOp(TileAAOp):
     """
     End a region of an op of this dialect with the values that it gives.
 
@@ -28,7 +28,7 @@ class YieldOp(TileOp):
 
     traits = traits_def(IsTerminator(), Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         parent = self.parent_op()
         if parent is not None and parent.name not in YIELDING_OPS:
             raise VerifyException(f"expects parent op to be one of {', '.join(YIELDING_OPS)}, but got {parent.name}")

@@ -6,7 +6,8 @@ Tile structure: what changes the shape of a tile and none of its elements (spec/
     %s = nv_tileaa.extract_slice %t[%i, %j] : (tensor<4x8xf32>, index, index) -> tensor<2x8xf32>
     %b = nv_tileaa.broadcast %t : (tensor<1x8xf32>) -> tensor<4x8xf32>
 
-All are pure. Layouts (tensor encodings) may differ between operand and result.
+`view`, `expand_dims` and `extract_slice` name what is there already; the others compute. Layouts (tensor encodings) may
+differ between operand and result.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     base,
@@ -40,15 +41,13 @@ from xdsl.irdl import (
 from xdsl.traits import (
     NoTerminator,
     Pure,
-    RecursivelySpeculatable,
-    RecursiveMemoryEffect,
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
+from tileas_xdsl.dialects.nv_tileaa.effects import ReadsViews, ViewOfOperand
 from tileas_xdsl.dialects.nv_tileaa.regions import is_element, verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, element_type_of, shape_of
-from tileas_xdsl.dialects.tile_syntax import TileOp
 
 
 def spelled(shape: Sequence[int]) -> str:
@@ -78,9 +77,9 @@ class ViewOp(CanonicalizedOp):
     source = operand_def(AnyTensorTypeConstr | base(TiledViewType))
     result = result_def(AnyTensorTypeConstr | base(TiledViewType))
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), ViewOfOperand())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
         before, after = element_count(self.source.type), element_count(self.result.type)
         if before != after:
@@ -106,7 +105,7 @@ class SplatOp(CanonicalizedOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         if not is_element(self.source.type, self.result.type.element_type):
             raise VerifyException(
                 f"expects a scalar of type {self.result.type.element_type}, but got {self.source.type}"
@@ -122,9 +121,9 @@ class BroadcastOp(CanonicalizedOp):
     source = operand_def(AnyTensorTypeConstr)
     result = result_def(AnyTensorTypeConstr)
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
         source, result = shape_of(self.source.type), shape_of(self.result.type)
         widens = len(source) == len(result) and all(
@@ -147,9 +146,9 @@ class ExpandDimsOp(CanonicalizedOp):
     source = operand_def(AnyTensorTypeConstr)
     result = result_def(AnyTensorTypeConstr)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), ViewOfOperand())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
         source, result = shape_of(self.source.type), shape_of(self.result.type)
         if len(result) <= len(source) or not inserts_unit_axes(source, result):
@@ -168,7 +167,7 @@ def inserts_unit_axes(source: Sequence[int], result: Sequence[int]) -> bool:
 
 
 @irdl_op_definition
-class PermuteOp(TileOp):
+class PermuteOp(TileAAOp):
     """
     Reorder the axes: axis i of the result is axis `permutation[i]` of the source.
 
@@ -181,9 +180,9 @@ class PermuteOp(TileOp):
     result = result_def(AnyTensorTypeConstr)
     permutation = prop_def(DenseArrayBase.constr(i64))
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
         source, result = shape_of(self.source.type), shape_of(self.result.type)
         axes = self.permutation.get_values()
@@ -195,7 +194,7 @@ class PermuteOp(TileOp):
 
 
 @irdl_op_definition
-class CatOp(TileOp):
+class CatOp(TileAAOp):
     """
     Put tiles behind one another along an axis.
 
@@ -209,9 +208,9 @@ class CatOp(TileOp):
     result = result_def(AnyTensorTypeConstr)
     axis = prop_def(IntegerAttr.constr(i32))
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         result = shape_of(self.result.type)
         axis = self.axis.value.data
         if not 0 <= axis < len(result):
@@ -222,13 +221,17 @@ class CatOp(TileOp):
         for source in self.sources:
             verify_same_elements(source.type, self.result.type)
             shape = shape_of(source.type)
-            if (*shape[:axis], *shape[axis + 1 :]) != (*result[:axis], *result[axis + 1 :]):
+            if len(shape) != len(result) or _without(shape, axis) != _without(result, axis):
                 raise VerifyException(
                     f"expects tiles that differ along axis {axis} only, but got {spelled(shape)} in {spelled(result)}"
                 )
             total += shape[axis]
         if total != result[axis]:
             raise VerifyException(f"expects extents along axis {axis} to add up to {result[axis]}, but got {total}")
+
+
+def _without(shape: Sequence[int], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], *shape[axis + 1 :])
 
 
 @irdl_op_definition
@@ -248,9 +251,9 @@ class ExtractOp(CanonicalizedOp):
     indices = var_operand_def(IndexType)
     result = result_def()
 
-    traits = traits_def(Pure())
+    traits = traits_def(ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
         shape, count = shape_of(self.source.type), len(self.indices)
         if not 1 <= count <= len(shape):
@@ -261,7 +264,7 @@ class ExtractOp(CanonicalizedOp):
 
 
 @irdl_op_definition
-class ExtractSliceOp(TileOp):
+class ExtractSliceOp(TileAAOp):
     """
     Take a block of a tile, of the same rank.
 
@@ -286,9 +289,9 @@ class ExtractSliceOp(TileOp):
     static_strides = opt_prop_def(DenseArrayBase.constr(i64))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), ViewOfOperand())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
         source, result = shape_of(self.source.type), shape_of(self.result.type)
         if len(source) != len(result):
@@ -328,7 +331,7 @@ def _verify_given(what: str, operands: int, static: list[int] | None, rank: int,
 
 
 @irdl_op_definition
-class GenerateOp(TileOp):
+class GenerateOp(TileAAOp):
     """
     Make a tile by computing each element from its coordinates.
 
@@ -341,9 +344,9 @@ class GenerateOp(TileOp):
     result = result_def(AnyTensorTypeConstr)
     body = region_def()
 
-    traits = traits_def(NoTerminator(), RecursiveMemoryEffect(), RecursivelySpeculatable())
+    traits = traits_def(NoTerminator(), ReadsViews())
 
-    def verify_(self) -> None:
+    def verify_contract(self) -> None:
         block = self.body.first_block
         if block is None:
             raise VerifyException("expects a body")
@@ -360,16 +363,3 @@ class GenerateOp(TileOp):
             raise VerifyException(f"expects {rank} arguments in the body, but got {len(block.args)}")
         if not all(is_element(argument.type, i32) for argument in block.args):
             raise VerifyException("expects all arg types to be 0-rank tile of i32")
-
-
-STRUCTURE_OPS: tuple[type[Operation], ...] = (
-    ViewOp,
-    SplatOp,
-    BroadcastOp,
-    ExpandDimsOp,
-    PermuteOp,
-    CatOp,
-    ExtractOp,
-    ExtractSliceOp,
-    GenerateOp,
-)

@@ -329,6 +329,16 @@ def bit_width(type_: Attribute) -> int | None:
     return element.bitwidth if isinstance(element, FixedBitwidthType) else None
 
 
+def residency_of(type_: Attribute) -> str | None:
+    """
+    The memory that the layout of a tile names: `rmem`, `smem`, `tmem` or `gmem`; None without a layout that says.
+
+    Any encoding with a parameter `space` counts as a layout, so that this dialect need not know whose it is.
+    """
+    space = getattr(getattr(type_, "encoding", None), "space", None)
+    return space.data if isinstance(space, StringAttr) else None
+
+
 def same_shape(*types: Attribute) -> bool:
     """Whether all types have equal extents; scalars count as tiles of rank 0."""
     return len({shape_of(type_) for type_ in types}) <= 1
