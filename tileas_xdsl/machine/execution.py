@@ -177,7 +177,9 @@ class Machine:
         if not self.with_data:
             return view.base.cells.get(view.offset, UNKNOWN) if view.shape == () else UNKNOWN
         array = view.array()
-        return array[()] if view.shape == () else array.copy()
+        if view.shape:
+            return array.copy()
+        return array[()] if view.element.is_float else array.item()
 
     def write(self, view: View, value: Any) -> None:
         """Put `value` under `view`, without noting an access."""
@@ -200,8 +202,11 @@ class Machine:
         history = self._histories.get(base.serial)
         if history is None:
             history = self._histories[base.serial] = AccessHistory(base)
-        for conflict in history.record(access, mind):
+        conflicts = list(history.record(access, mind))
+        for conflict in conflicts:
             self.report_conflict(conflict)
+        if base.lifetime_over and not conflicts:
+            raise UnsupportedError(access.op, f"touches '{base.name}' after its end; end its lifetime later")
 
     def report_conflict(self, conflict: Conflict) -> None:
         from tileas_xdsl.machine.explain import violation_of_conflict

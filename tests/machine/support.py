@@ -1,0 +1,40 @@
+"""Running one function of a module on the machine, and what a machine leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.support.ir import parse
+from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.execution import Machine
+from tileas_xdsl.machine.orders import make_order
+
+
+def machine_for(order: str = "lazy", seed: int = 0, **options: Any) -> Machine:
+    return Machine(make_order(order, seed), **options)
+
+
+def call(module: ModuleOp | str, name: str, *arguments: Any, machine: Machine | None = None) -> Any:
+    """
+    Call function `name` of `module` with run-time values, on a fresh machine unless one is given.
+
+    Returns its result: alone if there is one, else a tuple.
+    """
+    if isinstance(module, str):
+        module = parse(module)
+    machine = machine if machine is not None else machine_for()
+    function = next(
+        op for op in module.walk() if (f := FunctionOpInterface.of(op)) is not None and f.function_name == name
+    )
+    interface = FunctionOpInterface.of(function)
+    assert interface is not None
+    returned: list[Any] = []
+
+    def steps(agent: Agent) -> Suspension:
+        returned.extend((yield from agent.call(function, interface.function_body, arguments)))
+
+    machine.run("main", steps)
+    return returned[0] if len(returned) == 1 else tuple(returned)

@@ -1,0 +1,384 @@
+"""
+What the ops of `arith` do, on scalars and element by element on tensors and vectors.
+
+Integers wrap at their width. What MLIR leaves undefined stops the run where it would trap (a division by zero) and is
+poison elsewhere (a shift by the width or more, a float that no integer of the type equals): unknown when checking,
+zero when running. A signed quotient that overflows wraps. Flags (`nsw`, `fastmath`) promise things and compute nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation
+
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.meaning import pure
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.numerics import (
+    Array,
+    as_signed,
+    as_unsigned,
+    bits_of,
+    ceiling_quotient,
+    choose,
+    element_of,
+    float_to_integer,
+    from_bits,
+    integer_to_float,
+    is_array,
+    poison,
+    quietly,
+    scalar_of,
+    to_float,
+    to_type,
+    truncating_quotient,
+    truncating_remainder,
+    width_of,
+)
+from tileas_xdsl.machine.per_op import per_op
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UnsupportedError
+
+Compute = Callable[[Any, Any], Any]
+Reading = Callable[[Any, Attribute], Any]
+
+
+# Constants ----------------------------------------------------------------------------------------------------------
+
+
+def dense_array(op: Operation, attribute: DenseIntOrFPElementsAttr) -> Array:
+    """The elements of a dense attribute as an array that nobody can modify."""
+    element = element_of(op, attribute.get_type())
+    values: Any = attribute.get_values()
+    if element.is_float:
+        numbers = to_float(np.array(values, np.float64), element.dtype)
+    else:
+        numbers = to_type(np.array(values, dtype=object), scalar_of(attribute.get_type()))
+    shape = attribute.get_shape()
+    array = np.full(shape, numbers[0]) if numbers.size == 1 else numbers.reshape(shape)
+    array.setflags(write=False)
+    return array
+
+
+@per_op
+def _constant_value(op: arith.ConstantOp) -> Any:
+    match op.value:
+        case IntegerAttr() as number:
+            return to_type(number.value.data, op.result.type)
+        case FloatAttr() as number:
+            return to_float(np.float64(number.value.data), element_of(op, op.result.type).dtype)
+        case DenseIntOrFPElementsAttr() as dense:
+            return dense_array(op, dense)
+        case _:
+            raise UnsupportedError(op, "takes its value from a resource, which is not read here; write dense<...>")
+
+
+@pure(arith.ConstantOp)
+def _constant(agent: Agent, op: arith.ConstantOp) -> Any:
+    value = _constant_value(agent, op)
+    return UNKNOWN if is_array(value) and not agent.machine.with_data else value
+
+
+# Integers -----------------------------------------------------------------------------------------------------------
+
+
+class IntegerOp(NamedTuple):
+    """How an integer op reads the bits of its operands, and what it does with the numbers."""
+
+    read: Reading
+    scalars: Compute
+    arrays: Compute
+
+
+def _bits(value: Any, _attribute: Attribute) -> Any:
+    """For ops that do not care for signs."""
+    return value.astype(np.int64) if is_array(value) else value
+
+
+INTEGER_OPS: dict[type[Operation], IntegerOp] = {
+    arith.AddiOp: IntegerOp(_bits, int.__add__, np.add),
+    arith.SubiOp: IntegerOp(_bits, int.__sub__, np.subtract),
+    arith.MuliOp: IntegerOp(_bits, int.__mul__, np.multiply),
+    arith.AndIOp: IntegerOp(_bits, int.__and__, np.bitwise_and),
+    arith.OrIOp: IntegerOp(_bits, int.__or__, np.bitwise_or),
+    arith.XOrIOp: IntegerOp(_bits, int.__xor__, np.bitwise_xor),
+    arith.MinSIOp: IntegerOp(as_signed, min, np.minimum),
+    arith.MaxSIOp: IntegerOp(as_signed, max, np.maximum),
+    arith.MinUIOp: IntegerOp(as_unsigned, min, np.minimum),
+    arith.MaxUIOp: IntegerOp(as_unsigned, max, np.maximum),
+}
+
+DIVISIONS: dict[type[Operation], IntegerOp] = {
+    arith.DivSIOp: IntegerOp(as_signed, truncating_quotient, truncating_quotient),
+    arith.DivUIOp: IntegerOp(as_unsigned, int.__floordiv__, np.floor_divide),
+    arith.FloorDivSIOp: IntegerOp(as_signed, int.__floordiv__, np.floor_divide),
+    arith.CeilDivSIOp: IntegerOp(as_signed, ceiling_quotient, ceiling_quotient),
+    arith.CeilDivUIOp: IntegerOp(as_unsigned, ceiling_quotient, ceiling_quotient),
+    arith.RemSIOp: IntegerOp(as_signed, truncating_remainder, truncating_remainder),
+    arith.RemUIOp: IntegerOp(as_unsigned, int.__mod__, np.remainder),
+}
+
+SHIFTS: dict[type[Operation], IntegerOp] = {
+    arith.ShLIOp: IntegerOp(as_unsigned, int.__lshift__, np.left_shift),
+    arith.ShRUIOp: IntegerOp(as_unsigned, int.__rshift__, np.right_shift),
+    arith.ShRSIOp: IntegerOp(as_signed, int.__rshift__, np.right_shift),
+}
+
+
+@quietly
+def _on_arrays(entry: IntegerOp, lhs: Any, rhs: Any, attribute: Attribute) -> Array:
+    scalar = scalar_of(attribute)
+    return to_type(np.asarray(entry.arrays(entry.read(lhs, scalar), entry.read(rhs, scalar))), scalar)
+
+
+def _integer(entry: IntegerOp) -> Callable[..., Any]:
+    read, scalars = entry.read, entry.scalars
+
+    def meaning(_agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
+        attribute = op.results[0].type
+        if is_array(lhs):
+            return _on_arrays(entry, lhs, rhs, attribute)
+        return to_type(scalars(read(lhs, attribute), read(rhs, attribute)), attribute)
+
+    return meaning
+
+
+def _division(entry: IntegerOp) -> Callable[..., Any]:
+    divide = _integer(entry)
+
+    def meaning(agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
+        if not np.all(rhs):
+            raise UnsupportedError(op, f"divides by zero in iteration {agent.iteration}; guard it")
+        return divide(agent, op, lhs, rhs)
+
+    return meaning
+
+
+def _shift(entry: IntegerOp) -> Callable[..., Any]:
+    read, scalars = entry.read, entry.scalars
+
+    def meaning(agent: Agent, op: Operation, value: Any, amount: Any) -> Any:
+        attribute = op.results[0].type
+        scalar = scalar_of(attribute)
+        width, places = width_of(scalar), as_unsigned(amount, scalar)
+        if not is_array(value):
+            if places >= width:
+                return poison(agent, op, attribute)
+            return to_type(scalars(read(value, scalar), places), scalar)
+        fits = places < width
+        shifted = entry.arrays(read(value, scalar), np.where(fits, places, 0).astype(read(value, scalar).dtype))
+        return to_type(np.where(fits, shifted, 0), scalar)
+
+    return meaning
+
+
+for _op, _entry in INTEGER_OPS.items():
+    pure(_op)(_integer(_entry))
+for _op, _entry in DIVISIONS.items():
+    pure(_op)(_division(_entry))
+for _op, _entry in SHIFTS.items():
+    pure(_op)(_shift(_entry))
+
+
+def _exactly(compute: Compute, lhs: Any, rhs: Any) -> Any:
+    """Compute with integers of any size, which arrays of objects hold."""
+    if not is_array(lhs):
+        return compute(lhs, rhs)
+    return np.asarray(compute(lhs.astype(object), rhs.astype(object)), dtype=object)
+
+
+@pure(arith.AddUIExtendedOp)
+def _add_extended(_agent: Agent, op: arith.AddUIExtendedOp, lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    scalar = scalar_of(op.results[0].type)
+    total = _exactly(operator.add, as_unsigned(lhs, scalar), as_unsigned(rhs, scalar))
+    return to_type(total, scalar), to_type(total >> width_of(scalar), scalar_of(op.results[1].type))
+
+
+@pure(arith.MulUIExtendedOp, arith.MulSIExtendedOp)
+def _multiply_extended(_agent: Agent, op: Operation, lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    scalar = scalar_of(op.results[0].type)
+    read = as_signed if isinstance(op, arith.MulSIExtendedOp) else as_unsigned
+    product = _exactly(operator.mul, read(lhs, scalar), read(rhs, scalar))
+    return to_type(product, scalar), to_type(product >> width_of(scalar), scalar)
+
+
+COMPARISONS: list[tuple[Reading, Compute]] = [
+    (_bits, operator.eq),
+    (_bits, operator.ne),
+    (as_signed, operator.lt),
+    (as_signed, operator.le),
+    (as_signed, operator.gt),
+    (as_signed, operator.ge),
+    (as_unsigned, operator.lt),
+    (as_unsigned, operator.le),
+    (as_unsigned, operator.gt),
+    (as_unsigned, operator.ge),
+]
+"""By the number of the predicate of `arith.cmpi`."""
+
+
+@pure(arith.CmpiOp)
+def _compare_integers(_agent: Agent, op: arith.CmpiOp, lhs: Any, rhs: Any) -> Any:
+    read, compare = COMPARISONS[op.predicate.value.data]
+    scalar = op.operands[0].type
+    if is_array(lhs):
+        scalar = scalar_of(scalar)
+        return np.asarray(compare(read(lhs, scalar), read(rhs, scalar)))
+    return compare(read(lhs, scalar), read(rhs, scalar))
+
+
+# Floats -------------------------------------------------------------------------------------------------------------
+
+
+def _maximum(lhs: Any, rhs: Any) -> Any:
+    """The greater one; NaN if either is; +0 is greater than -0."""
+    greater: Any = np.maximum(lhs, rhs)
+    return choose((lhs == 0) & (rhs == 0), lhs + rhs, greater)
+
+
+def _minimum(lhs: Any, rhs: Any) -> Any:
+    return -_maximum(-lhs, -rhs)
+
+
+FLOAT_OPS: dict[type[Operation], Compute] = {
+    arith.AddfOp: operator.add,
+    arith.SubfOp: operator.sub,
+    arith.MulfOp: operator.mul,
+    arith.DivfOp: lambda lhs, rhs: lhs / rhs,
+    arith.MaximumfOp: _maximum,
+    arith.MinimumfOp: _minimum,
+    arith.MaxnumfOp: np.fmax,
+    arith.MinnumfOp: np.fmin,
+}
+
+
+def _float(compute: Compute) -> Callable[..., Any]:
+    @quietly
+    def meaning(_agent: Agent, _op: Operation, lhs: Any, rhs: Any) -> Any:
+        result = compute(lhs, rhs)
+        return np.asarray(result) if is_array(lhs) else result[()]
+
+    return meaning
+
+
+for _op, _compute in FLOAT_OPS.items():
+    pure(_op)(_float(_compute))
+
+
+@pure(arith.NegfOp)
+def _negate(_agent: Agent, _op: arith.NegfOp, operand: Any) -> Any:
+    return np.asarray(-operand) if is_array(operand) else -operand
+
+
+def _ordered(compare: Compute) -> Compute:
+    """False where either number is NaN."""
+    return lambda lhs, rhs: compare(lhs, rhs) & (lhs == lhs) & (rhs == rhs)
+
+
+def _unordered(compare: Compute) -> Compute:
+    """True where either number is NaN."""
+    return lambda lhs, rhs: compare(lhs, rhs) | (lhs != lhs) | (rhs != rhs)
+
+
+def _never(lhs: Any, _rhs: Any) -> Any:
+    return (lhs == lhs) & (lhs != lhs)
+
+
+def _always(lhs: Any, _rhs: Any) -> Any:
+    return (lhs == lhs) | (lhs != lhs)
+
+
+FLOAT_COMPARISONS: list[Compute] = [
+    _never,
+    _ordered(operator.eq),
+    _ordered(operator.gt),
+    _ordered(operator.ge),
+    _ordered(operator.lt),
+    _ordered(operator.le),
+    _ordered(operator.ne),
+    _ordered(_always),
+    _unordered(operator.eq),
+    _unordered(operator.gt),
+    _unordered(operator.ge),
+    _unordered(operator.lt),
+    _unordered(operator.le),
+    _unordered(operator.ne),
+    _unordered(_never),
+    _always,
+]
+"""By the number of the predicate of `arith.cmpf`."""
+
+
+@pure(arith.CmpfOp)
+def _compare_floats(_agent: Agent, op: arith.CmpfOp, lhs: Any, rhs: Any) -> Any:
+    result = FLOAT_COMPARISONS[op.predicate.value.data](lhs, rhs)
+    return np.asarray(result) if is_array(lhs) else bool(result)
+
+
+# Selection and casts ------------------------------------------------------------------------------------------------
+
+
+@pure(arith.SelectOp)
+def _select(_agent: Agent, _op: arith.SelectOp, condition: Any, lhs: Any, rhs: Any) -> Any:
+    if is_array(condition):
+        return choose(condition, lhs, rhs)
+    return lhs if condition else rhs
+
+
+@pure(arith.ExtUIOp)
+def _extend_unsigned(_agent: Agent, op: arith.ExtUIOp, value: Any) -> Any:
+    return to_type(as_unsigned(value, scalar_of(op.operands[0].type)), scalar_of(op.results[0].type))
+
+
+@pure(arith.ExtSIOp, arith.TruncIOp, arith.IndexCastOp)
+def _resize_signed(_agent: Agent, op: Operation, value: Any) -> Any:
+    return to_type(as_signed(value, scalar_of(op.operands[0].type)), scalar_of(op.results[0].type))
+
+
+@pure(arith.ExtFOp, arith.TruncFOp)
+def _resize_float(_agent: Agent, op: Operation, value: Any) -> Any:
+    return to_float(value, element_of(op, op.results[0].type).dtype)
+
+
+@pure(arith.SIToFPOp)
+def _signed_to_float(_agent: Agent, op: arith.SIToFPOp, value: Any) -> Any:
+    number = as_signed(value, scalar_of(op.operands[0].type))
+    return integer_to_float(number, element_of(op, op.results[0].type).dtype)
+
+
+@pure(arith.UIToFPOp)
+def _unsigned_to_float(_agent: Agent, op: arith.UIToFPOp, value: Any) -> Any:
+    number = as_unsigned(value, scalar_of(op.operands[0].type))
+    return integer_to_float(number, element_of(op, op.results[0].type).dtype)
+
+
+@pure(arith.FPToSIOp, arith.FPToUIOp)
+def _float_to_integer(agent: Agent, op: Operation, value: Any) -> Any:
+    attribute = op.results[0].type
+    scalar = scalar_of(attribute)
+    bits = width_of(scalar)
+    signed = isinstance(op, arith.FPToSIOp)
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    numbers, fits = float_to_integer(value, low, high)
+    if fits is False:
+        return poison(agent, op, attribute)
+    return to_type(numbers, scalar)
+
+
+@pure(arith.BitcastOp)
+def _bitcast(_agent: Agent, op: arith.BitcastOp, value: Any) -> Any:
+    source, target = scalar_of(op.operands[0].type), scalar_of(op.results[0].type)
+    element = element_of(op, target)
+    if isinstance(value, View):
+        return replace(value, element=element)
+    values = from_bits(bits_of(value, source, element_of(op, source)), target, element)
+    if is_array(value):
+        return values
+    return values[()] if element.is_float else values.item()

@@ -1,0 +1,57 @@
+"""What the ops of `cf` do: branches between blocks, and assertions that stop the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects import cf
+
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.meaning import Jump, effect, jump
+from tileas_xdsl.machine.per_op import per_op
+from tileas_xdsl.machine.values import UNKNOWN, unsigned
+from tileas_xdsl.machine.violations import UnsupportedError
+
+
+@jump(cf.BranchOp)
+def _branch(_agent: Agent, op: cf.BranchOp, *arguments: Any) -> Jump:
+    return Jump(op.successor, arguments)
+
+
+@jump(cf.ConditionalBranchOp)
+def _conditional_branch(agent: Agent, op: cf.ConditionalBranchOp, condition: Any, *arguments: Any) -> Jump:
+    middle = len(op.then_arguments)
+    if agent.known(condition, op, "branches on"):
+        return Jump(op.then_block, arguments[:middle])
+    return Jump(op.else_block, arguments[middle:])
+
+
+@per_op
+def _cases(op: cf.SwitchOp) -> dict[int, int]:
+    """Value of the flag, as an unsigned number -> number of the case."""
+    if op.case_values is None:
+        return {}
+    kind = op.flag.type
+    values = [unsigned(int(value), kind) for value in op.case_values.get_values()]
+    # The first of equal cases is the one that is taken.
+    return {value: case for case, value in reversed(list(enumerate(values)))}
+
+
+@jump(cf.SwitchOp)
+def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Jump:
+    value = unsigned(agent.known(flag, op, "branches on"), op.flag.type)
+    case = _cases(agent, op).get(value)
+    defaults = len(op.default_operands)
+    if case is None:
+        return Jump(op.default_block, arguments[:defaults])
+    sizes: Sequence[int] = [int(size) for size in op.case_operand_segments.get_values()]
+    start = defaults + sum(sizes[:case])
+    return Jump(op.case_blocks[case], arguments[start : start + sizes[case]])
+
+
+@effect(cf.AssertOp)
+def _assert(agent: Agent, op: cf.AssertOp, condition: Any) -> None:
+    """A condition on data that is not computed when checking is taken to hold."""
+    if condition is not UNKNOWN and not agent.known(condition, op, "asserts"):
+        raise UnsupportedError(op, f'fails in iteration {agent.iteration}: "{op.msg.data}"')

@@ -1,0 +1,302 @@
+"""
+What the structured ops of `linalg` do, on memrefs and on tensors.
+
+Every one of them is a loop nest around a body of scalar ops; named ops bring the body along. The body runs once for
+each point of the nest, in the order of the loops:
+
+    for d in <loops that some output does not name>:        one after another: reductions
+        out[...] = body(in[...], ..., out[...])             for all points of the other loops at once
+
+"At once" is what arithmetic on arrays means, so it is done only where the body is `arith` and `math`. Other bodies
+run point by point, up to 10^6 points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ShapedType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from tileas_xdsl.machine.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.meaning import Kind, control, pure, terminators
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.numerics import Array, element_of, is_array, to_scalar
+from tileas_xdsl.machine.per_op import per_op
+from tileas_xdsl.machine.recording import Deferred
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UnsupportedError
+
+MOST_POINTS = 1_000_000
+"""Points of a nest that is run point by point; more are refused."""
+
+terminators(linalg.YieldOp)
+
+STRUCTURED_OPS = (
+    linalg.AddOp,
+    linalg.Conv2DNchwFchwOp,
+    linalg.Conv2DNgchwFgchwOp,
+    linalg.Conv2DNgchwGfchwOp,
+    linalg.Conv2DNhwc_FhwcOp,
+    linalg.Conv2DNhwc_HwcfOp,
+    linalg.Conv2DNhwgcGfhwcOp,
+    linalg.CopyOp,
+    linalg.ExpOp,
+    linalg.FillOp,
+    linalg.GenericOp,
+    linalg.LogOp,
+    linalg.MatmulOp,
+    linalg.MaxOp,
+    linalg.MinOp,
+    linalg.MulOp,
+    linalg.PoolingNchwMaxOp,
+    linalg.QuantizedMatmulOp,
+    linalg.SelectOp,
+    linalg.SqrtOp,
+    linalg.SubOp,
+    linalg.TransposeOp,
+)
+
+
+# The loop nest of an op ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Nest:
+    """The loops of a structured op: which element of each operand a point names, and the body that runs there."""
+
+    maps: tuple[AffineMap, ...]
+    """For each operand, inputs first: from the point to the indices."""
+    inputs: int
+    body: Region
+    serial: tuple[int, ...]
+    """Loops that run one after another, outermost first."""
+    together: tuple[int, ...]
+    """Loops whose points are independent: every output names each of them once, by itself."""
+    elementwise: bool
+    """Whether the body is arithmetic, so that independent points can be computed as arrays."""
+
+    @property
+    def block(self) -> Block:
+        return self.body.block
+
+    def reads(self, operand: int) -> bool:
+        """Whether the body reads the elements of `operand`."""
+        return self.block.args[operand].first_use is not None
+
+    def extents(self, op: Operation, shapes: Sequence[tuple[int, ...]]) -> list[int]:
+        """How many iterations each loop has, from the shapes of the operands."""
+        found: dict[int, int] = {}
+        for affine_map, shape in zip(self.maps, shapes, strict=True):
+            for expression, extent in zip(affine_map.results, shape, strict=True):
+                if isinstance(expression, AffineDimExpr) and found.setdefault(expression.position, extent) != extent:
+                    raise UnsupportedError(
+                        op, f"has operands that disagree on loop {expression.position}: {found} and {extent}"
+                    )
+        return [found.get(loop, 1) for loop in range(self.maps[0].num_dims)]
+
+
+def _nest(maps: Sequence[AffineMap], inputs: int, body: Region) -> Nest:
+    loops = range(maps[0].num_dims)
+    named = [[e.position for e in m.results if isinstance(e, AffineDimExpr)] for m in maps[inputs:]]
+    together = tuple(loop for loop in loops if all(names.count(loop) == 1 for names in named))
+    elementwise = all(_is_elementwise(op) for op in body.block.ops)
+    return Nest(tuple(maps), inputs, body, tuple(d for d in loops if d not in together), together, elementwise)
+
+
+def _is_elementwise(op: Operation) -> bool:
+    if isinstance(op, linalg.YieldOp | linalg.IndexOp):
+        return True
+    return op.name.partition(".")[0] in ("arith", "math") and not op.regions
+
+
+@per_op
+def _structured_nest(op: LinalgStructuredOperation) -> Nest:
+    return _nest([attribute.data for attribute in op.get_indexing_maps()], len(op.inputs), op.body)
+
+
+def _rank(kind: Attribute) -> int:
+    assert isinstance(kind, ShapedType)
+    return len(kind.get_shape())
+
+
+@per_op
+def _broadcast_nest(op: linalg.BroadcastOp) -> Nest:
+    added = op.dimensions.get_values()
+    everywhere = AffineMap.identity(_rank(op.init.type))
+    kept = tuple(e for d, e in enumerate(everywhere.results) if d not in added)
+    return _nest([AffineMap(everywhere.num_dims, 0, kept), everywhere], 1, op.hidden_region)
+
+
+@per_op
+def _reduction_nest(op: linalg.ReduceOp) -> Nest:
+    reduced = op.dimensions.get_values()
+    everywhere = AffineMap.identity(_rank(op.input.type))
+    kept = tuple(e for d, e in enumerate(everywhere.results) if d not in reduced)
+    return _nest([everywhere, AffineMap(everywhere.num_dims, 0, kept)], 1, op.region)
+
+
+@control(*STRUCTURED_OPS)
+def _structured(agent: Agent, op: LinalgStructuredOperation, *_operands: Any) -> Suspension:
+    return (yield from _run(agent, op, _structured_nest(agent, op)))
+
+
+@control(linalg.BroadcastOp)
+def _broadcast(agent: Agent, op: linalg.BroadcastOp, *_operands: Any) -> Suspension:
+    return (yield from _run(agent, op, _broadcast_nest(agent, op)))
+
+
+@control(linalg.ReduceOp)
+def _reduce(agent: Agent, op: linalg.ReduceOp, *_operands: Any) -> Suspension:
+    return (yield from _run(agent, op, _reduction_nest(agent, op)))
+
+
+@pure(linalg.IndexOp)
+def _index(agent: Agent, op: linalg.IndexOp) -> Any:
+    return agent.local[_POINT][op.dim.value.data]
+
+
+_POINT = "linalg.index"
+"""Where the agent keeps the point at which a body runs."""
+
+
+# Running a nest -----------------------------------------------------------------------------------------------------
+
+
+def _run(agent: Agent, op: Operation, nest: Nest) -> Suspension:
+    """Read the operands, compute, write the outputs. Inside an asynchronous scope the first two happen later."""
+    # Not the operands handed over: those are evaluated too early when a scope only records.
+    operands = [agent.value(operand) for operand in op.operands]
+    contents = [_contents(agent, op, nest, number, value) for number, value in enumerate(operands)]
+    if nest.elementwise:
+        results = _compute_together(agent, op, nest, contents)
+    else:
+        results = yield from _compute_one_by_one(agent, op, nest, operands, contents)
+    outputs = operands[nest.inputs :]
+    if not op.results:
+        for view, result in zip(outputs, results, strict=True):
+            agent.store(view, result, op)
+        return ()
+    return results[0] if len(op.results) == 1 else results
+
+
+def _contents(agent: Agent, op: Operation, nest: Nest, number: int, value: Any) -> Any:
+    """The elements of an operand; of an output that the body does not read, only as many zeros."""
+    if not isinstance(value, View):
+        return value
+    if number < nest.inputs or nest.reads(number):
+        return agent.load(value, op)
+    return np.zeros(value.shape, value.element.dtype) if agent.machine.with_data else UNKNOWN
+
+
+def _array(op: Operation, value: Any, kind: Attribute) -> Array:
+    return value if is_array(value) else np.asarray(value, element_of(op, kind).dtype)
+
+
+def _compute_together(agent: Agent, op: Operation, nest: Nest, contents: Sequence[Any]) -> tuple[Any, ...]:
+    count = len(contents) - nest.inputs
+    if not agent.machine.with_data or any(content is UNKNOWN for content in contents):
+        return (UNKNOWN,) * count
+
+    def compute(*values: Any) -> tuple[Array, ...]:
+        return _sweep(agent, op, nest, values)
+
+    if not any(isinstance(content, Deferred) for content in contents):
+        return compute(*contents)
+    everything = _later(agent, op, compute, contents)
+    return tuple(_later(agent, op, _item(number), [everything]) for number in range(count))
+
+
+def _item(number: int) -> Callable[[Sequence[Any]], Any]:
+    return lambda items: items[number]
+
+
+def _later(agent: Agent, op: Operation, compute: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    """Put down in the asynchronous scope at hand that `compute` is to be applied to `inputs`."""
+    assert agent.recording is not None
+
+    def function(_agent: Agent, _op: Operation, *values: Any) -> Any:
+        return compute(*values)
+
+    return agent.recording.apply(Step(op, Kind.PURE, function, (), ()), list(inputs), agent)
+
+
+def _sweep(agent: Agent, op: Operation, nest: Nest, contents: Sequence[Any]) -> tuple[Array, ...]:
+    """Run an elementwise body: independent points at once, the others in order."""
+    arrays = [_array(op, value, operand.type) for value, operand in zip(contents, op.operands, strict=True)]
+    outputs = [array.copy() for array in arrays[nest.inputs :]]
+    arrays[nest.inputs :] = outputs
+    extents = nest.extents(op, [array.shape for array in arrays])
+    point: list[Any] = [0] * len(extents)
+    grid = np.ix_(*(np.arange(extents[loop]) for loop in nest.together))
+    for loop, indices in zip(nest.together, grid, strict=True):
+        point[loop] = indices
+    for serial in np.ndindex(*(extents[loop] for loop in nest.serial)):
+        for loop, index in zip(nest.serial, serial, strict=True):
+            point[loop] = index
+        places = [tuple(affine_map.eval(point, ())) for affine_map in nest.maps]
+        elements = [np.asarray(array[place]) for array, place in zip(arrays, places, strict=True)]
+        results = _run_body(agent, nest.block, elements, point)
+        for output, place, result in zip(outputs, places[nest.inputs :], results, strict=True):
+            output[place] = result
+    return tuple(outputs)
+
+
+def _run_body(agent: Agent, block: Block, arguments: Sequence[Array], point: Sequence[Any]) -> tuple[Array, ...]:
+    """Run pure ops on arrays; a scalar from outside counts as an array of rank 0."""
+    values = agent.activation.values
+    values.update(zip(block.args, arguments, strict=True))
+    agent.local[_POINT] = point
+    for step in agent.machine.prepared(block):
+        operands = [_array(step.op, values[operand], operand.type) for operand in step.operands]
+        if step.kind is Kind.TERMINATOR:
+            return tuple(operands)
+        outcome = step.function(agent, step.op, *operands)
+        results = (outcome,) if len(step.results) == 1 else outcome
+        values.update(zip(step.results, results, strict=True))
+    return ()
+
+
+def _compute_one_by_one(
+    agent: Agent, op: Operation, nest: Nest, operands: Sequence[Any], contents: Sequence[Any]
+) -> Suspension:
+    """Run any body, point by point, in the order of the loops."""
+    if agent.recording is not None:
+        raise UnsupportedError(op, "has a body that is not arithmetic, inside an asynchronous scope; use loops there")
+    extents = nest.extents(op, [_shape(agent, op, value) for value in operands])
+    if prod(extents) > MOST_POINTS:
+        raise UnsupportedError(op, f"runs its body at {prod(extents)} points one by one; {MOST_POINTS} is the limit")
+    arrays = [
+        value if value is UNKNOWN else _array(op, value, operand.type)
+        for value, operand in zip(contents, op.operands, strict=True)
+    ]
+    outputs = [value if value is UNKNOWN else value.copy() for value in arrays[nest.inputs :]]
+    arrays[nest.inputs :] = outputs
+    outer = agent.local.get(_POINT)
+    for point in np.ndindex(*extents):
+        places = [tuple(affine_map.eval(point, ())) for affine_map in nest.maps]
+        agent.local[_POINT] = point
+        elements = [_element(op, *item) for item in zip(arrays, places, nest.block.args, strict=True)]
+        results = yield from agent.run_region(nest.body, elements)
+        for output, place, result in zip(outputs, places[nest.inputs :], results, strict=True):
+            if output is not UNKNOWN:
+                output[place] = result
+    agent.local[_POINT] = outer
+    return tuple(outputs)
+
+
+def _shape(agent: Agent, op: Operation, value: Any) -> tuple[int, ...]:
+    if isinstance(value, View):
+        return value.shape
+    return np.shape(agent.known(value, op, "takes its loop bounds from"))
+
+
+def _element(op: Operation, array: Any, place: tuple[int, ...], argument: Any) -> Any:
+    return UNKNOWN if array is UNKNOWN else to_scalar(np.asarray(array[place]), element_of(op, argument.type))

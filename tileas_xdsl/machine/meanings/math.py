@@ -1,0 +1,191 @@
+"""
+What the ops of `math` do, on scalars and element by element on tensors and vectors.
+
+Functions of floats are computed in f64 and rounded once to the type at hand: f32 and narrower results are then the
+nearest floats but for rare ties, on every processor alike. `fma` is exact: one rounding, in f64 too.
+"""
+
+from __future__ import annotations
+
+import math as reals
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import math
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.meaning import pure
+from tileas_xdsl.machine.numerics import (
+    Array,
+    as_signed,
+    as_unsigned,
+    is_array,
+    quietly,
+    round_sum,
+    scalar_of,
+    to_float,
+    to_type,
+    width_of,
+)
+from tileas_xdsl.machine.violations import UnsupportedError
+
+# Floats -------------------------------------------------------------------------------------------------------------
+
+
+def _round_half_away(value: Array) -> Array:
+    whole = np.trunc(value)
+    return np.where(np.abs(value - whole) >= 0.5, whole + np.copysign(1.0, value), whole)
+
+
+def _erf(value: Array) -> Array:
+    return np.array([reals.erf(number) for number in value.flat], np.float64).reshape(value.shape)
+
+
+def _rsqrt(value: Array) -> Array:
+    return 1.0 / np.sqrt(value)
+
+
+FLOAT_FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
+    math.AbsFOp: np.abs,
+    math.AcosOp: np.arccos,
+    math.AcoshOp: np.arccosh,
+    math.AsinOp: np.arcsin,
+    math.AsinhOp: np.arcsinh,
+    math.Atan2Op: np.arctan2,
+    math.AtanOp: np.arctan,
+    math.AtanhOp: np.arctanh,
+    math.CbrtOp: np.cbrt,
+    math.CeilOp: np.ceil,
+    math.CopySignOp: np.copysign,
+    math.CosOp: np.cos,
+    math.CoshOp: np.cosh,
+    math.ErfOp: _erf,
+    math.Exp2Op: np.exp2,
+    math.ExpM1Op: np.expm1,
+    math.ExpOp: np.exp,
+    math.FPowIOp: np.power,
+    math.FloorOp: np.floor,
+    math.Log10Op: np.log10,
+    math.Log1pOp: np.log1p,
+    math.Log2Op: np.log2,
+    math.LogOp: np.log,
+    math.PowFOp: np.power,
+    math.RoundEvenOp: np.rint,
+    math.RoundOp: _round_half_away,
+    math.RsqrtOp: _rsqrt,
+    math.SinOp: np.sin,
+    math.SinhOp: np.sinh,
+    math.SqrtOp: np.sqrt,
+    math.TanOp: np.tan,
+    math.TanhOp: np.tanh,
+    math.TruncOp: np.trunc,
+}
+
+
+def _float_function(compute: Callable[..., Any]) -> Callable[..., Any]:
+    @quietly
+    def meaning(_agent: Agent, _op: Operation, first: Any, *others: Any) -> Any:
+        wide = [np.asarray(operand).astype(np.float64) for operand in (first, *others)]
+        rounded = to_float(np.asarray(compute(*wide)), first.dtype)
+        return rounded if is_array(first) else rounded[()]
+
+    return meaning
+
+
+for _op, _function in FLOAT_FUNCTIONS.items():
+    pure(_op)(_float_function(_function))
+
+
+def _exact_fma(a: float, b: float, c: float) -> float:
+    """a * b + c in f64 with one rounding."""
+    rounded_twice = a * b + c
+    if not (reals.isfinite(a) and reals.isfinite(b) and reals.isfinite(c)):
+        return rounded_twice
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return rounded_twice
+    try:
+        return float(exact)
+    except OverflowError:
+        return reals.inf if exact > 0 else -reals.inf
+
+
+@quietly
+def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c for arrays of one float type, rounded once."""
+    if a.dtype == np.float64:
+        triples = zip(a.flat, b.flat, c.flat, strict=True)
+        return np.array([_exact_fma(*map(float, triple)) for triple in triples]).reshape(a.shape)
+    # The product of two narrower floats is exact in f64; Knuth's two-sum finds what the addition rounds away.
+    product = a.astype(np.float64) * b.astype(np.float64)
+    addend = c.astype(np.float64)
+    total = np.asarray(product + addend)
+    taken = total - product
+    error = np.asarray((product - (total - taken)) + (addend - taken))
+    return round_sum(total, error, a.dtype)
+
+
+@pure(math.FmaOp)
+def _fma(_agent: Agent, _op: math.FmaOp, a: Any, b: Any, c: Any) -> Any:
+    result = fused_multiply_add(np.asarray(a), np.asarray(b), np.asarray(c))
+    return result if is_array(a) else result[()]
+
+
+# Integers -----------------------------------------------------------------------------------------------------------
+
+
+def _trailing_zeros(bits: int, width: int) -> int:
+    return (bits & -bits).bit_length() - 1 if bits else width
+
+
+BIT_FUNCTIONS: dict[type[Operation], Callable[[int, int], int]] = {
+    math.CountLeadingZerosOp: lambda bits, width: width - bits.bit_length(),
+    math.CountTrailingZerosOp: _trailing_zeros,
+    math.CtPopOp: lambda bits, _width: bits.bit_count(),
+}
+"""Functions of the bits, as an unsigned number, and the width of the type."""
+
+
+def _bit_function(compute: Callable[[int, int], int]) -> Callable[..., Any]:
+    def meaning(_agent: Agent, op: Operation, operand: Any) -> Any:
+        scalar = scalar_of(op.results[0].type)
+        width, bits = width_of(scalar), as_unsigned(operand, scalar)
+        if not is_array(bits):
+            return to_type(compute(bits, width), scalar)
+        counts = [compute(int(element), width) for element in bits.flat]
+        return to_type(np.array(counts, np.int64).reshape(bits.shape), scalar)
+
+    return meaning
+
+
+for _op, _count in BIT_FUNCTIONS.items():
+    pure(_op)(_bit_function(_count))
+
+
+@pure(math.AbsIOp)
+def _absolute(_agent: Agent, op: math.AbsIOp, operand: Any) -> Any:
+    scalar = scalar_of(op.results[0].type)
+    number = as_signed(operand, scalar)
+    return to_type(np.asarray(np.abs(number)) if is_array(number) else abs(number), scalar)
+
+
+def _power(agent: Agent, op: Operation, base: int, exponent: int, modulus: int) -> int:
+    if exponent >= 0:
+        return pow(base, exponent, modulus)
+    if base == 0:
+        raise UnsupportedError(op, f"raises zero to a negative power in iteration {agent.iteration}; guard it")
+    return {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0)
+
+
+@pure(math.IPowIOp)
+def _integer_power(agent: Agent, op: math.IPowIOp, base: Any, exponent: Any) -> Any:
+    scalar = scalar_of(op.results[0].type)
+    bases, exponents, modulus = as_signed(base, scalar), as_signed(exponent, scalar), 1 << width_of(scalar)
+    if not is_array(bases):
+        return to_type(_power(agent, op, bases, exponents, modulus), scalar)
+    pairs = zip(bases.flat, exponents.flat, strict=True)
+    powers = np.array([_power(agent, op, int(b), int(e), modulus) for b, e in pairs], dtype=object)
+    return to_type(powers.reshape(bases.shape), scalar)

@@ -1,0 +1,306 @@
+"""
+What the ops of `memref` do. A memref is a `View`: a strided window on the bytes of an object.
+
+Fresh memory is zero. An index must lie inside its dimension and every access inside its object; views may be made
+freely, as MLIR lets them be hoisted above their guards. Layouts are strided ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, NoneAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import SymbolTable
+from xdsl.utils.hints import isa
+
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.arguments import memory_space
+from tileas_xdsl.machine.lifetimes import end_lifetime
+from tileas_xdsl.machine.meaning import control, effect, pure, terminators
+from tileas_xdsl.machine.meanings.arith import dense_array
+from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
+from tileas_xdsl.machine.numerics import element_of, view_of
+from tileas_xdsl.machine.per_op import per_op
+from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.windows import Numbers, Window, filled, groups_of
+
+ADDRESS = "computes an address from"
+
+
+# Allocation ---------------------------------------------------------------------------------------------------------
+
+
+def allocate(agent: Agent, op: Operation, kind: MemRefType[Attribute], sizes: Sequence[Any]) -> View:
+    """A fresh object of type `kind`, full of zeros; `sizes` are the run-time values of its dynamic dimensions."""
+    extents = [agent.known(size, op, ADDRESS) for size in sizes]
+    if any(extent < 0 for extent in extents):
+        raise UnsupportedError(op, f"allocates with a negative size ({', '.join(map(str, extents))})")
+    shape = tuple(filled(kind.get_shape(), iter(extents)))
+    element = element_of(op, kind)
+    name = op.results[0].name_hint or "buffer"
+    with_data, space = agent.machine.with_data, memory_space(kind)
+    if isinstance(kind.layout, NoneAttr):
+        return MemoryObject.zeros(name, shape, element, space, with_data=with_data).whole()
+    strides, offset = kind.get_strides(), kind.get_offset()
+    if strides is None or offset is None or any(stride is None for stride in strides):
+        raise UnsupportedError(op, f"allocates with layout {kind.layout}; only static strided layouts have addresses")
+    steps = [stride for stride in strides if stride is not None]
+    last = sum((extent - 1) * step for extent, step in zip(shape, steps, strict=True))
+    total = offset + last + 1 if prod(shape) else 0
+    base = MemoryObject.zeros(name, (total,), element, space, with_data=with_data)
+    return View(base, offset * element.size, shape, tuple(step * element.size for step in steps), element)
+
+
+@effect(memref.AllocOp, memref.AllocaOp)
+def _alloc(agent: Agent, op: memref.AllocOp | memref.AllocaOp, *operands: Any) -> View:
+    view = allocate(agent, op, op.memref.type, operands[: len(op.dynamic_sizes)])
+    if isinstance(op, memref.AllocaOp):
+        agent.activation.endings.append(lambda owner: _end_on_stack(owner, op, view))
+    return view
+
+
+def _end_on_stack(agent: Agent, op: Operation, view: View) -> None:
+    end_lifetime(agent, agent.current_op or op, view.base, freed=False)
+
+
+@control(memref.AllocaScopeOp)
+def _alloca_scope(agent: Agent, op: memref.AllocaScopeOp) -> Suspension:
+    endings = agent.activation.endings
+    older = len(endings)
+    values = yield from agent.run_region(op.scope)
+    while len(endings) > older:
+        endings.pop()(agent)
+    return values[0] if len(op.results) == 1 else values
+
+
+terminators(memref.AllocaScopeReturnOp)
+
+
+@effect(memref.DeallocOp)
+def _dealloc(agent: Agent, op: memref.DeallocOp, buffer: Any) -> None:
+    end_lifetime(agent, op, view_of(agent, op, buffer).base)
+
+
+@effect(memref.GetGlobalOp)
+def _get_global(agent: Agent, op: memref.GetGlobalOp) -> View:
+    definition = SymbolTable.lookup_symbol(op, op.name_)
+    if not isinstance(definition, memref.GlobalOp):
+        raise UnsupportedError(op, f"names {op.name_}, which is no memref.global here; define it")
+    return _global_object(agent, definition).whole()
+
+
+@per_op
+def _initial_value(op: memref.GlobalOp) -> Any:
+    value = op.initial_value
+    return dense_array(op, value) if isinstance(value, DenseIntOrFPElementsAttr) else None
+
+
+def _global_object(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
+    """The one object of a global, made when it is first named."""
+    objects: dict[Operation, MemoryObject] = agent.machine.shared.setdefault(_global_object, {})
+    if op not in objects:
+        objects[op] = _make_global(agent, op)
+    return objects[op]
+
+
+def _make_global(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
+    kind = op.type
+    element, shape, space = element_of(op, kind), kind.get_shape(), memory_space(kind)
+    initial = _initial_value(agent, op)
+    if not agent.machine.with_data:
+        known = {} if initial is None else {i * element.size: x.item() for i, x in enumerate(initial.flat)}
+        return MemoryObject(op.sym_name.data, shape, element, space, cells=known)
+    array = np.zeros(shape, element.dtype) if initial is None else initial.reshape(shape)
+    return MemoryObject.from_array(op.sym_name.data, array, element, space)
+
+
+# Access -------------------------------------------------------------------------------------------------------------
+
+
+def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) -> View:
+    """The element of a memref at `indices`, each of which must lie inside its dimension."""
+    view = view_of(agent, op, value)
+    offset = view.offset
+    for dimension, (index, extent, stride) in enumerate(zip(indices, view.shape, view.strides, strict=True)):
+        place = agent.known(index, op, ADDRESS)
+        if not 0 <= place < extent:
+            raise UnsupportedError(
+                op,
+                f"reaches outside '{view.base.name}' in iteration {agent.iteration}: index {place} of dimension "
+                f"{dimension}, which has {extent}; run it with matching sizes, or fix the index",
+            )
+        offset += place * stride
+    return View(view.base, offset, (), (), view.element, view.origin)
+
+
+@effect(memref.LoadOp)
+def _load(agent: Agent, op: memref.LoadOp, source: Any, *indices: Any) -> Any:
+    return agent.load(element_at(agent, op, source, indices), op)
+
+
+@effect(memref.StoreOp)
+def _store(agent: Agent, op: memref.StoreOp, value: Any, target: Any, *indices: Any) -> None:
+    agent.store(element_at(agent, op, target, indices), value, op)
+
+
+def same_shape(agent: Agent, op: Operation, source: Any, target: Any) -> tuple[View, View]:
+    """Two memrefs between which elements are copied one by one."""
+    from_view, to_view = view_of(agent, op, source), view_of(agent, op, target)
+    if from_view.shape != to_view.shape:
+        raise UnsupportedError(op, f"copies an array of shape {from_view.shape} to one of shape {to_view.shape}")
+    return from_view, to_view
+
+
+@effect(memref.CopyOp)
+def _copy(agent: Agent, op: memref.CopyOp, source: Any, target: Any) -> None:
+    from_view, to_view = same_shape(agent, op, source, target)
+    agent.store(to_view, agent.load(from_view, op), op)
+
+
+# Views --------------------------------------------------------------------------------------------------------------
+
+
+@per_op
+def _window(op: memref.SubviewOp | memref.ReinterpretCastOp) -> Window:
+    return Window.of(op)
+
+
+@per_op
+def _dropped(op: memref.SubviewOp) -> list[int]:
+    return Window.of(op).dropped_for(op.result.type.get_shape())
+
+
+@effect(memref.SubviewOp)
+def _subview(agent: Agent, op: memref.SubviewOp, source: Any, *operands: Any) -> View:
+    numbers = [agent.known(operand, op, ADDRESS) for operand in operands]
+    offsets, sizes, strides = _window(agent, op).with_operands(numbers)
+    window = view_of(agent, op, source).slice(offsets, sizes, strides)
+    dropped = _dropped(agent, op)
+    return window.dropping(dropped) if dropped else window
+
+
+@effect(memref.ReinterpretCastOp)
+def _reinterpret_cast(agent: Agent, op: memref.ReinterpretCastOp, source: Any, *operands: Any) -> View:
+    numbers = [agent.known(operand, op, ADDRESS) for operand in operands]
+    offsets, sizes, strides = _window(agent, op).with_operands(numbers)
+    view = view_of(agent, op, source)
+    size = view.element.size
+    start = view.origin + sum(offsets) * size
+    return replace(view, offset=start, shape=tuple(sizes), strides=tuple(stride * size for stride in strides))
+
+
+@effect(memref.ViewOp)
+def _view(agent: Agent, op: memref.ViewOp, source: Any, shift: Any, *sizes: Any) -> View:
+    view = view_of(agent, op, source)
+    kind = op.result.type
+    element = element_of(op, kind)
+    shape = tuple(filled(kind.get_shape(), iter([agent.known(size, op, ADDRESS) for size in sizes])))
+    start = view.offset + agent.known(shift, op, ADDRESS)
+    return View(view.base, start, shape, row_major_strides(shape, element.size), element, start)
+
+
+@pure(memref.CastOp)
+def _cast(agent: Agent, op: memref.CastOp, source: Any) -> View:
+    view, kind = view_of(agent, op, source), op.dest.type
+    if isa(kind, MemRefType[Attribute]) and not _has_type(view, kind):
+        raise UnsupportedError(op, f"casts a buffer of shape {view.shape}, strides {view.strides} bytes, to {kind}")
+    return view
+
+
+def _has_type(view: View, kind: MemRefType[Attribute]) -> bool:
+    """Whether shape and strides of `view` are what `kind` says, where it says something."""
+    shape = kind.get_shape()
+    if len(shape) != len(view.shape):
+        return False
+    strides = kind.get_strides() or [None] * len(shape)
+    wanted = zip(shape, strides, view.shape, view.strides, strict=True)
+    for extent, stride, actual_extent, actual_stride in wanted:
+        if extent not in (DYNAMIC_INDEX, actual_extent):
+            return False
+        if stride is not None and actual_extent > 1 and stride * view.element.size != actual_stride:
+            return False
+    return True
+
+
+@pure(memref.MemorySpaceCastOp, memref.AssumeAlignmentOp)
+def _same_bytes(_agent: Agent, _op: Operation, source: View, *_operands: Any) -> View:
+    return source
+
+
+@per_op
+def _groups(op: memref.CollapseShapeOp | memref.ExpandShapeOp) -> list[Numbers]:
+    return groups_of(op.reassociation)
+
+
+@effect(memref.CollapseShapeOp)
+def _collapse_shape(agent: Agent, op: memref.CollapseShapeOp, source: Any) -> View:
+    view = view_of(agent, op, source)
+    shape: list[int] = []
+    strides: list[int] = []
+    for group in _groups(agent, op):
+        pairs = [(view.shape[d], view.strides[d]) for d in group if view.shape[d] != 1]
+        for (_, outer), (extent, inner) in pairwise(pairs):
+            if outer != extent * inner:
+                raise UnsupportedError(op, f"collapses dimensions {group}, which are not contiguous in memory")
+        shape.append(prod(extent for extent, _ in pairs))
+        strides.append(pairs[-1][1] if pairs else view.strides[group[-1]])
+    return replace(view, shape=tuple(shape), strides=tuple(strides))
+
+
+@per_op
+def _static_output_shape(op: memref.ExpandShapeOp) -> Numbers:
+    return tuple(int(size) for size in op.static_output_shape.get_values())
+
+
+@effect(memref.ExpandShapeOp)
+def _expand_shape(agent: Agent, op: memref.ExpandShapeOp, source: Any, *sizes: Any) -> View:
+    view = view_of(agent, op, source)
+    dynamic = iter([agent.known(size, op, ADDRESS) for size in sizes])
+    shape = filled(_static_output_shape(agent, op), dynamic)
+    strides = [view.element.size] * len(shape)
+    for dimension, group in enumerate(_groups(agent, op)):
+        extents = [shape[d] for d in group]
+        if prod(extents) != view.shape[dimension]:
+            raise UnsupportedError(op, f"expands a dimension of {view.shape[dimension]} to {extents}")
+        for d, stride in zip(group, row_major_strides(extents, view.strides[dimension]), strict=True):
+            strides[d] = stride
+    return replace(view, shape=tuple(shape), strides=tuple(strides))
+
+
+# Facts about memrefs ------------------------------------------------------------------------------------------------
+
+
+@pure(memref.DimOp)
+def _dim(agent: Agent, op: memref.DimOp, source: Any, index: int) -> int:
+    shape = view_of(agent, op, source).shape
+    if not 0 <= index < len(shape):
+        raise UnsupportedError(op, f"asks for dimension {index} of a memref of rank {len(shape)}")
+    return shape[index]
+
+
+@pure(memref.RankOp)
+def _rank(agent: Agent, op: memref.RankOp, source: Any) -> int:
+    return len(view_of(agent, op, source).shape)
+
+
+@effect(memref.ExtractStridedMetaDataOp)
+def _metadata(agent: Agent, op: memref.ExtractStridedMetaDataOp, source: Any) -> tuple[Any, ...]:
+    view = view_of(agent, op, source)
+    size = view.element.size
+    offset, rest = divmod(view.offset - view.origin, size)
+    if rest:
+        raise UnsupportedError(op, f"takes apart a view that starts {rest} bytes into an element")
+    start = replace(view, offset=view.origin, shape=(), strides=())
+    return (start, offset, *view.shape, *(stride // size for stride in view.strides))
+
+
+@effect(memref.ExtractAlignedPointerAsIndexOp)
+def _aligned_pointer(_agent: Agent, op: memref.ExtractAlignedPointerAsIndexOp, _source: Any) -> None:
+    raise UnsupportedError(op, "asks for an address as a number, which objects do not have here; pass the memref on")

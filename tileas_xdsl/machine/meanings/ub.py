@@ -1,0 +1,22 @@
+"""What the ops of `ub` do: poison is unknown when checking and zero when running; unreachable code stops the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects import ub
+
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.meaning import jump, pure
+from tileas_xdsl.machine.numerics import poison
+from tileas_xdsl.machine.violations import UnsupportedError
+
+
+@pure(ub.PoisonOp)
+def _poison(agent: Agent, op: ub.PoisonOp) -> Any:
+    return poison(agent, op, op.result.type)
+
+
+@jump(ub.UnreachableOp)
+def _unreachable(agent: Agent, op: ub.UnreachableOp) -> None:
+    raise UnsupportedError(op, f"is reached in iteration {agent.iteration}")
