@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, AttributeCovT, Operation, SSAValue
 from xdsl.irdl import (
     AttrConstraint,
@@ -104,6 +104,19 @@ def segment_sizes(op: IRDLOperation) -> Sequence[int]:
     """The entries of `operandSegmentSizes`; empty when the property is missing, which MLIR reads as all zeros."""
     sizes = op.properties.get(SEGMENTS)
     return [int(size) for size in sizes.get_values()] if isinstance(sizes, DenseArrayBase) else []
+
+
+def segments(*sizes: int) -> dict[str, Attribute]:
+    """The property that `sizes` make: the number of operands in each group, in the order of their definitions."""
+    return {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
+
+
+def add_dependency(op: IRDLOperation, token: SSAValue) -> None:
+    """Append `token` to the dependencies of `op`, which are its first group of operands."""
+    dependencies, *others = segment_sizes(op)
+    operands = list(op.operands)
+    op.operands = [*operands[:dependencies], token, *operands[dependencies:]]
+    op.properties |= segments(dependencies + 1, *others)
 
 
 def _position_error(

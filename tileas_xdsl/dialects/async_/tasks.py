@@ -41,8 +41,10 @@ from tileas_xdsl.dialects.async_.support import (
     AsyncOp,
     ExpectsParent,
     SynchronizationEffect,
+    add_dependency,
     parse_arrow_types,
     resolve_operand,
+    segments,
 )
 from tileas_xdsl.dialects.async_.types import TOKEN, TOKEN_OR_VALUE, VALUE, TokenType, ValueType, unwrapped
 from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpInterface
@@ -96,9 +98,7 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
         return self.token
 
     def add_async_dependency(self, token: SSAValue) -> None:
-        dependencies, body_operands = list(self.dependencies), list(self.body_operands)
-        self.operands = [*dependencies, token, *body_operands]
-        self.properties |= _segments(len(dependencies) + 1, len(body_operands))
+        add_dependency(self, token)
 
     def async_region_token(self, index: int) -> BlockArgument | None:
         """None: the body starts only once the dependencies are complete."""
@@ -180,7 +180,7 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
         return cls.create(
             operands=[*resolved, *operands],
             result_types=[TokenType(), *result_types],
-            properties=_segments(len(resolved), len(operands)),
+            properties=segments(len(resolved), len(operands)),
             attributes=attributes.data if attributes is not None else {},
             regions=[body],
         )
@@ -323,9 +323,3 @@ def _verify_edge(sources: Sequence[Attribute], targets: Sequence[Attribute], edg
 
 def _payload_types(awaited: Attribute) -> list[Attribute]:
     return [awaited.value_type] if isinstance(awaited, ValueType) else []
-
-
-def _segments(dependencies: int, body_operands: int) -> dict[str, Attribute]:
-    from xdsl.dialects.builtin import DenseArrayBase, i32
-
-    return {"operandSegmentSizes": DenseArrayBase.from_list(i32, [dependencies, body_operands])}
