@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import prod
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, NoneAttr, VectorType, i8
 from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, BlockArgument, Operation
-from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
@@ -55,8 +55,8 @@ class Pointer:
 
 def space_of(type_: Attribute) -> str:
     """The state space that a pointer type points to."""
-    number = type_.addr_space.data if isinstance(type_, LLVMPointerType) and isa(type_.addr_space, IntAttr) else 0
-    return SPACES.get(number, "global")
+    space = type_.addr_space if isinstance(type_, LLVMPointerType) else None
+    return SPACES.get(space.data if isinstance(space, IntAttr) else 0, "global")
 
 
 def byte_object(name: str, size: int, space: str, *, with_data: bool) -> MemoryObject:
@@ -100,9 +100,10 @@ def size_and_alignment(type_: Attribute, op: Operation) -> tuple[int, int]:
     if isinstance(type_, LLVMStructType):
         offsets, size, alignment = struct_layout(type_, op)
         return (size, alignment) if offsets else (0, 1)
-    if isa(type_, VectorType[Attribute]):
-        size, _ = size_and_alignment(type_.element_type, op)
-        total = size * int(np.prod(type_.get_shape()))
+    if isinstance(type_, VectorType):
+        vector = cast("VectorType[Attribute]", type_)
+        size, _ = size_and_alignment(vector.element_type, op)
+        total = size * prod(vector.get_shape())
         return total, total
     element = element_type(type_)
     if element is None:
@@ -141,9 +142,10 @@ def element_offset(type_: Attribute, indices: Sequence[int], op: Operation) -> i
 
 def typed_view(pointer: Pointer, type_: Attribute, op: Operation) -> View:
     """What a load or store of `type_` through `pointer` reaches."""
-    if isa(type_, VectorType[Attribute]):
-        element = element_type(type_.element_type)
-        shape: tuple[int, ...] = tuple(type_.get_shape())
+    if isinstance(type_, VectorType):
+        vector = cast("VectorType[Attribute]", type_)
+        element = element_type(vector.element_type)
+        shape: tuple[int, ...] = tuple(vector.get_shape())
     else:
         element, shape = element_type(type_), ()
     if element is None or isinstance(type_, NoneAttr):

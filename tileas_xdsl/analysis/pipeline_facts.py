@@ -1,0 +1,158 @@
+"""
+What the ops on one pipeline say about it together: what a slot holds, how many agents take each stage, what it is
+called.
+
+A pipeline is known by its root (`pipeline_root`): the op that creates it, or the produce op without token operand
+that is one by itself; clones of such an op share a `pipeline_id`. One walk over the function collects the facts of
+all its pipelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
+
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, CreateIteratorOp, CreatePipelineOp, ProducerWriteOp
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_token
+from tileas_xdsl.interfaces import AgentLikeOpInterface, enclosing_function
+
+
+@dataclass
+class PipelineFact:
+    """One pipeline of a function."""
+
+    key: Hashable
+    """Equal for everything that belongs to the pipeline."""
+    name: str
+    payload: tuple[Attribute, ...] = ()
+    """The types of what a slot holds."""
+    consumers: int = 1
+    """How many agents take each stage."""
+    source: int = 0
+    """The number of the pipeline in its function; what abstract produce ops write depends on it."""
+
+
+@dataclass
+class PipelineFacts:
+    """The pipelines of one function, in program order of their roots."""
+
+    pipelines: dict[Hashable, PipelineFact] = field(default_factory=dict[Hashable, PipelineFact])
+
+    def of_root(self, op: Operation) -> PipelineFact:
+        """The facts of the pipeline that `op` creates, or is."""
+        return self.pipelines[root_key(op)]
+
+
+def root_key(op: Operation) -> Hashable:
+    """How a root op is known: by its `pipeline_id` where it has one, else by itself."""
+    identity = op.pipeline_id if isinstance(op, ProduceOp) else None
+    return op if identity is None else identity.value.data
+
+
+def is_root(op: Operation) -> bool:
+    """Whether `op` makes a pipeline, or is an implicit one."""
+    return isinstance(op, CreatePipelineOp) or (isinstance(op, ProduceOp) and op.token is None)
+
+
+def pipeline_facts(op: Operation) -> PipelineFacts:
+    """The facts of the function around `op`. Linear in its size."""
+    function = enclosing_function(op)
+    scope = function if function is not None else _outermost(op)
+    facts = PipelineFacts()
+    for nested in scope.walk():
+        if is_root(nested):
+            _add_root(facts, nested)
+    groups: dict[Hashable, list[Operation]] = {key: [] for key in facts.pipelines}
+    roots = PipelineRoots()
+    for nested in scope.walk():
+        if isinstance(nested, ClassifiedOp | CreateIteratorOp):
+            root = roots.of_op(nested)
+            if root is not None and root.key in groups:
+                groups[root.key].append(nested)
+    for key, members in groups.items():
+        _complete(facts.pipelines[key], members)
+    return facts
+
+
+def _outermost(op: Operation) -> Operation:
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    return op
+
+
+def _add_root(facts: PipelineFacts, op: Operation) -> None:
+    key = root_key(op)
+    if key in facts.pipelines:
+        return
+    number = key if isinstance(key, int) else len(facts.pipelines)
+    hint = next((result.name_hint for result in op.results if is_token(result.type) and result.name_hint), None)
+    facts.pipelines[key] = PipelineFact(key, f"pipeline '{hint}'" if hint else f"pipeline {number}", source=number)
+
+
+def _complete(fact: PipelineFact, members: list[Operation]) -> None:
+    root = fact.key if isinstance(fact.key, Operation) else next(iter(members), None)
+    fact.payload = _payload(root, members)
+    fact.consumers = _consumers(root, members)
+
+
+def _payload(root: Operation | None, members: Iterable[Operation]) -> tuple[Attribute, ...]:
+    """From the buffer, listed types, an iterator, what bodies yield or consumers take; the first that knows."""
+    if isinstance(root, CreatePipelineOp) and root.buffers:
+        buffer = root.buffers[0].type
+        if isa(buffer, TensorType[Attribute]):
+            return (TensorType(buffer.element_type, buffer.get_shape()[1:], buffer.encoding),)
+    members = list(members)
+    for find in (_listed, _iterated, _yielded, _taken):
+        for op in members:
+            types = find(op)
+            if types:
+                return types
+    return ()
+
+
+def _listed(op: Operation) -> tuple[Attribute, ...]:
+    return op.payload or () if isinstance(op, RegionOp) else ()
+
+
+def _iterated(op: Operation) -> tuple[Attribute, ...]:
+    type_ = op.results[0].type if isinstance(op, CreateIteratorOp) else None
+    if not isinstance(type_, PipelineIteratorType):
+        return ()
+    payload = type_.payload
+    if isa(payload, TupleType):
+        return tuple(payload.types.data)
+    return (payload,) if isa(payload, TensorType[Attribute]) else ()
+
+
+def _yielded(op: Operation) -> tuple[Attribute, ...]:
+    if not isinstance(op, ProduceOp | ProducerWriteOp):
+        return ()
+    values = op.yielded or (op.values if isinstance(op, ProducerWriteOp) else ())
+    types = tuple(value.type for value in values)
+    return () if any(is_token(type_) for type_ in types) else types
+
+
+def _taken(op: Operation) -> tuple[Attribute, ...]:
+    if not isinstance(op, ConsumeOp | ConsumerReadOp) or not op.is_abstract:
+        return ()
+    return tuple(result.type for result in op.value_results if not isinstance(result.type, PipelineIteratorType))
+
+
+def _consumers(root: Operation | None, members: Iterable[Operation]) -> int:
+    """The agents of the region in which the pipeline is consumed; 1 outside of agent regions."""
+    for op in members:
+        if not isinstance(op, ConsumeOp | ConsumerReadOp) and op.name != "nv_tileas.async.pipeline.consumer_wait":
+            continue
+        region = op.parent_region()
+        while region is not None and region.parent is not None and region.parent is not root:
+            agents = AgentLikeOpInterface.of(region.parent)
+            if agents is not None:
+                return agents.group_sizes[list(agents.agent_regions).index(region)]
+            region = region.parent.parent_region()
+    return 1

@@ -1,0 +1,100 @@
+"""
+Who does a step in the life of a stage (spec/tileas-dialects.md 2.5.6)?
+
+A step done by a slot op inside the region of a produce or consume op, or by a commit or release that the op's token
+reaches, is done there. A step that nobody does, the op does itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from tileas_xdsl.dialects.nv_tileas.classified import ConsumeOp, ProduceOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumeOneAsyncOp,
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    ConsumerWaitOp,
+    ProducerAcquireOp,
+    ProducerCommitOp,
+    ProducerWriteOp,
+)
+from tileas_xdsl.dialects.nv_tileas.tokens import ToAsyncOp, TokenToAsyncOp
+from tileas_xdsl.dialects.nv_tileas.types import is_token
+from tileas_xdsl.interfaces import LoopLikeOpInterface
+
+
+@dataclass(frozen=True)
+class OwnSteps:
+    """Which of the three steps of its side a produce or consume op does itself."""
+
+    takes: bool
+    """Acquires (producer) or waits (consumer)."""
+    moves: bool
+    """Writes (producer) or reads (consumer)."""
+    gives: bool
+    """Commits (producer) or releases (consumer)."""
+
+
+def own_steps(op: ProduceOp | ConsumeOp) -> OwnSteps:
+    """The steps that `op` has to do itself. Linear in the size of its region and in the uses of its tokens."""
+    if isinstance(op, ProduceOp):
+        return _own_steps(op, ProducerAcquireOp, ProducerWriteOp, ProducerCommitOp)
+    return _own_steps(op, ConsumerWaitOp, ConsumerReadOp, ConsumerReleaseOp)
+
+
+def _own_steps(
+    op: ProduceOp | ConsumeOp, take: type[Operation], move: type[Operation], give: type[Operation]
+) -> OwnSteps:
+    inside = {type(nested) for nested in op.walk() if nested is not op}
+    taken_before = any(isinstance(token.owner, take) for token in op.tokens)
+    given_later = any(reaches(result, give) for result in op.results if is_token(result.type))
+    return OwnSteps(
+        takes=take not in inside and not taken_before,
+        moves=move not in inside,
+        gives=give not in inside and not given_later,
+    )
+
+
+def reaches(token: SSAValue, target: type[Operation]) -> bool:
+    """
+    Whether `token` comes to be an operand of a `target` op as a token of the same stage: directly, carried by loops
+    and branches, read or seen through wrappers; not through an op that stands for another stage.
+    """
+    stack, seen = [token], {token}
+    while stack:
+        for use in stack.pop().uses:
+            if isinstance(use.operation, target):
+                return True
+            for value in _carried(use.operation, use.index):
+                if value not in seen:
+                    seen.add(value)
+                    stack.append(value)
+    return False
+
+
+def _carried(user: Operation, index: int) -> Iterable[SSAValue]:
+    """The values that stand for the same token behind operand `index` of `user`."""
+    match user:
+        case TokenToAsyncOp() | ToAsyncOp() | ConsumerReadOp() | ConsumeOneAsyncOp() | ProducerWriteOp():
+            return [result for result in user.results if is_token(result.type)]
+        case scf.YieldOp():
+            return _through_yield(user, index)
+        case scf.ForOp() if index >= 3:
+            return [user.results[index - 3], user.body.block.args[index - 2]]
+        case _:
+            return ()
+
+
+def _through_yield(terminator: Operation, index: int) -> Iterable[SSAValue]:
+    parent = terminator.parent_op()
+    if parent is None or index >= len(parent.results):
+        return ()
+    loop = LoopLikeOpInterface.of(parent)
+    if loop is None:
+        return [parent.results[index]]
+    return [parent.results[index], loop.carried_arguments[index]]

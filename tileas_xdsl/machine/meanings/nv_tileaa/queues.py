@@ -1,0 +1,182 @@
+"""
+What queues and `execute` do (spec/tileas-dialects.md 1.4, 2.5.6).
+
+A queue says that data flows, not how: a put waits for a free slot, fills and publishes it; a get waits for a filled
+slot, takes its tiles (copies them, also where they are shared-memory tiles) and frees it. With a slot index `i` the
+op is the turn number `i` of its side; without one the turns rotate. A queue without a depth never blocks a put. A
+queue that is a function argument is a source that never dries up: its tiles are a fixed function of the argument and
+the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import BlockArgument, Operation, Region
+
+from tileas_xdsl.analysis.pipeline_facts import PipelineFact
+from tileas_xdsl.dialects.nv_tileaa.queue import (
+    CreateQueueOp,
+    ExecuteOp,
+    GetOp,
+    MarkForReuseOp,
+    PutOp,
+    QueueYieldOp,
+)
+from tileas_xdsl.dialects.nv_tileaa.types import QueueType
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.machine import rings
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.forks import fork_and_join
+from tileas_xdsl.machine.meaning import effect, suspends, sync, terminators
+from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
+from tileas_xdsl.machine.rings import Payload, Ring, source_value
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UnsupportedError
+
+terminators(QueueYieldOp)
+
+
+@dataclass(eq=False)
+class SourceQueue:
+    """A queue that comes from outside: gets read `src(number, turn)`, puts vanish."""
+
+    number: int
+    turns: dict[int, int] = field(default_factory=dict[int, int])
+
+
+@binds_type(QueueType.name)
+def _bind_queue(argument: BlockArgument, _given: Any, _with_data: bool) -> SourceQueue:
+    return SourceQueue(argument.index)
+
+
+@sync(CreateQueueOp)
+def _create_queue(agent: Agent, op: CreateQueueOp) -> Ring:
+    type_ = op.queue.type
+    assert isinstance(type_, QueueType)
+    depth = type_.depth.data if isinstance(type_.depth, IntAttr) else None
+    fact = PipelineFact(
+        key=op,
+        name=_name(op),
+        payload=tuple(type_.element_types.data),
+        consumers=_consumers(op),
+        source=0,
+    )
+    return make_ring(agent, op, fact, depth=depth, buffer=None)
+
+
+def _name(op: CreateQueueOp) -> str:
+    hint = op.queue.name_hint
+    return f"queue '{hint}'" if hint else "the queue"
+
+
+def _consumers(op: CreateQueueOp) -> int:
+    """How many agents take each slot: those of the groups that get from the queue."""
+    agents = 0
+    seen: set[Region] = set()
+    for use in op.queue.uses:
+        if not isinstance(use.operation, GetOp):
+            continue
+        region, size = _agent_region(use.operation)
+        if region is None:
+            return 1
+        if region not in seen:
+            seen.add(region)
+            agents += size
+    return max(agents, 1)
+
+
+def _agent_region(op: Operation) -> tuple[Region | None, int]:
+    """The agent region around `op` and how many agents run it."""
+    region = op.parent_region()
+    while region is not None and region.parent is not None:
+        agents = AgentLikeOpInterface.of(region.parent)
+        if agents is not None:
+            return region, agents.group_sizes[list(agents.agent_regions).index(region)]
+        region = region.parent.parent_region()
+    return None, 1
+
+
+# Putting --------------------------------------------------------------------------------------------------------------
+
+
+@suspends(PutOp)
+def _put(agent: Agent, op: PutOp, queue: Any, *operands: Any) -> Suspension:
+    if isinstance(queue, SourceQueue):
+        yield from _run_body(agent, op, _unknown_slots(op.queue_type), op.body)
+        return
+    payload = list(operands)
+    turn: int = queue.produced
+    if op.index is not None:
+        turn = agent.known(payload.pop(0), op, "takes as its slot")
+    queue.produced = turn + 1
+    yield from rings.acquire(agent, queue, turn, op)
+    if op.body.first_block is not None:
+        storage = queue.slot(turn, with_data=agent.machine.with_data).storage
+        payload = list((yield from _run_body(agent, op, storage, op.body)))
+    rings.write(agent, queue, turn, payload, op)
+    rings.commit(agent, queue, turn, op)
+
+
+def _run_body(agent: Agent, op: Operation, slots: Sequence[Any], body: Region) -> Suspension:
+    entry = body.first_block
+    if entry is None:
+        return ()
+    if len(entry.args) != len(slots):
+        raise UnsupportedError(op, f"has a body for {len(entry.args)} tiles, and a slot holds {len(slots)}")
+    return (yield from agent.run_region(body, slots))
+
+
+def _unknown_slots(type_: QueueType) -> list[Any]:
+    return [UNKNOWN] * len(type_.element_types.data)
+
+
+# Getting --------------------------------------------------------------------------------------------------------------
+
+
+@suspends(GetOp)
+def _get(agent: Agent, op: GetOp, queue: Any, *index: Any) -> Suspension:
+    named = agent.known(index[0], op, "takes as its slot") if index else None
+    if isinstance(queue, SourceQueue):
+        tiles = _from_source(agent, op, queue, named)
+    else:
+        tiles = yield from _from_ring(agent, op, queue, named)
+    if op.body.first_block is not None:
+        tiles = list((yield from _run_body(agent, op, tiles, op.body)))
+    return tiles[0] if len(op.results) == 1 else tuple(tiles)
+
+
+def _from_source(agent: Agent, op: GetOp, queue: SourceQueue, named: int | None) -> list[Any]:
+    turn = queue.turns.get(agent.number, 0) if named is None else named
+    queue.turns[agent.number] = turn + 1
+    if not agent.machine.with_data:
+        return _unknown_slots(op.queue_type)
+    payload = [Payload.of(type_, op) for type_ in op.queue_type.element_types.data]
+    return [source_value(element, queue.number, turn, number) for number, element in enumerate(payload)]
+
+
+def _from_ring(agent: Agent, op: GetOp, queue: Ring, named: int | None) -> Suspension:
+    turn = queue.consumed.get(agent.number, 0) if named is None else named
+    queue.consumed[agent.number] = turn + 1
+    yield from rings.wait_full(agent, queue, turn, op)
+    storage = queue.slot(turn, with_data=agent.machine.with_data).storage
+    tiles = [rings.read_tile(agent, view, op) for view in storage]
+    rings.release(agent, queue, turn, op)
+    return tiles
+
+
+# Agents and storage ---------------------------------------------------------------------------------------------------
+
+
+@suspends(ExecuteOp)
+def _execute(agent: Agent, op: ExecuteOp, *captured: Any) -> Suspension:
+    yield from fork_and_join(agent, op, captured)
+
+
+@effect(MarkForReuseOp)
+def _mark_for_reuse(_agent: Agent, _op: MarkForReuseOp, *_queues: Any) -> None:
+    """A plan for storage; it moves no data."""

@@ -1,0 +1,419 @@
+"""
+What the pipeline ops of `nv_tileas` do: the six steps of `machine.rings`, done by whoever does them
+(spec/tileas-dialects.md 2.5).
+
+Which stage an op works on: the one that its iterator or index names; else the one that its token holds; else, in the
+compact form, the next free one (producer) or the oldest published one that this agent has not taken yet (consumer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Attribute, Operation, Region
+
+from tileas_xdsl.analysis.pipeline_facts import PipelineFact, PipelineFacts, pipeline_facts
+from tileas_xdsl.analysis.pipeline_steps import OwnSteps, own_steps
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    AgentSwitchOp,
+    ConsumeOneAsyncOp,
+    ConsumeOneOp,
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    ConsumerWaitOp,
+    CreateIteratorOp,
+    CreatePipelineOp,
+    IncIterOp,
+    PipelineYieldOp,
+    ProduceOneAsyncOp,
+    ProduceOneOp,
+    ProducerAcquireOp,
+    ProducerCommitOp,
+    ProducerWriteOp,
+)
+from tileas_xdsl.dialects.nv_tileas.types import (
+    AsyncTokenType,
+    PipelineIteratorType,
+    is_stage,
+    is_token,
+    is_value,
+)
+from tileas_xdsl.interfaces import enclosing_function
+from tileas_xdsl.machine import rings
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.barriers import promise_arrival
+from tileas_xdsl.machine.forks import fork_and_join
+from tileas_xdsl.machine.meaning import effect, suspends, sync, terminators
+from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.per_op import per_op
+from tileas_xdsl.machine.rings import Payload, Ring, StageIndex, StageToken
+from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.works import Event
+
+terminators(PipelineYieldOp)
+
+RINGS = "rings"
+OPEN_STAGES = "nv_tileas.open_stages"
+
+steps_of = per_op(own_steps)
+
+
+# Making pipelines -----------------------------------------------------------------------------------------------------
+
+
+def make_ring(agent: Agent, op: Operation, fact: PipelineFact, *, depth: int | None, buffer: View | None) -> Ring:
+    """A new pipeline in this execution."""
+    machine = agent.machine
+    made: list[Ring] | None = machine.shared.get(RINGS)
+    if made is None:
+        made = machine.shared[RINGS] = []
+        machine.at_end.append(lambda first: rings.report_undrained_rings(first, machine.shared[RINGS]))
+    payload = tuple(Payload.of(type_, op) for type_ in fact.payload)
+    ring = Ring(fact.name, op, depth, payload, fact.consumers, fact.source, buffer)
+    made.append(ring)
+    return ring
+
+
+def _fact_of(agent: Agent, op: Operation) -> PipelineFact:
+    """What the function around the root `op` says about its pipeline; collected once an execution."""
+    function = enclosing_function(op)
+    key = ("pipeline facts", function)
+    facts: PipelineFacts | None = agent.machine.shared.get(key)
+    if facts is None:
+        facts = agent.machine.shared[key] = pipeline_facts(op)
+    return facts.of_root(op)
+
+
+@sync(CreatePipelineOp)
+def _create_pipeline(agent: Agent, op: CreatePipelineOp, *buffers: Any) -> tuple[StageToken, StageToken]:
+    buffer = buffers[0] if buffers and isinstance(buffers[0], View) else None
+    fact = _fact_of(agent, op)
+    ring = make_ring(agent, op, fact, depth=op.num_stages.value.data, buffer=buffer)
+    done = Event.completed()
+    return StageToken(ring, "producer", None, done), StageToken(ring, "consumer", None, done)
+
+
+@effect(CreateIteratorOp)
+def _create_iterator(_agent: Agent, op: CreateIteratorOp, token: StageToken) -> StageIndex:
+    if token.ring is None:
+        raise UnsupportedError(op, "takes an iterator of a token that belongs to no pipeline")
+    return StageIndex(token.ring, 0)
+
+
+@effect(IncIterOp)
+def _inc_iter(_agent: Agent, _op: IncIterOp, iterator: StageIndex) -> StageIndex:
+    return StageIndex(iterator.ring, iterator.k + 1)
+
+
+# Which stage ----------------------------------------------------------------------------------------------------------
+
+
+def _sorted_operands(op: Operation, operands: Sequence[Any]) -> tuple[list[StageToken], Any, list[Any]]:
+    """The run-time operands of a classified op: tokens, the stage if there is one, values."""
+    tokens: list[StageToken] = []
+    stage: Any = None
+    values: list[Any] = []
+    for ssa, value in zip(op.operands, operands, strict=True):
+        if is_token(ssa.type):
+            tokens.append(as_token(value))
+        elif is_stage(ssa.type):
+            stage = value
+        elif is_value(ssa.type):
+            values.append(value)
+    return tokens, stage, values
+
+
+def _implicit_ring(agent: Agent, op: ProduceOp) -> Ring:
+    """The pipeline that a produce op without a token operand is by itself, in this activation."""
+    fact = _fact_of(agent, op)
+    key = ("implicit ring", fact.key, id(agent.activation))
+    ring: Ring | None = agent.machine.shared.get(key)
+    if ring is None:
+        depth = op.num_stages.value.data if op.num_stages is not None else None
+        ring = agent.machine.shared[key] = make_ring(agent, op, fact, depth=depth, buffer=None)
+    return ring
+
+
+def _named_stage(agent: Agent, op: Operation, ring: Ring, stage: Any) -> int | None:
+    """The stage that an iterator or an index names, or None."""
+    if stage is None:
+        return None
+    if isinstance(stage, StageIndex):
+        if stage.ring is not ring:
+            raise UnsupportedError(op, f"takes an iterator of {stage.ring.name} and a token of {ring.name}")
+        return stage.k
+    return int(agent.known(stage, op, "takes as its stage"))
+
+
+def _stage_to_produce(agent: Agent, op: Operation, ring: Ring, stage: Any, *, explicit: bool) -> int:
+    named = _named_stage(agent, op, ring, stage) if explicit else None
+    if named is not None:
+        return named
+    ring.produced += 1
+    return ring.produced - 1
+
+
+def _stage_to_consume(agent: Agent, op: Operation, ring: Ring, token: StageToken, stage: Any) -> int:
+    """The named stage (if the token is one of a created pipeline), else the oldest that this agent has not taken."""
+    if token.side == "consumer" or isinstance(stage, StageIndex):
+        named = _named_stage(agent, op, ring, stage)
+        if named is not None:
+            return named
+    taken = ring.consumed.get(agent.number, 0)
+    ring.consumed[agent.number] = taken + 1
+    return taken
+
+
+def _ring_of(op: Operation, token: StageToken) -> Ring:
+    if token.ring is None:
+        raise UnsupportedError(
+            op, "works on a token that belongs to no pipeline (create_none, or a token from outside)"
+        )
+    return token.ring
+
+
+def _held(agent: Agent, token: StageToken) -> bool:
+    """Whether `token` stands for a stage that this agent has taken as a consumer and not given back."""
+    return token.ring is not None and token.k is not None and (agent.number, token.k) in token.ring.held
+
+
+# Producing ------------------------------------------------------------------------------------------------------------
+
+
+def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Operation) -> Suspension:
+    """Run the body of a produce, consume, write or read op on the slot of stage `k`; returns what it yields."""
+    entry = region.first_block
+    if entry is None:
+        return ()
+    arguments: list[Any] = []
+    for index, argument in enumerate(entry.args):
+        if isinstance(argument.type, PipelineIteratorType):
+            arguments.append(StageIndex(ring, k))
+        else:
+            arguments.append(rings.slot_value(agent, ring, k, index, op))
+    stack: list[tuple[Ring, int]] = agent.local.setdefault(OPEN_STAGES, [])
+    stack.append((ring, k))
+    values = yield from agent.run_region(region, arguments)
+    stack.pop()
+    return values
+
+
+@suspends(ProduceOneOp, ProduceOneAsyncOp)
+def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
+    tokens, stage, _ = _sorted_operands(op, operands)
+    explicit = bool(tokens) and tokens[0].ring is not None
+    ring = _ring_of(op, tokens[0]) if explicit else _implicit_ring(agent, op)
+    steps: OwnSteps = steps_of(agent, op)
+    if tokens and not steps.takes and tokens[0].k is not None:
+        k = tokens[0].k
+    else:
+        k = _stage_to_produce(agent, op, ring, stage, explicit=explicit)
+    if steps.takes:
+        yield from rings.acquire(agent, ring, k, op)
+    yielded = yield from _run_produce_body(agent, op, ring, k)
+    if steps.moves:
+        values = yielded if not op.is_abstract else rings.source_values(agent, ring, k)
+        _fill(agent, op, ring, k, values)
+    event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
+    if steps.gives:
+        event = rings.commit(agent, ring, k, op)
+    return _results(op, list(yielded) if op.value_results else [], ring, "producer", k, event)
+
+
+def _run_produce_body(agent: Agent, op: ProduceOp, ring: Ring, k: int) -> Suspension:
+    if op.is_abstract and op.value_results:
+        return [rings.slot_value(agent, ring, k, index, op) for index in range(len(op.value_results))]
+    return (yield from _run_slot_region(agent, ring, k, op.body, op))
+
+
+def _fill(agent: Agent, op: ProduceOp, ring: Ring, k: int, values: Sequence[Any]) -> None:
+    payload = [value for value in values if not isinstance(value, StageToken | StageIndex)]
+    if len(payload) != len(ring.payload) and ring.buffer is None:
+        raise UnsupportedError(op, f"fills a slot of {len(ring.payload)} values with {len(payload)}")
+    if isinstance(op, ProduceOneAsyncOp):
+        kind = op.producer_kind.data if op.producer_kind is not None else "tma"
+        rings.write_later(agent, ring, k, payload, op, engine=kind)
+    else:
+        rings.write(agent, ring, k, payload, op)
+
+
+def _stage_label(ring: Ring, k: int) -> str:
+    return f"stage {k} of {ring.name}"
+
+
+def _results(op: ClassifiedOp, values: Sequence[Any], ring: Ring, side: str, k: int, event: Event) -> Any:
+    """Values first, then one token object for each token result."""
+    token = StageToken(ring, side, k, event)
+    kinds: list[Attribute] = [result.type for result in op.results]
+    results = [*values, *(token for kind in kinds if is_token(kind))]
+    if len(kinds) == 1:
+        return results[0]
+    return tuple(results)
+
+
+@suspends(ProducerAcquireOp)
+def _acquire(agent: Agent, op: ProducerAcquireOp, *operands: Any) -> Suspension:
+    tokens, stage, _ = _sorted_operands(op, operands)
+    ring = _ring_of(op, tokens[0])
+    around = _open_stage(agent, ring)
+    k = around if around is not None else _stage_to_produce(agent, op, ring, stage, explicit=True)
+    yield from rings.acquire(agent, ring, k, op)
+    return StageToken(ring, "producer", k, tokens[0].event)
+
+
+def _open_stage(agent: Agent, ring: Ring) -> int | None:
+    """The stage of `ring` that the innermost region around the op is about, or None."""
+    stack: list[tuple[Ring, int]] = agent.local.get(OPEN_STAGES, [])
+    return next((k for other, k in reversed(stack) if other is ring), None)
+
+
+@suspends(ProducerWriteOp)
+def _write(agent: Agent, op: ProducerWriteOp, *operands: Any) -> Suspension:
+    tokens, stage, values = _sorted_operands(op, operands)
+    ring = _ring_of(op, tokens[0])
+    k = _stage_in_hand(agent, op, ring, tokens[0], stage)
+    if not op.is_abstract:
+        values = list((yield from _run_slot_region(agent, ring, k, op.body, op)))
+    elif not values:
+        values = rings.source_values(agent, ring, k)
+    if not (values and all(isinstance(value.type, AsyncTokenType) for value in op.yielded) and op.yielded):
+        rings.write(agent, ring, k, values, op)
+    event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
+    return _results(op, [], ring, "producer", k, event) if op.results else None
+
+
+def _stage_in_hand(agent: Agent, op: Operation, ring: Ring, token: StageToken, stage: Any) -> int:
+    """The stage that a slot op works on: named, held by its token, or that of the region around it."""
+    named = _named_stage(agent, op, ring, stage)
+    if named is not None:
+        return named
+    if token.k is not None:
+        return token.k
+    around = _open_stage(agent, ring)
+    if around is None:
+        raise UnsupportedError(
+            op, f"does not say which stage of {ring.name} it means; give it an iterator or a stage's token"
+        )
+    return around
+
+
+@sync(ProducerCommitOp)
+def _commit(agent: Agent, op: ProducerCommitOp, *tokens: StageToken) -> StageToken | None:
+    events: list[Event] = []
+    for token in tokens:
+        ring = _ring_of(op, token)
+        events.append(rings.commit(agent, ring, _stage_in_hand(agent, op, ring, token, None), op))
+    first = tokens[0]
+    return StageToken(first.ring, "producer", first.k, Event.all_of(events, "committed stages")) if op.results else None
+
+
+# Consuming ------------------------------------------------------------------------------------------------------------
+
+
+@suspends(ConsumeOneOp, ConsumeOneAsyncOp)
+def _consume(agent: Agent, op: ConsumeOp, *operands: Any) -> Suspension:
+    tokens, stage, _ = _sorted_operands(op, operands)
+    token = tokens[0]
+    ring = _ring_of(op, token)
+    if isinstance(op, ConsumeOneAsyncOp) and _held(agent, token):
+        return _twin(agent, op, ring, token)
+    steps: OwnSteps = steps_of(agent, op)
+    if _held(agent, token) and not steps.takes:
+        assert token.k is not None
+        k = token.k
+    else:
+        k = _stage_to_consume(agent, op, ring, token, stage)
+    if steps.takes:
+        yield from rings.wait_full(agent, ring, k, op)
+    if op.is_abstract:
+        values = [rings.slot_value(agent, ring, k, _payload_index(op, ring, i), op) for i in range(_value_count(op))]
+    else:
+        yielded = yield from _run_slot_region(agent, ring, k, op.body, op)
+        values = list(yielded)
+    if steps.gives:
+        rings.release(agent, ring, k, op)
+    return _results(op, values, ring, "consumer", k, Event.completed())
+
+
+def _value_count(op: RegionOp) -> int:
+    return len(op.value_results)
+
+
+def _payload_index(op: RegionOp, ring: Ring, index: int) -> int:
+    """Which element of the slot is meant by value result `index`: by position, or by type where only some are taken."""
+    wanted = op.value_results[index].type
+    if len(op.value_results) == len(ring.payload) or ring.buffer is not None:
+        return index
+    return next((i for i, payload in enumerate(ring.payload) if payload.type == wanted), index)
+
+
+def _twin(agent: Agent, op: ConsumeOneAsyncOp, ring: Ring, token: StageToken) -> Any:
+    """On a stage that is held already the op changes nothing; its token completes when the reads of the stage do."""
+    assert token.k is not None
+    storage = {view.base for view in ring.slot(token.k, with_data=agent.machine.with_data).storage}
+    reading = [
+        work
+        for work in agent.machine.works_under_way()
+        if any(touch.view.base in storage and not touch.is_write for touch in work.touches)
+    ]
+    event = Event.all_of(
+        [agent.machine.event_of(work) for work in reading], f"the reads of {_stage_label(ring, token.k)}"
+    )
+    values = [rings.slot_value(agent, ring, token.k, _payload_index(op, ring, i), op) for i in range(_value_count(op))]
+    return _results(op, values, ring, "consumer", token.k, event)
+
+
+@suspends(ConsumerWaitOp)
+def _wait(agent: Agent, op: ConsumerWaitOp, *operands: Any) -> Suspension:
+    tokens, stage, _ = _sorted_operands(op, operands)
+    ring = _ring_of(op, tokens[0])
+    around = _open_stage(agent, ring)
+    k = around if around is not None else _stage_to_consume(agent, op, ring, tokens[0], stage)
+    yield from rings.wait_full(agent, ring, k, op)
+    return StageToken(ring, "consumer", k, tokens[0].event)
+
+
+@suspends(ConsumerReadOp)
+def _read(agent: Agent, op: ConsumerReadOp, *operands: Any) -> Suspension:
+    tokens, stage, _ = _sorted_operands(op, operands)
+    ring = _ring_of(op, tokens[0])
+    k = _stage_in_hand(agent, op, ring, tokens[0], stage)
+    if op.is_abstract:
+        values = [rings.slot_value(agent, ring, k, _payload_index(op, ring, i), op) for i in range(_value_count(op))]
+    else:
+        values = list((yield from _run_slot_region(agent, ring, k, op.body, op)))
+    return _results(op, values, ring, "consumer", k, tokens[0].event)
+
+
+@sync(ConsumerReleaseOp)
+def _release(agent: Agent, op: ConsumerReleaseOp, *tokens: StageToken) -> StageToken | None:
+    for token in tokens:
+        ring = _ring_of(op, token)
+        k = _stage_in_hand(agent, op, ring, token, None)
+        if token.event.complete:
+            rings.release(agent, ring, k, op)
+        else:
+            _release_later(agent, op, ring, k, token.event)
+    return StageToken(tokens[0].ring, "consumer", tokens[0].k, tokens[0].event) if op.results else None
+
+
+def _release_later(agent: Agent, op: Operation, ring: Ring, k: int, event: Event) -> None:
+    """Give the slot back once the asynchronous reads that the token stands for are complete."""
+    ring.held.discard((agent.number, k))
+    slot = ring.slot(k, with_data=agent.machine.with_data)
+    work = agent.issue(
+        op, [], None, label=f"the release of {_stage_label(ring, k)}", engine="release", dependencies=[event]
+    )
+    promise_arrival(agent, work, slot.empty)
+
+
+# Agents ---------------------------------------------------------------------------------------------------------------
+
+
+@suspends(AgentSwitchOp)
+def _agent_switch(agent: Agent, op: AgentSwitchOp, *operands: Any) -> Suspension:
+    warps = [int(count) for count in op.num_warps.get_values()] if op.num_warps is not None else None
+    yield from fork_and_join(agent, op, operands, warps=warps)

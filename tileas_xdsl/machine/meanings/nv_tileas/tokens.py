@@ -1,0 +1,45 @@
+"""What the token ops of `nv_tileas` do: make, convert and await tokens (spec/tileas-dialects.md 2.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreateNullTokenOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
+from tileas_xdsl.dialects.nv_tileas.types import is_token
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.meaning import effect, suspends
+from tileas_xdsl.machine.rings import StageToken, done_token
+from tileas_xdsl.machine.synchronization import EventCondition
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.works import Event
+
+
+def as_token(value: Any) -> StageToken:
+    """The token in `value`; anything that is no token counts as complete."""
+    if isinstance(value, StageToken):
+        return value
+    return StageToken(None, "", None, value) if isinstance(value, Event) else done_token()
+
+
+@effect(CreateNoneOp, CreateNullTokenOp)
+def _create_none(_agent: Agent, op: CreateNoneOp | CreateNullTokenOp) -> Any:
+    return done_token() if is_token(op.results[0].type) else UNKNOWN
+
+
+@effect(ToAsyncOp)
+def _to_async(_agent: Agent, op: ToAsyncOp, value: Any) -> Any:
+    """The storage side is the value itself; the token side is complete with the value, which is there already."""
+    return value if op.kind.data == "storage" else as_token(value)
+
+
+@effect(TokenToAsyncOp)
+def _token_to_async(_agent: Agent, _op: TokenToAsyncOp, token: Any) -> StageToken:
+    return as_token(token)
+
+
+@suspends(AsyncWaitOp, FutureWaitOp)
+def _wait(agent: Agent, op: AsyncWaitOp | FutureWaitOp, token: Any) -> Suspension:
+    awaited = as_token(token)
+    yield from agent.wait(EventCondition(awaited.event), op)
+    agent.machine.happened(agent, op, "wait", f"sees {awaited.event.label} complete")
