@@ -23,6 +23,7 @@ from xdsl.irdl import (
     InferenceContext,
     IRDLOperation,
     OperandDef,
+    OptionalDef,
     RangeConstraint,
     RangeLengthConstraint,
     RangeOf,
@@ -142,7 +143,7 @@ def _position_error(
         described = _described(definition.constr)
         for value in values[index : index + length]:
             if described is not None and not described.admits(value.type):
-                prefix = "variadic of " if variadic else ""
+                prefix = "variadic of " if variadic and not isinstance(definition, OptionalDef) else ""
                 return f"'{op.name}' op {kind} #{index} must be {prefix}{described.words}, but got '{value.type}'"
             index += 1
     return None
