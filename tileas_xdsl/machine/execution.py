@@ -349,6 +349,10 @@ class Machine:
         if self.order.performs_at_once:
             self.perform(work)
 
+    def works_under_way(self) -> list[AsyncWork]:
+        """Works that are issued and not complete, oldest first."""
+        return list(self._pending)
+
     def ready_works(self) -> list[AsyncWork]:
         """Works that may be performed now, oldest first."""
         return [work for work in self._pending if work.ready]

@@ -92,6 +92,8 @@ class View:
     def array(self) -> Array:
         """The live bytes as an array that reads and writes through."""
         assert self.base.data is not None
+        if not prod(self.shape):
+            return np.empty(self.shape, self.element.dtype)
         return np.ndarray(self.shape, self.element.dtype, self.base.data.data, self.offset, self.strides)
 
     def slice(self, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int] | None = None) -> View:
@@ -174,9 +176,7 @@ class ByteRegion:
         self.strides = strides
         self.itemsize = itemsize
         self.key = (offset, shape, strides, itemsize)
-        self.start = offset + sum(min(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
-        last = sum(max(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
-        self.stop = offset + last + itemsize if prod(shape) else self.start
+        self.start, self.stop = self._span()
         self.box = self._as_box()
         self._runs: NDArray[np.int64] | None = None
 
@@ -188,10 +188,31 @@ class ByteRegion:
     def byte_count(self) -> int:
         return prod(self.counts) * self.itemsize
 
+    def _span(self) -> tuple[int, int]:
+        """The first byte and the one after the last; an empty window is nowhere."""
+        if not prod(self.counts):
+            return 0, 0
+        reaches = [(n - 1) * s for n, s in zip(self.counts, self.strides, strict=True)]
+        first = self.offset + sum(min(0, reach) for reach in reaches)
+        last = self.offset + sum(max(0, reach) for reach in reaches)
+        return first, last + self.itemsize
+
+    @property
+    def is_solid(self) -> bool:
+        """Whether the window is one run of bytes without gaps, each element in a place of its own."""
+        step = self.itemsize
+        for stride, extent in sorted((abs(s), n) for n, s in zip(self.counts, self.strides, strict=True) if n != 1):
+            if stride != step:
+                return False
+            step *= extent
+        return True
+
     def _as_box(self) -> tuple[tuple[int, int], ...] | None:
         """(low, high) per dimension of the object, or None when the window is no box of it."""
         base = self.base
-        if base.element.size == 1 and len(base.shape) == 1 and self.byte_count == self.stop - self.start:
+        if self.is_empty:
+            return None
+        if base.element.size == 1 and len(base.shape) == 1 and self.is_solid:
             return ((self.start, self.stop),)
         if self.itemsize != base.element.size or self.offset < 0:
             return None
@@ -242,5 +263,4 @@ class ByteRegion:
             return True
         if self.box is not None and other.box is not None:
             return all(a <= c and d <= b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
-        solid = self.byte_count == self.stop - self.start
-        return solid and self.start <= other.start and other.stop <= self.stop
+        return self.is_solid and self.start <= other.start and other.stop <= self.stop
