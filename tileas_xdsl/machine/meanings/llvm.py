@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import llvm
@@ -15,9 +15,10 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
+from tileas_xdsl.dialects.rocdl import async_lds_transfer
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.calls import call_symbol
-from tileas_xdsl.machine.meaning import Jump, control, effect, jump, pure, terminators
+from tileas_xdsl.machine.meaning import Jump, control, effect, jump, pure, sync, terminators
 from tileas_xdsl.machine.pointers import (
     Pointer,
     byte_object,
@@ -155,6 +156,9 @@ def _zext(_agent: Agent, op: llvm.ZExtOp, value: int) -> int:
     return wrap(unsigned(value, op.arg.type), op.results[0].type)
 
 
+NUMPY_INTEGERS: Any = (np.integer, np.bool_)
+
+
 # Memory -------------------------------------------------------------------------------------------------------------
 
 
@@ -194,14 +198,24 @@ def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) ->
 @effect(llvm.LoadOp)
 def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "loads through")
-    value: Any = agent.load(typed_view(target, op.dereferenced_value.type, op), op)
-    return int(value) if isinstance(value, np.integer | np.bool_) else value
+    type_ = op.results[0].type
+    value = agent.load(typed_view(target, type_, op), op)
+    return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 
 @effect(llvm.StoreOp)
 def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     target: Pointer = agent.known(pointer, op, "stores through")
     agent.store(typed_view(target, op.value.type, op), value, op)
+
+
+@sync(llvm.CallIntrinsicOp)
+def _call_intrinsic(agent: Agent, op: llvm.CallIntrinsicOp, *operands: Any) -> None:
+    if async_lds_transfer(op) is None:
+        raise UnsupportedError(op, f"calls {op.intrin.data}, which has no meaning here")
+    from tileas_xdsl.machine.meanings.rocdl import issue_transfer
+
+    issue_transfer(agent, op, dict(zip(op.operands, operands, strict=True)))
 
 
 # Control ------------------------------------------------------------------------------------------------------------

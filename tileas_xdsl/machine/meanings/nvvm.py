@@ -411,7 +411,8 @@ def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rende
 
 
 @suspends("nvvm.barrier0")
-def _barrier0(agent: Agent, op: Operation) -> Suspension:
+def barrier_of_all_threads(agent: Agent, op: Operation) -> Suspension:
+    """Arrive at the barrier of the whole block, and wait for everybody else."""
     barrier = _rendezvous(agent, op, "barrier 0", _block_threads(agent))
     yield from agent.wait(RendezvousCondition(barrier, _arrive_at(agent, op, barrier)), op)
 

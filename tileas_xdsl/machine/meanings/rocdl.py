@@ -1,0 +1,164 @@
+"""
+What marks, counters and LDS transfers of `rocdl` do (seed 002, spec/mlir-surface.md section 8).
+
+A transfer is one plain read of its source and one plain write of its destination, anywhere between issue and
+completion. Marks belong to one activation of a function, transfers to the thread. A counter of the hardware counts
+the transfers of its family; they complete in order of issue, and a wait for at most N leaves the youngest N.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.dialects.rocdl import async_lds_transfer
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.happens_before import observe
+from tileas_xdsl.machine.meaning import effect, suspends, sync
+from tileas_xdsl.machine.meanings.nvvm import barrier_of_all_threads
+from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.synchronization import Condition, MarkCondition
+from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.works import AsyncWork, Touch
+
+VECTOR_MEMORY, ASYNC, TENSOR = "vmcnt", "asynccnt", "tensorcnt"
+"""The counters that transfers are counted by."""
+
+
+def counter_of(op: Operation) -> str:
+    """Which counter counts the transfer `op`: tensor transfers, gfx1250's asynchronous loads, and the older ones."""
+    if ".tensor." in op.name:
+        return TENSOR
+    newer = op.name.startswith(("rocdl.global.load.async.to.lds", "rocdl.cluster.load.async.to.lds"))
+    return ASYNC if newer else VECTOR_MEMORY
+
+
+def issue_transfer(agent: Agent, op: Operation, values: dict[Any, Any]) -> None:
+    """Issue the LDS transfer `op`, whose operands have the given run-time values; marks and counters will see it."""
+    transfer = async_lds_transfer(op)
+    assert transfer is not None
+    _issue(agent, op, values[transfer.source], values[transfer.destination], transfer.bytes)
+
+
+def _issue(agent: Agent, op: Operation, source: Any, target: Any, size: int | None) -> None:
+    if not isinstance(source, Pointer) or not isinstance(target, Pointer) or size is None:
+        raise UnsupportedError(op, "moves bytes whose place or number is not known; use a transfer between pointers")
+    into, out_of = target.bytes(size), source.bytes(size)
+    machine = agent.machine
+    work = agent.issue(
+        op,
+        [Touch(out_of, False), Touch(into, True)],
+        None,
+        label=f"a transfer of {size} bytes",
+        engine="lds dma",
+        fetch=lambda: machine.read(out_of),
+        deliver=lambda data: machine.write(into, data),
+    )
+    agent.transfers.append(work)
+    _counted(agent, counter_of(op)).append(work)
+
+
+def _counted(agent: Agent, counter: str) -> list[AsyncWork]:
+    return agent.local.setdefault(f"rocdl.{counter}", [])
+
+
+@sync(
+    "rocdl.load.async.to.lds",
+    "rocdl.global.load.async.lds",
+    "rocdl.raw.ptr.buffer.load.async.lds",
+    *(f"rocdl.{scope}.load.async.to.lds.b{bits}" for scope in ("global", "cluster") for bits in (8, 32, 64, 128)),
+    "rocdl.tensor.load.to.lds",
+    "rocdl.tensor.store.from.lds",
+)
+def _transfer(agent: Agent, op: Operation, *operands: Any) -> None:
+    issue_transfer(agent, op, dict(zip(op.operands, operands, strict=True)))
+
+
+@sync("rocdl.load.to.lds", "rocdl.global.load.lds")
+def _counted_transfer(agent: Agent, op: Any, source: Any, target: Any) -> None:
+    """Transfers that only counters know of; they are asynchronous all the same."""
+    _issue(agent, op, source, target, op.size.value.data)
+
+
+# Marks --------------------------------------------------------------------------------------------------------------
+
+
+@sync("rocdl.asyncmark")
+def _mark(agent: Agent, op: Operation) -> None:
+    marks = agent.activation.marks
+    marks.positions.append(len(agent.transfers))
+    agent.machine.happened(agent, op, "commit", f"mark {len(marks.positions)} covers {len(agent.transfers)} transfers")
+
+
+@suspends("rocdl.wait.asyncmark")
+def _wait_mark(agent: Agent, op: Any) -> Suspension:
+    outstanding = op.count.value.data
+    covered = agent.activation.marks.covered_by_wait(outstanding)
+    yield from agent.wait(MarkCondition(agent.transfers, covered, outstanding), op)
+    agent.machine.happened(agent, op, "wait", f"sees the first {covered} transfers complete")
+
+
+# Counters -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class CounterCondition(Condition):
+    """The oldest transfers of a counter are complete."""
+
+    counter: str
+    works: list[AsyncWork]
+    outstanding: int
+
+    def holds(self) -> bool:
+        return all(work.complete for work in self.works)
+
+    def helpers(self) -> list[AsyncWork]:
+        return [work for work in self.works if not work.complete]
+
+    def observe(self, agent: Agent) -> None:
+        observe(agent, self.works)
+
+    def describe(self) -> str:
+        return f"{self.counter} to fall to {self.outstanding}"
+
+
+def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -> Suspension:
+    counted = _counted(agent, counter)
+    oldest = counted[: max(len(counted) - outstanding, 0)]
+    yield from agent.wait(CounterCondition(counter, oldest, outstanding), op)
+    del counted[: len(oldest)]
+    agent.machine.happened(agent, op, "wait", f"sees {len(oldest)} transfers of {counter} complete")
+
+
+@suspends("rocdl.s.wait.asynccnt")
+def _wait_asynccnt(agent: Agent, op: Any) -> Suspension:
+    yield from _wait_counter(agent, op, ASYNC, op.count.value.data)
+
+
+@suspends("rocdl.s.wait.tensorcnt")
+def _wait_tensorcnt(agent: Agent, op: Any) -> Suspension:
+    yield from _wait_counter(agent, op, TENSOR, op.count.value.data)
+
+
+@suspends("rocdl.s.wait.loadcnt")
+def _wait_loadcnt(agent: Agent, op: Any) -> Suspension:
+    yield from _wait_counter(agent, op, VECTOR_MEMORY, op.count.value.data)
+
+
+@suspends("rocdl.s.waitcnt")
+def _waitcnt(agent: Agent, op: Any) -> Suspension:
+    """gfx9: vmcnt is in bits 0-3 and 14-15; the other fields count what the machine does in order anyway."""
+    field = op.bitfield.value.data
+    yield from _wait_counter(agent, op, VECTOR_MEMORY, (field & 15) | ((field >> 14) & 3) << 4)
+
+
+@effect("rocdl.s.wait.dscnt", "rocdl.s.wait.storecnt", "rocdl.s.wait.expcnt", "rocdl.sched.barrier")
+def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
+    """Orders what the machine keeps in order."""
+
+
+@suspends("rocdl.s.barrier", "rocdl.barrier")
+def _barrier(agent: Agent, op: Operation) -> Suspension:
+    yield from barrier_of_all_threads(agent, op)
