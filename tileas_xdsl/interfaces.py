@@ -55,7 +55,7 @@ class AsyncOpInterface(Interface):
     @property
     @abstractmethod
     def async_dependencies(self) -> Sequence[SSAValue]:
-        """The tokens that must be complete before the operation is performed."""
+        """The tokens, and promises, which complete like tokens, that must be complete before it is performed."""
 
     @property
     @abstractmethod

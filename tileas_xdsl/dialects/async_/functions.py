@@ -377,7 +377,7 @@ def _prefix_left_out(body: Region) -> Generator[None]:
     in MLIR, names with a second dot (`async.coro.id`) keep the prefix.
     """
     ops = [op for block in body.blocks for op in block.ops if isinstance(op, AsyncOp)]
-    shortened = [op for op in ops if op.name.count(".") == 1]
+    shortened = [op for op in ops if op.name.startswith("async.") and op.name.count(".") == 1]
     for op in shortened:
         vars(op)["name"] = op.name.removeprefix("async.")
     try:

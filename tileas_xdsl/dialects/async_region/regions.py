@@ -6,6 +6,7 @@ docstring.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, BlockArgument, Region, SSAValue
@@ -63,10 +64,7 @@ class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpIn
     @property
     def partial_tokens(self) -> Sequence[SSAValue]:
         """The result tokens 1, 2, ...: k is ready with the k-th group of yielded tokens."""
-        count = 0
-        while count < len(self.outputs) and isinstance(self.outputs[count].type, TokenType):
-            count += 1
-        return self.outputs[:count]
+        return tuple(takewhile(lambda output: isinstance(output.type, TokenType), self.outputs))
 
     @property
     def values(self) -> Sequence[SSAValue]:
