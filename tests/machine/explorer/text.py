@@ -1,0 +1,268 @@
+"""From statements to IR: `text_of(source)` is a module with a function `main`, and the helpers that it calls."""
+
+from __future__ import annotations
+
+import re
+
+from tests.machine.explorer.statements import CELLS, Source, Stmt, at
+
+
+def text_of(source: Source) -> str:
+    """The program as IR."""
+    return _Writer(source).module()
+
+
+class _Writer:
+    """Prints statements; keeps what is in scope where it stands."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.lines: list[str] = []
+        self.fresh_names = 0
+        self.iteration: str | None = None
+        """The induction variable of the innermost loop."""
+        self.scope: dict[int, tuple[str, str]] = {}
+        """Token or group -> its kind and its SSA name."""
+
+    def module(self) -> str:
+        on_pointers = self.source.model in ("marks", "barriers")
+        header = POINTER_ARGUMENTS if on_pointers else MEMREF_ARGUMENTS
+        for number, body in enumerate(self.source.helpers):
+            self.function(f"func.func private @helper{number}({header})", body)
+        self.function(f"func.func @main({header})", self.source.body)
+        return "\n".join(self.lines) + "\n"
+
+    def function(self, head: str, body: list[Stmt]) -> None:
+        outer, self.lines = self.lines, []
+        self.statements(body)
+        used = set(re.findall(r"%\w+", "\n".join(self.lines)))
+        constants = [f"{name} = {value}" for name, value in CONSTANTS.items() if name in used]
+        self.lines = [*outer, f"{head} {{", *constants, *self.lines, "func.return", "}"]
+
+    def statements(self, body: list[Stmt]) -> None:
+        for statement in body:
+            getattr(self, f"write_{statement.kind}")(statement)
+
+    def region(self, body: list[Stmt]) -> None:
+        """Statements in a scope of their own."""
+        outer, iteration = dict(self.scope), self.iteration
+        self.statements(body)
+        self.scope, self.iteration = outer, iteration
+
+    def emit(self, line: str) -> None:
+        self.lines.append(line)
+
+    def value(self, operation: str) -> str:
+        """A new SSA value, computed by `operation`."""
+        self.fresh_names += 1
+        name = f"%v{self.fresh_names}"
+        self.emit(f"{name} = {operation}")
+        return name
+
+    def index(self, place: list[int], most: int) -> str:
+        """An SSA value of type index: what a place comes to, below `most`."""
+        base, depth, shift = place
+        if not depth or self.iteration is None:
+            return f"%c{min(base, most - 1)}"
+        moved = self.value(f"arith.addi {self.iteration}, %c{shift} : index")
+        turned = self.value(f"arith.remui {moved}, %c{depth} : index")
+        return self.value(f"arith.addi {turned}, %c{max(0, min(base, most - depth))} : index")
+
+    def pointer(self, base: str, place: list[int], space: int, element: str) -> str:
+        index = self.index(place, 8)
+        type_ = f"!llvm.ptr<{space}>"
+        if index.startswith("%c"):
+            return self.value(f"llvm.getelementptr {base}[{index[2:]}] : ({type_}) -> {type_}, {element}")
+        wide = self.value(f"arith.index_cast {index} : index to i64")
+        return self.value(f"llvm.getelementptr {base}[{wide}] : ({type_}, i64) -> {type_}, {element}")
+
+    def names(self, uses: list[int], kind: str) -> list[str]:
+        """The SSA names of those of `uses` that are in scope and of this kind."""
+        found = [self.scope[use] for use in uses if use in self.scope]
+        return [name for actual, name in found if actual == kind]
+
+    # Accesses and control flow
+
+    def write_load(self, statement: Stmt) -> None:
+        array, *place = statement.numbers
+        if self.source.model in ("marks", "barriers"):
+            name, space = POINTERS[array]
+            self.value(f"llvm.load {self.pointer(name, place, space, 'i32')} : !llvm.ptr<{space}> -> i32")
+        else:
+            self.value(f"memref.load %{'ab'[array]}[{self.index(place, CELLS)}] : memref<{CELLS}xi32>")
+
+    def write_store(self, statement: Stmt) -> None:
+        array, *place = statement.numbers
+        if self.source.model in ("marks", "barriers"):
+            name, space = POINTERS[array]
+            self.emit(f"llvm.store %n7, {self.pointer(name, place, space, 'i32')} : i32, !llvm.ptr<{space}>")
+        else:
+            self.emit(f"memref.store %n7, %{'ab'[array]}[{self.index(place, CELLS)}] : memref<{CELLS}xi32>")
+
+    def write_loop(self, statement: Stmt) -> None:
+        self.fresh_names += 1
+        variable = f"%i{self.fresh_names}"
+        self.emit(f"scf.for {variable} = %c0 to %c{statement.numbers[0]} step %c1 {{")
+        outer, self.iteration = self.iteration, variable
+        self.region(statement.bodies[0])
+        self.iteration = outer
+        self.emit("}")
+
+    def write_agents(self, statement: Stmt) -> None:
+        sizes = ", ".join(map(str, statement.numbers))
+        self.emit(f"nv_tileaa.execute attributes {{num_agents_per_group = array<i32: {sizes}>}} {{")
+        for number, body in enumerate(statement.bodies):
+            if number:
+                self.emit("}, {")
+            self.emit("^bb0:")
+            self.region(body)
+        self.emit("} : () -> ()")
+
+    def write_call(self, statement: Stmt) -> None:
+        if (number := statement.numbers[0]) < len(self.source.helpers):
+            self.emit(f"func.call @helper{number}(%l, %g, %bar) : (!llvm.ptr<3>, !llvm.ptr<1>, !llvm.ptr<3>) -> ()")
+
+    # Tokens
+
+    def write_task(self, statement: Stmt) -> None:
+        after = self.names(statement.uses, "token")
+        self.fresh_names += 1
+        name = f"%t{self.fresh_names}"
+        dependencies = f"[{', '.join(after)}] " if after else ""
+        self.emit(f"{name} = async.execute {dependencies}{{")
+        self.region(statement.bodies[0])
+        self.emit("async.yield\n}")
+        assert statement.name is not None
+        self.scope[statement.name] = ("token", name)
+
+    def write_await(self, statement: Stmt) -> None:
+        for name in self.names(statement.uses, "token"):
+            self.emit(f"async.await {name} : !async.token")
+
+    def write_group(self, statement: Stmt) -> None:
+        assert statement.name is not None
+        name = self.value(f"async.create_group %c{statement.numbers[0]} : !async.group")
+        self.scope[statement.name] = ("group", name)
+
+    def write_add(self, statement: Stmt) -> None:
+        tokens, groups = self.names(statement.uses, "token"), self.names(statement.uses, "group")
+        for token, group in zip(tokens, groups, strict=False):
+            self.value(f"async.add_to_group {token}, {group} : !async.token")
+
+    def write_await_all(self, statement: Stmt) -> None:
+        for group in self.names(statement.uses, "group"):
+            self.emit(f"async.await_all {group}")
+
+    def write_carry(self, statement: Stmt) -> None:
+        """Name N is carried: -N is the token that an iteration begins with, N the one after the loop."""
+        assert statement.name is not None
+        initial = self.names(statement.uses, "token")
+        if not initial:
+            return
+        self.fresh_names += 1
+        number = self.fresh_names
+        result, variable, before = f"%r{number}", f"%i{number}", f"%k{number}"
+        self.emit(
+            f"{result} = scf.for {variable} = %c0 to %c{statement.numbers[0]} step %c1 "
+            f"iter_args({before} = {initial[0]}) -> (!async.token) {{"
+        )
+        outer, iteration = dict(self.scope), self.iteration
+        self.scope[-statement.name], self.iteration = ("token", before), variable
+        self.statements(statement.bodies[0])
+        new = [
+            name for key, (kind, name) in self.scope.items() if kind == "token" and (kind, name) not in outer.values()
+        ]
+        self.emit(f"scf.yield {new[-1]} : !async.token\n}}")
+        self.scope, self.iteration = outer, iteration
+        self.scope[statement.name] = ("token", result)
+
+    # Queues
+
+    def queue(self, place: list[int]) -> str:
+        value = self.index(place, 8)
+        return value[2:] if value.startswith("%c") else value
+
+    def write_commit(self, statement: Stmt) -> None:
+        self.emit(f"async_queue.commit {self.queue(statement.numbers)} {{")
+        self.region(statement.bodies[0])
+        self.emit("}")
+
+    def write_scope(self, statement: Stmt) -> None:
+        self.emit("async_queue.scope {")
+        self.region(statement.bodies[0])
+        self.emit("}")
+
+    def write_wait(self, statement: Stmt) -> None:
+        *place, count = statement.numbers
+        queue = self.queue(place)
+        self.emit(f"async_queue.wait {queue}, {count if queue.isdigit() else f'%c{count}'} {{")
+        self.region(statement.bodies[0])
+        self.emit("}")
+
+    # Marks
+
+    def write_copy(self, statement: Stmt) -> None:
+        source = self.pointer("%g", statement.numbers[:3], 1, "i32")
+        target = self.pointer("%l", statement.numbers[3:], 3, "i32")
+        self.emit(f"rocdl.global.load.async.lds {source}, {target}, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>")
+
+    def write_mark(self, _statement: Stmt) -> None:
+        self.emit("rocdl.asyncmark")
+
+    def write_wait_marks(self, statement: Stmt) -> None:
+        self.emit(f"rocdl.wait.asyncmark {statement.numbers[0]}")
+
+    # Barriers
+
+    def barrier(self, place: list[int]) -> str:
+        return self.pointer("%bar", place, 3, "i64")
+
+    def write_init(self, statement: Stmt) -> None:
+        number, count = statement.numbers
+        self.emit(f"nvvm.mbarrier.init {self.barrier(at(number))}, %n{count} : !llvm.ptr<3>, i32")
+
+    def write_arrive(self, statement: Stmt) -> None:
+        self.emit(f"nvvm.mbarrier.arrive {self.barrier(statement.numbers)} : !llvm.ptr<3>")
+
+    def write_arrive_expect(self, statement: Stmt) -> None:
+        *place, words = statement.numbers
+        self.emit(f"nvvm.mbarrier.arrive.expect_tx {self.barrier(place)}, %n{4 * words} : !llvm.ptr<3>, i32")
+
+    def write_expect(self, statement: Stmt) -> None:
+        *place, words = statement.numbers
+        self.emit(f"nvvm.mbarrier.expect_tx {self.barrier(place)}, %n{4 * words} : !llvm.ptr<3>, i32")
+
+    def write_wait_phase(self, statement: Stmt) -> None:
+        *place, parity, depth = statement.numbers
+        barrier = self.barrier(place)
+        value = f"%n{parity}"
+        if depth and self.iteration is not None:
+            turn = self.value(f"arith.divui {self.iteration}, %c{depth} : index")
+            moved = self.value(f"arith.addi {turn}, %c{parity} : index")
+            odd = self.value(f"arith.remui {moved}, %c2 : index")
+            value = self.value(f"arith.index_cast {odd} : index to i32")
+        self.emit(f"nvvm.mbarrier.try_wait.parity {barrier}, {value}, %ticks : !llvm.ptr<3>, i32, i32")
+
+    def write_bulk(self, statement: Stmt) -> None:
+        target, source, barrier, words = (
+            statement.numbers[:3],
+            statement.numbers[3],
+            statement.numbers[4:7],
+            max(1, statement.numbers[7]),
+        )
+        into = self.pointer("%l", target, 3, "i32")
+        out_of = self.pointer("%g", at(source), 1, "i32")
+        self.emit(
+            f"nvvm.cp.async.bulk.shared.cluster.global {into}, {out_of}, {self.barrier(barrier)}, %n{4 * words} "
+            ": !llvm.ptr<3>, <1>"
+        )
+
+
+POINTERS = (("%l", 3), ("%g", 1))
+POINTER_ARGUMENTS = "%l: !llvm.ptr<3>, %g: !llvm.ptr<1>, %bar: !llvm.ptr<3>"
+MEMREF_ARGUMENTS = f"%a: memref<{CELLS}xi32>, %b: memref<{CELLS}xi32>"
+CONSTANTS = {
+    **{f"%c{n}": f"arith.constant {n} : index" for n in range(8)},
+    **{f"%n{n}": f"arith.constant {n} : i32" for n in range(13)},
+    "%ticks": "arith.constant 1000000 : i32",
+}
