@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Operation
 from xdsl.traits import get_effects, is_side_effect_free, is_speculatable
 
 from tests.dialects.nv_tileaa_samples import FUNCTIONS, SAMPLES, program
-from tests.support.ir import assert_round_trips, parse, print_custom, print_generic
+from tests.support.ir import ROOT, assert_round_trips, parse, print_custom, print_generic
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.dialects.nv_tileaa import NvTileAA
 from tileas_xdsl.dialects.nv_tileaa.attributes import (
     KernelSpecAttr,
     compute_capability_of,
 )
+from tileas_xdsl.dialects.nv_tileaa.opaque import OpaqueOp
 from tileas_xdsl.dialects.nv_tileaa.queue import ExecuteOp, GetOp, PutOp
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType
 from tileas_xdsl.interfaces import AgentLikeOpInterface, FunctionOpInterface
@@ -37,6 +40,15 @@ def test_every_op_has_a_sample() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_sample_round_trips(name: str) -> None:
     assert_round_trips(program(name))
+
+
+def test_gap_table_tells_the_truth() -> None:
+    page = (ROOT / "docs" / "dialects" / "gap-table-nv_tileaa.md").read_text()
+    rows = re.findall(r"^\| `([a-z_0-9.]+)` \| ([ABC]?) ?\| (yes|no) \|", page, re.MULTILINE)
+    assert len(rows) == 73
+    assert {f"nv_tileaa.{op}" for op, _, here in rows if here == "yes"} == {op.name for op in NvTileAA.operations}
+    opaque = {op.name for op in NvTileAA.operations if issubclass(op, OpaqueOp)}
+    assert {f"nv_tileaa.{op}" for op, tier, _ in rows if tier == "C"} == opaque
 
 
 def test_functions_round_trip() -> None:

@@ -1,8 +1,8 @@
 """
 Broken programs get a message, never a traceback of ours, and what is accepted round-trips.
 
-Each case takes a sample of an op, in generic form, and exchanges a type, a number or the properties at random. Cases are
-numbered: a failure names the number, which alone says what was done.
+Each case takes a sample of an op, in generic form, and exchanges a type, a number or the properties at random.
+`mutant(number)` makes the same program at every run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def exchange(text: str, pattern: re.Pattern[str], new: str, choose: random.Rando
         return text
     match = choose.choice(found)
     if choose.random() < 0.5:
-        return text.replace(match.group(), new)
+        return pattern.sub(lambda other: new if other.group() == match.group() else other.group(), text)
     return text[: match.start()] + new + text[match.end() :]
 
 

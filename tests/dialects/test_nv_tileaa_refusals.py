@@ -952,12 +952,14 @@ MODULES = {
     ),
     "successors of a load": (
         """func.func @f(%p: !nv_tileaa.ptr<f32, 1>) {
-          "nv_tileaa.load"(%p) [^bb1] <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}>
-            : (!nv_tileaa.ptr<f32, 1>) -> f32
-        ^bb1:
+          nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1>} {
+          ^bb0:
+            %v = "nv_tileaa.load"(%p) [^bb0] <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}>
+              : (!nv_tileaa.ptr<f32, 1>) -> f32
+          } : () -> ()
           func.return
         }""",
-        "Operation nv_tileaa.load terminates block in multi-block region but is not a terminator",
+        "'nv_tileaa.load' op requires 0 successors but found 1",
     ),
 }
 
