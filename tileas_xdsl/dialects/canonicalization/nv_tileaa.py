@@ -22,7 +22,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicCasOp, AtomicRmwOp
-from tileas_xdsl.dialects.nv_tileaa.attributes import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp, PragmaOp
 from tileas_xdsl.dialects.nv_tileaa.effects import is_view
@@ -35,6 +34,7 @@ from tileas_xdsl.dialects.nv_tileaa.memory import (
     ReadOp,
     WriteOp,
 )
+from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, QueueYieldOp
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, ExtractOp, SplatOp, ViewOp

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tileas_xdsl.dialects.nv_tileaa import attributes, types
+from tileas_xdsl.dialects.nv_tileaa import attributes, predicates, types
 from tileas_xdsl.dialects.nv_tileaa.atomics import (
     AtomicCasOp,
     AtomicRmwOp,
@@ -164,11 +164,11 @@ NvTileAA = Dialect(
     ],
     [
         attributes.ActivationLayoutAttr,
-        attributes.BoundedAttr,
+        predicates.BoundedAttr,
         attributes.CacheModifierAttr,
         attributes.ComputeCapabilityAttr,
         attributes.ConvParamsAttr,
-        attributes.DivByAttr,
+        predicates.DivByAttr,
         attributes.EvictionPolicyAttr,
         attributes.KernelSpecAttr,
         attributes.LegacyComputeCapabilityAttr,
@@ -177,7 +177,7 @@ NvTileAA = Dialect(
         attributes.PaddingValueAttr,
         attributes.RmwModeAttr,
         attributes.RoundingModeAttr,
-        attributes.SameElementsAttr,
+        predicates.SameElementsAttr,
         attributes.SignednessAttr,
         attributes.TargetSpecAttr,
         types.ArrayType,

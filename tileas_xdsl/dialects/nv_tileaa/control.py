@@ -57,9 +57,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.attributes import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
 from tileas_xdsl.dialects.nv_tileaa.effects import Directive
+from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
 from tileas_xdsl.interfaces import FunctionOpInterface
