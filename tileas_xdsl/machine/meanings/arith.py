@@ -247,6 +247,11 @@ def _minimum(lhs: Any, rhs: Any) -> Any:
     return -_maximum(-lhs, -rhs)
 
 
+def _not_nan(compute: Compute) -> Compute:
+    """The other number where one is NaN, also a signalling one, of which `np.fmax` makes a NaN."""
+    return lambda lhs, rhs: choose(lhs != lhs, rhs, choose(rhs != rhs, lhs, compute(lhs, rhs)))
+
+
 FLOAT_OPS: dict[type[Operation], Compute] = {
     arith.AddfOp: operator.add,
     arith.SubfOp: operator.sub,
@@ -254,8 +259,8 @@ FLOAT_OPS: dict[type[Operation], Compute] = {
     arith.DivfOp: lambda lhs, rhs: lhs / rhs,
     arith.MaximumfOp: _maximum,
     arith.MinimumfOp: _minimum,
-    arith.MaxnumfOp: np.fmax,
-    arith.MinnumfOp: np.fmin,
+    arith.MaxnumfOp: _not_nan(np.maximum),
+    arith.MinnumfOp: _not_nan(np.minimum),
 }
 
 
