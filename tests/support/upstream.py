@@ -62,7 +62,12 @@ class OpTable:
 
 
 def op_text(text: str) -> str:
-    """The ops of the one function in `text`, with values numbered by first appearance and result packs taken apart."""
+    """
+    The ops of the one function in `text`, with values numbered by first appearance and result packs taken apart.
+
+    A memref's memory space is `3` for MLIR and `3 : i64` for xDSL.
+    """
+    text = re.sub(r", (\d+) : i64>", r", \1>", text)
     text = re.sub(
         r"(%[\w$.-]+):(\d+)(?= =)",
         lambda match: ", ".join(f"{match[1]}#{index}" for index in range(int(match[2]))),

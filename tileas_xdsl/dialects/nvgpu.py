@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -41,6 +42,15 @@ from xdsl.irdl import (
     result_def,
     var_operand_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.upstream import (
@@ -189,6 +199,26 @@ def _bit_width(type_: Attribute) -> int | None:
     return None
 
 
+@irdl_custom_directive
+class GroupTokens(CustomDirective):
+    """
+    The tokens of a group, which is empty in `%g = nvgpu.device_async_create_group`.
+
+    In MLIR's form nothing separates an empty group from the next op: a reader takes that op's result for a token. We
+    write an empty dictionary between the two, which MLIR reads as well.
+    """
+
+    tokens: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.tokens.parse(parser, state)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.tokens.print(printer, state, op)
+        if not op.operands and not op.attributes and op.next_op is not None and op.next_op.results:
+            printer.print_string(" {}")
+
+
 @irdl_op_definition
 class DeviceAsyncCreateGroupOp(EffectfulOp):
     """
@@ -202,7 +232,8 @@ class DeviceAsyncCreateGroupOp(EffectfulOp):
     input_tokens = var_operand_def(TOKEN)
     async_token = result_def(TOKEN)
 
-    assembly_format = "$input_tokens attr-dict"
+    custom_directives = (GroupTokens,)
+    assembly_format = "custom<GroupTokens>($input_tokens) attr-dict"
 
     def __init__(self, input_tokens: Sequence[Value] = ()) -> None:
         super().__init__(operands=[input_tokens], result_types=[DeviceAsyncTokenType()])

@@ -45,6 +45,7 @@ from tileas_xdsl.dialects.upstream import (
     Value,
     address_space,
     pointer,
+    pointer_type,
 )
 
 # CTA ----------------------------------------------------------------------------------------------
@@ -222,8 +223,10 @@ class MapaOp(UpstreamOp):
     traits = traits_def(Pure())
     assembly_format = "$a `,` $b attr-dict `:` type($a) `->` type($res)"
 
-    def __init__(self, a: Value, b: Value, result_type: Attribute) -> None:
-        super().__init__(operands=[a, b], result_types=[result_type])
+    def __init__(self, a: Value, b: Value) -> None:
+        address = a.results[0] if isinstance(a, Operation) else a
+        remote = pointer_type(7 if address_space(address.type) == 3 else 0)
+        super().__init__(operands=[a, b], result_types=[remote])
 
     def verify_(self) -> None:
         spaces = address_space(self.a.type), address_space(self.res.type)

@@ -545,6 +545,16 @@ class PrefetchOp(EffectfulOp):
         " (`,` `predicate` `=` $predicate^)? attr-dict `:` type(operands)"
     )
 
+    @classmethod
+    def tensor_map(cls, addr: Value, predicate: Value | None = None) -> PrefetchOp:
+        """A prefetch of the tensor map at `addr`."""
+        return cls(operands=[addr, predicate], properties={"tensormap": UnitAttr()})
+
+    @classmethod
+    def cache_line(cls, addr: Value, level: PrefetchCacheLevel) -> PrefetchOp:
+        """A prefetch of the cache line at `addr` into the cache `level`."""
+        return cls(operands=[addr, None], properties={"cacheLevel": PrefetchCacheLevelAttr(level)})
+
     def verify_(self) -> None:
         problem = self._tensormap_problem() if self.tensormap else self._level_problem()
         if problem is not None:
