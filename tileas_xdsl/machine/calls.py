@@ -12,6 +12,7 @@ from xdsl.traits import SymbolTable
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.pointers import Pointer
 from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import UnsupportedError
 
@@ -32,6 +33,6 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
     if agent.machine.with_data:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
     for argument in arguments:
-        if isinstance(argument, View):
-            agent.machine.doubt_access(agent, argument, op)
+        if isinstance(argument, View | Pointer):
+            agent.machine.doubt_access(agent, argument.base.whole(), op)
     return (UNKNOWN,) * len(op.results)

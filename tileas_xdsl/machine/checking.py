@@ -125,7 +125,12 @@ def _decide(
         return _execute_once(op, body, scalars, assumptions, order)
 
     machine = make(Lazy())
-    if machine.violations or not machine.indeterminacies:
+    if machine.violations:
+        return machine, None
+    if machine.open_questions:
+        question = machine.open_questions[0]
+        return machine, str(UndecidedError(question.op, question.reason))
+    if not machine.indeterminacies:
         return machine, None
     doubt = machine.indeterminacies[0]
     exploration = explore(make)

@@ -60,8 +60,8 @@ class Machine:
     """By key, first come first kept."""
     indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     trace: Trace = field(default_factory=Trace)
-    doubted_accesses: list[Access] = field(default_factory=list[Access])
-    """What functions without a body may have touched."""
+    open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
+    """What no further execution can answer: functions without a body that may touch memory in use."""
     step_number: int = 0
     shared: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """State that dialects keep per execution: queues by id, barriers by address, pipelines by op."""
@@ -223,20 +223,12 @@ class Machine:
     def doubt_access(self, agent: Agent, view: View, op: Operation) -> None:
         """An op of which only the name is known may touch `view`: where that would conflict, the verdict is open."""
         access = Access(
-            view.region,
-            True,
-            Proxy.UNSPECIFIED,
-            op,
-            agent,
-            None,
-            agent.moment,
-            agent.iteration,
-            self.step_number,
+            view.region, True, Proxy.UNSPECIFIED, op, agent, None, agent.moment, agent.iteration, self.step_number
         )
         history = self._histories.get(view.base.serial)
         if history is not None and next(iter(history.conflicts(access, agent.mind)), None) is not None:
-            self.doubt(op, f"may touch '{view.base.name}', which asynchronous work is still using")
-        self.doubted_accesses.append(access)
+            reason = f"may touch '{view.base.name}', which asynchronous work is still using"
+            self.open_questions.append(Indeterminacy(op, reason))
 
     def happened(self, agent: Agent, op: Operation, kind: str, text: str) -> None:
         """Put a step into the trace."""
