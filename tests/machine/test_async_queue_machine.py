@@ -57,7 +57,7 @@ def test_empty_group_counts() -> None:
 
 
 def test_group_is_committed_when_its_scope_is_left() -> None:
-    """A wait inside a commit never covers the group that is being built; nested groups enter in the order they are left."""
+    """A wait never covers a group that is still being built; nested groups enter in the order they are left."""
     inner = "async_queue.commit 0 {\n" + copy("%a", "%b", "%c0", "x") + "\nasync_queue.commit 0 {\n}\n}\n"
     assert kinds(inner + waiting(0, 0, READ_0)) == []
     assert kinds(inner + waiting(0, 1, READ_0) + waiting(0, 0)) == ["race"]
