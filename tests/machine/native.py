@@ -25,7 +25,7 @@ LOWERING = (
     "--expand-strided-metadata",
     "--lower-affine",
     "--finalize-memref-to-llvm",
-    "--convert-math-to-llvm",
+    "--convert-math-to-llvm=approximate-log1p=false",
     "--convert-math-to-libm",
     "--convert-arith-to-llvm",
     "--convert-index-to-llvm",

@@ -102,8 +102,10 @@ for _op, _function in FLOAT_FUNCTIONS.items():
 def _exact_fma(a: float, b: float, c: float) -> float:
     """a * b + c in f64 with one rounding."""
     rounded_twice = a * b + c
-    if not (reals.isfinite(a) and reals.isfinite(b) and reals.isfinite(c)):
+    if not (reals.isfinite(a) and reals.isfinite(b)):
         return rounded_twice
+    if not reals.isfinite(c):
+        return c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return rounded_twice
