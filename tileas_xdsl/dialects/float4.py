@@ -30,6 +30,10 @@ class Float4E0M3Type(ParametrizedAttribute, FixedBitwidthType):
     def bitwidth(self) -> int:
         return 4
 
+    @property
+    def compile_time_size(self) -> int:
+        return self.size
+
 
 def is_fp4(type_: Attribute) -> bool:
     """Whether `type_` is one of the two four-bit floats."""

@@ -2,9 +2,9 @@
 `nv_tileas`: the operational tile dialect of TileAS (spec/tileas-dialects.md 2).
 
 Where `nv_tileaa` says that data flows through queues, this dialect says how: pipelines of slots, tokens, layouts,
-asynchronous copies. Files: `types`, `attributes`, `classified` and `pipeline` (async.pipeline.*), `tokens`,
-`structure` (storage, views, slices, layouts), `memory`, `tma`, `compute`, `block_scaled`, `control`; `effects` says
-what ops do to memory, `verification` holds shared checks.
+asynchronous copies. Files: `types`, `attributes`; `classified`, `pipeline` and `agents` (async.pipeline.*), `tokens`;
+`structure` (storage, views, layouts) and `slices`; `memory`, `pointers` and `tma`; `compute` and `block_scaled`;
+`control`. `effects` says what ops do to memory, `verification` holds shared checks.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from tileas_xdsl.dialects.float4 import Float4E0M3Type
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import (
     AtomAttr,
     AtomPlanAttr,
@@ -29,6 +30,8 @@ from tileas_xdsl.dialects.nv_tileas.compute import COMPUTE_OPS
 from tileas_xdsl.dialects.nv_tileas.control import CONTROL_OPS
 from tileas_xdsl.dialects.nv_tileas.memory import MEMORY_OPS
 from tileas_xdsl.dialects.nv_tileas.pipeline import PIPELINE_OPS
+from tileas_xdsl.dialects.nv_tileas.pointers import POINTER_OPS
+from tileas_xdsl.dialects.nv_tileas.slices import SLICE_OPS
 from tileas_xdsl.dialects.nv_tileas.structure import STRUCTURE_OPS
 from tileas_xdsl.dialects.nv_tileas.tma import TMA_OPS
 from tileas_xdsl.dialects.nv_tileas.tokens import TOKEN_OPS
@@ -44,7 +47,18 @@ from tileas_xdsl.dialects.nv_tileas.types import (
 
 NvTileAS = Dialect(
     "nv_tileas",
-    [*PIPELINE_OPS, *TOKEN_OPS, *STRUCTURE_OPS, *MEMORY_OPS, *TMA_OPS, *COMPUTE_OPS, *CONTROL_OPS],
+    [
+        *PIPELINE_OPS,
+        AgentSwitchOp,
+        *TOKEN_OPS,
+        *STRUCTURE_OPS,
+        *SLICE_OPS,
+        *MEMORY_OPS,
+        *POINTER_OPS,
+        *TMA_OPS,
+        *COMPUTE_OPS,
+        *CONTROL_OPS,
+    ],
     [
         AsyncTokenType,
         ProducerTokenType,

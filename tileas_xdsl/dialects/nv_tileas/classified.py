@@ -41,7 +41,6 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     I32,
     TileASOp,
     expect_count,
-    only_block,
     type_list,
     types_of,
 )
@@ -198,7 +197,7 @@ class RegionOp(ClassifiedOp, ABC):
     def verify_contract(self) -> None:
         super().verify_contract()
         self.verify_payload_attributes()
-        if only_block(self.body) is not None:
+        if not self.is_abstract:
             self.verify_region()
 
     def verify_payload_attributes(self) -> None:

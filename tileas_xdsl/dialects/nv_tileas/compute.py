@@ -8,7 +8,7 @@ Matrix multiplication, reduction and scan (spec/tileas-dialects.md 2.9).
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, i1, i32
@@ -40,7 +40,6 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     TENSOR,
     TileASOp,
     element_type_of,
-    only_block,
     type_list,
     types_of,
 )
@@ -63,8 +62,12 @@ class AbstractDotOp(TileASOp, ABC):
     b = operand_def(TENSOR)
     c = operand_def(TENSOR)
     extras = var_operand_def()
-    d = result_def(TENSOR)
     atom = opt_prop_def()
+
+    @property
+    @abstractmethod
+    def product(self) -> SSAValue:
+        """The result D."""
 
     @property
     def scales(self) -> tuple[SSAValue, ...]:
@@ -78,8 +81,7 @@ class AbstractDotOp(TileASOp, ABC):
 
     def verify_contract(self) -> None:
         self._verify_extras()
-        if self.d.type != self.c.type:
-            raise VerifyException(f"expects a result of the type of C, {self.c.type}, but got {self.d.type}")
+        expect_type_of_c(self.product, self.c)
         verify_dot_elements(self.a.type, self.b.type, self.c.type)
         verify_dot_shapes(self.a.type, self.b.type, self.c.type)
         elements = (element_type_of(self.a.type), element_type_of(self.b.type))
@@ -100,6 +102,12 @@ class AbstractDotOp(TileASOp, ABC):
             )
         if self.accumulate is not None and self.extras[-1] is not self.accumulate:
             raise VerifyException("expects the accumulate flag as the last operand")
+
+
+def expect_type_of_c(product: SSAValue, c: SSAValue) -> None:
+    """The product has the type of the accumulator."""
+    if product.type != c.type:
+        raise VerifyException(f"expects a result of the type of C, {c.type}, but got {product.type}")
 
 
 def verify_dot_elements(a: Attribute, b: Attribute, c: Attribute) -> None:
@@ -146,7 +154,13 @@ class DotOp(AbstractDotOp):
 
     name = "nv_tileas.dot"
 
+    d = result_def(TENSOR)
+
     traits = traits_def(ReadsViews())
+
+    @property
+    def product(self) -> SSAValue:
+        return self.d
 
     def __init__(
         self,
@@ -174,9 +188,14 @@ class AsyncDotOp(AbstractDotOp):
 
     name = "nv_tileas.async.dot"
 
+    d = result_def(TENSOR)
     done = result_def(AsyncTokenType)
 
     traits = traits_def(Accesses(reads=(0, 1, 2), writes=(2,)), MemoryConsistency())
+
+    @property
+    def product(self) -> SSAValue:
+        return self.d
 
     def __init__(
         self,
@@ -232,8 +251,7 @@ class BlockScaledMmaOp(TileASOp):
         if self.cta_group is not None and self.cta_group.value.data not in (1, 2):
             raise VerifyException(f"expects cta_group to be 1 or 2, but got {self.cta_group.value.data}")
         verify_block_scaled(self.inputs)
-        if self.d.type != self.c.type:
-            raise VerifyException(f"expects a result of the type of C, {self.c.type}, but got {self.d.type}")
+        expect_type_of_c(self.d, self.c)
         verify_dot_shapes(self.a.type, self.b.type, self.c.type)
 
     def __init__(
@@ -274,10 +292,10 @@ class CombiningOp(TileASOp, ABC):
         axis = self.axis.value.data
         if not 0 <= axis < len(shape):
             raise VerifyException(f"expects an axis below rank {len(shape)}, but got {axis}")
-        element = element_type_of(self.source.type)
+        element = element_type_of(self.source.type) or self.source.type
         if element_type_of(self.result.type) != element:
             raise VerifyException(f"expects a result of {element} elements, but got {self.result.type}")
-        block = only_block(self.body)
+        block = self.body.first_block
         if block is None or not isinstance(block.last_op, YieldOp):
             raise VerifyException("expects a body that ends in 'nv_tileas.yield'")
         for what, found, expected in (
@@ -285,7 +303,7 @@ class CombiningOp(TileASOp, ABC):
             ("yielded values", types_of(block.last_op.operands), (element,)),
         ):
             if found != expected:
-                raise VerifyException(f"expects {what} of types {[*map(str, expected)]}, but got {[*map(str, found)]}")
+                raise VerifyException(f"expects {what} of types {type_list(expected)}, but got {type_list(found)}")
         return shape
 
 

@@ -36,7 +36,7 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
 from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.nv_tileas.verification import TileASOp, expect_count, only_block, type_list, types_of
+from tileas_xdsl.dialects.nv_tileas.verification import TileASOp, expect_count, type_list, types_of
 from tileas_xdsl.interfaces import FunctionOpInterface
 
 
@@ -205,7 +205,7 @@ class PragmaOp(TileASOp):
         expect_count("region", len(self.bodies), 0, 1)
         last: Operation | None = None
         for region in self.bodies:
-            block = only_block(region)
+            block = region.first_block
             last = block.last_op if block is not None else None
         yielded = types_of(last.operands) if isinstance(last, YieldOp) else ()
         if yielded != types_of(self.outputs):

@@ -131,7 +131,7 @@ class CopiesIntoDestination(MemoryEffect):
         return read | {EffectInstance(WRITE, value) for value in destination}
 
 
-class UpdatesDestination(MemoryEffect):
+class UpdatesDestination(MemoryEffect, RecursivelySpeculatable):
     """Reads operand 0 and writes operand 1 where they are views; gives a new value where operand 1 is none."""
 
     @classmethod

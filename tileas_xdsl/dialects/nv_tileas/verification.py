@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyOf, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
@@ -83,14 +83,6 @@ def type_list(types: Sequence[Attribute]) -> str:
     return f"[{', '.join(map(str, types))}]"
 
 
-def only_block(region: Region) -> Block | None:
-    """The block of `region`, or None without one. Raises `VerifyException` when there are more."""
-    block = region.first_block
-    if block is not None and block.next_block is not None:
-        raise VerifyException(f"expects a region of one block, but got {len(region.blocks)}")
-    return block
-
-
 # Tiles -------------------------------------------------------------------------------------------
 
 
@@ -118,6 +110,11 @@ def space_of(type_: Attribute) -> str | None:
     if isinstance(type_, MemRefType | nv_tileaa.ArrayType | nv_tileaa.PointerType):
         return "gmem"
     return None
+
+
+def extents(type_: Attribute) -> tuple[int, ...]:
+    """The extents of a tile along its axes; a scalar has none."""
+    return type_.get_shape() if isinstance(type_, ShapedType) else ()
 
 
 def static_shape(type_: Attribute) -> tuple[int, ...] | None:
@@ -167,3 +164,14 @@ def expect_same_bits(source: Attribute, result: Attribute) -> None:
     before, after = size_in_bits(source), size_in_bits(result)
     if before is not None and after is not None and before != after:
         raise VerifyException(f"expects source and result of the same size, but got {source} and {result}")
+
+
+def drops_to(shape: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether leaving out some extents of 1 turns `shape` into `target`."""
+    position = 0
+    for extent in shape:
+        if position < len(target) and target[position] == extent:
+            position += 1
+        elif extent != 1:
+            return False
+    return position == len(target)

@@ -1,0 +1,191 @@
+"""
+Which pipeline does a token, an iterator or a value belong to? (spec/tileas-dialects.md 2.5.4)
+
+Tokens have no parameters, so the answer is where they come from. The walk goes back over uses:
+
+    %p, %c = create_pipeline ...              the root, for both ends
+    %i = create_iterator %c                   back to %c
+    %v, %c1 = consume_one %c, %i              back to %c
+    %t1 = consume_one %t0                     back to %t0
+    %p, %t = produce_one_async %n             no token comes in: the op itself is an implicit pipeline
+    %out = scf.for ... iter_args(%t = %t0)    back to %t0, and to what is yielded where %t0 has no pipeline
+    ^bb0(%slot) of a produce or consume op    the pipeline of the op
+    %n = create_none, create_null_token       no pipeline
+
+Clones of an implicit pipeline's producer are still one pipeline: they and their consumers carry one `pipeline_id`, and
+equal ids are equal roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ProduceOp, RegionOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp, IncIterOp
+from tileas_xdsl.dialects.nv_tileas.tokens import ToAsyncOp, TokenToAsyncOp
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
+from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
+
+
+@dataclass(frozen=True)
+class PipelineRoot:
+    """One pipeline. Roots are equal when they are one pipeline; `op` is where this one was found."""
+
+    key: Operation | int
+    """The op that is the pipeline, or the `pipeline_id` that its clones share."""
+    op: Operation = field(compare=False)
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether no `create_pipeline` made it."""
+        return not isinstance(self.key, CreatePipelineOp)
+
+    @property
+    def depth(self) -> int | None:
+        """The number of slots; None for an implicit pipeline that does not say."""
+        if isinstance(self.op, CreatePipelineOp):
+            return self.op.depth
+        depth = self.op.attributes.get("num_stages")
+        return depth.value.data if isinstance(depth, IntegerAttr) else None
+
+
+def pipeline_root(value: SSAValue) -> PipelineRoot | None:
+    """
+    The pipeline that `value` belongs to, or None when it has none, or when the arms of an `scf.if` disagree.
+
+    `value` is a token, an iterator, or any other result or slot argument of a pipeline op. Takes time linear in the
+    length of the walk back; ask `PipelineRoots` for many values of one function.
+    """
+    return PipelineRoots().of(value)
+
+
+def pipeline_of(op: Operation) -> PipelineRoot | None:
+    """The pipeline that a pipeline op works on, or None."""
+    return PipelineRoots().of_op(op)
+
+
+class PipelineRoots:
+    """Roots of many values: remembers what it found. Stale once the IR changes."""
+
+    def __init__(self) -> None:
+        self._found: dict[SSAValue, PipelineRoot] = {}
+
+    def of(self, value: SSAValue) -> PipelineRoot | None:
+        """The pipeline of `value`, or None."""
+        return self._search(value, set())
+
+    def of_op(self, op: Operation) -> PipelineRoot | None:
+        """The pipeline that `op` works on, or None."""
+        return self._first(_sources_of_op(op), set())
+
+    def _first(self, sources: Iterable[PipelineRoot | SSAValue], seen: set[SSAValue]) -> PipelineRoot | None:
+        for source in sources:
+            root = source if isinstance(source, PipelineRoot) else self._search(source, seen)
+            if root is not None:
+                return root
+        return None
+
+    def _search(self, start: SSAValue, seen: set[SSAValue]) -> PipelineRoot | None:
+        """Depth first over where values come from; a value met before in this search adds nothing."""
+        parents: dict[SSAValue, SSAValue | None] = {start: None}
+        stack = [start]
+        while stack:
+            value = stack.pop()
+            root = self._found.get(value)
+            if root is None and value in seen:
+                continue
+            seen.add(value)
+            sources = [root] if root is not None else list(self._sources(value, seen))
+            if sources and isinstance(root := sources[0], PipelineRoot):
+                self._remember(value, root, parents)
+                return root
+            for source in reversed(sources):
+                if isinstance(source, SSAValue) and source not in parents:
+                    parents[source] = value
+                    stack.append(source)
+        return None
+
+    def _remember(self, value: SSAValue | None, root: PipelineRoot, parents: dict[SSAValue, SSAValue | None]) -> None:
+        while value is not None:
+            self._found[value] = root
+            value = parents[value]
+
+    def _sources(self, value: SSAValue, seen: set[SSAValue]) -> Iterable[PipelineRoot | SSAValue]:
+        """The root of `value`, or the values that it may come from, the likelier first."""
+        if isinstance(value, BlockArgument):
+            return _sources_of_argument(value)
+        op = value.owner
+        if isinstance(op, Block):
+            return ()
+        if isinstance(op, scf.IfOp):
+            return self._common_root(op, op.results.index(value), seen)
+        loop = LoopLikeOpInterface.of(op)
+        if loop is not None:
+            return _sources_of_carried(loop, op.results.index(value))
+        return _sources_of_op(op)
+
+    def _common_root(self, op: scf.IfOp, position: int, seen: set[SSAValue]) -> Iterable[PipelineRoot]:
+        """The pipeline of both arms' values; an arm without one does not count."""
+        roots: list[PipelineRoot] = []
+        for region in op.regions:
+            last = region.block.last_op if region.first_block is not None else None
+            root = self._search(last.operands[position], seen) if last is not None else None
+            if root is not None:
+                roots.append(root)
+        return roots[:1] if all(root == roots[0] for root in roots) else ()
+
+
+def _sources_of_op(op: Operation) -> Iterable[PipelineRoot | SSAValue]:
+    """Where the results of `op` come from: a pipeline op's own rules."""
+    if isinstance(op, CreatePipelineOp):
+        return (PipelineRoot(op, op),)
+    if isinstance(op, ClassifiedOp):
+        return _sources_of_pipeline_op(op)
+    if isinstance(op, CreateIteratorOp | IncIterOp | TokenToAsyncOp | ToAsyncOp):
+        return (op.operands[0],)
+    return ()
+
+
+def _sources_of_pipeline_op(op: ClassifiedOp) -> Iterable[PipelineRoot | SSAValue]:
+    identity = op.attributes.get("pipeline_id")
+    if isinstance(identity, IntegerAttr):
+        return (PipelineRoot(identity.value.data, op),)
+    if op.token is not None:
+        return (op.token,)
+    stage = op.stage
+    if stage is not None and isinstance(stage.type, PipelineIteratorType):
+        return (stage,)
+    return (PipelineRoot(op, op),) if isinstance(op, ProduceOp) else ()
+
+
+def _sources_of_argument(argument: BlockArgument) -> Iterable[PipelineRoot | SSAValue]:
+    parent = argument.block.parent_op()
+    if parent is None:
+        return ()
+    if isinstance(parent, RegionOp):
+        return _sources_of_op(parent)
+    if AgentLikeOpInterface.of(parent) is not None:
+        return _captured(parent, argument)
+    loop = LoopLikeOpInterface.of(parent)
+    if loop is None or argument not in loop.carried_arguments:
+        return ()
+    return _sources_of_carried(loop, loop.carried_arguments.index(argument))
+
+
+def _captured(parent: Operation, argument: BlockArgument) -> Iterable[SSAValue]:
+    """The operand in the position of `argument`; a leading agent number stands for none."""
+    numbered = len(argument.block.args) - len(parent.operands)
+    position = argument.index - max(numbered, 0)
+    if not 0 <= position < len(parent.operands) or parent.operands[position].type != argument.type:
+        return ()
+    return (parent.operands[position],)
+
+
+def _sources_of_carried(loop: LoopLikeOpInterface, position: int) -> Iterable[SSAValue]:
+    """The initial value first; what is yielded matters where that one has no pipeline."""
+    return (loop.init_values[position], loop.yielded_values[position])
