@@ -31,19 +31,24 @@ PASSES: dict[str, tuple[str, str]] = {
 }
 """Pass name -> (module below `tileas_xdsl.transforms`, the pass class in it)."""
 
+DRIVERS: dict[str, tuple[str, str]] = {
+    "tileir": ("pipelines", "TileIRPass"),
+}
+"""Pass that runs other passes -> (module below `tileas_xdsl`, the pass class in it)."""
+
 TARGETS: dict[str, tuple[str, str]] = {}
 """Target name -> (module below `tileas_xdsl.backend`, the target class in it)."""
 
 
 def _lazily(room: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[], Any]]:
     def factory(module: str, attribute: str) -> Callable[[], Any]:
-        return lambda: getattr(import_module(f"tileas_xdsl.{room}.{module}"), attribute)
+        return lambda: getattr(import_module(".".join(filter(None, ("tileas_xdsl", room, module)))), attribute)
 
     return {name: factory(module, attribute) for name, (module, attribute) in rows.items()}
 
 
 TILEAS = Universe(
     all_dialects=_lazily("dialects", DIALECTS),
-    all_passes=_lazily("transforms", PASSES),
+    all_passes=_lazily("transforms", PASSES) | _lazily("", DRIVERS),
     all_targets=_lazily("backend", TARGETS),
 )
