@@ -254,6 +254,7 @@ TRANSFERS = {
     "rocdl.tensor.load.to.lds.d2 %d, %e cachepolicy 0 : vector<4xi32>, vector<8xi32>": ("d", "d", None),
     "rocdl.tensor.store.from.lds.d2 %d, %e cachepolicy 0 : vector<4xi32>, vector<8xi32>": ("d", "d", None),
     f'{INTRINSIC}load.async.to.lds"(%g, %l, %four, %i, %i) : {GATHERS}': ("g", "l", 4),
+    f'{INTRINSIC}load.async.to.lds.p1"(%g, %l, %four, %i, %i) : {GATHERS}': ("g", "l", 4),
     f'{INTRINSIC}global.load.async.lds"(%g, %l, %i, %i, %i) : {GATHERS}': ("g", "l", None),
     f'{INTRINSIC}raw.buffer.load.async.lds"{RAW}': ("d", "l", 4),
     f'{INTRINSIC}raw.ptr.buffer.load.async.lds"{RAW_PTR}': ("r", "l", 4),

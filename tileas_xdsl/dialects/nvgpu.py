@@ -16,6 +16,7 @@ In the generic form of a copy the destination comes first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
@@ -199,19 +200,27 @@ def _bit_width(type_: Attribute) -> int | None:
     return None
 
 
+RESULTS_OF_AN_OP = re.compile(r"%[\w$.-]+(:\d+)?\s*(,\s*%[\w$.-]+(:\d+)?\s*)*=")
+"""The beginning of an op with results: `%a, %b:2 =`."""
+
+
 @irdl_custom_directive
 class GroupTokens(CustomDirective):
     """
     The tokens of a group, which is empty in `%g = nvgpu.device_async_create_group`.
 
-    In MLIR's form nothing separates an empty group from the next op: a reader takes that op's result for a token. We
-    write an empty dictionary between the two, which MLIR reads as well.
+    In MLIR's form nothing separates an empty group from the next op, and mlir-opt, reading back its own print, takes
+    that op's result for a token. We look ahead for the result's `=`, and write an empty dictionary between the two
+    ops, which mlir-opt reads as well.
     """
 
     tokens: VariadicOperandVariable
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
-        self.tokens.parse(parser, state)
+        if RESULTS_OF_AN_OP.match(parser.lexer.input.content, parser.pos) is None:
+            self.tokens.parse(parser, state)
+        else:
+            self.tokens.set_empty(state)
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.tokens.print(printer, state, op)

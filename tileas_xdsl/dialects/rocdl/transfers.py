@@ -21,6 +21,7 @@ of buffer loads have no op at all and are calls of an intrinsic. `async_lds_tran
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -504,6 +505,10 @@ are always the source, the LDS pointer and the bytes for each lane.
 """
 
 
+MANGLING = re.compile(r"\.p\d+$")
+"""How LLVM writes the type of a pointer behind an intrinsic's name; a call may leave it out."""
+
+
 def async_lds_transfer(op: Operation) -> LdsTransfer | None:
     """
     What `op` moves if it is an asynchronous LDS transfer, as an op or as a call of an intrinsic.
@@ -514,7 +519,7 @@ def async_lds_transfer(op: Operation) -> LdsTransfer | None:
         return op.transfer
     if not isinstance(op, llvm.CallIntrinsicOp):
         return None
-    name = op.intrin.data
+    name = MANGLING.sub("", op.intrin.data)
     expected = ASYNC_INTRINSICS.get(name)
     if expected is None:
         return None
