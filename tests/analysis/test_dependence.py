@@ -1,0 +1,501 @@
+"""The dependence graph of a loop body, edge by edge, and the check of a schedule against it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from tests.support.ir import parse
+from tileas_xdsl.analysis.dependence import (
+    DependenceGraph,
+    Edge,
+    EdgeKind,
+    Placement,
+    dependence_graph,
+)
+from tileas_xdsl.analysis.loop_values import LoopValues
+from tileas_xdsl.analysis.memory_access import Effect, access_model, register_view
+
+CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 8, 16))
+ARGUMENTS = "%A: memref<64xf32>, %B: memref<64xf32>, %M: memref<8x8xf32>, %x: f32, %n: index, %m: index, %s: index"
+
+
+def loop_of(body: str, *, bounds: str = "%c0 to %n step %c1", carried: str = "", before: str = "") -> scf.ForOp:
+    """A loop with `body`, in a function of two arrays, a matrix, a number and some indices."""
+    module = parse(
+        f"func.func private @unknown()\nfunc.func @f({ARGUMENTS}) {{\n{CONSTANTS}\n{before}\n"
+        f"%unused = arith.constant 0 : i1\n{carried}scf.for %i = {bounds}{{\n{body}\n}}\nfunc.return\n}}"
+    )
+    return next(op for op in module.walk() if isinstance(op, scf.ForOp) and op.parent_op() is not None)
+
+
+def label(op: Operation) -> str:
+    name = op.attributes.get("id")
+    return name.data if isinstance(name, StringAttr) else op.name
+
+
+def told(graph: DependenceGraph) -> list[str]:
+    """The edges in short: `source -> sink kind distance`."""
+    return [f"{label(e.source)} -> {label(e.sink)} {e.kind.value} {e.distance}" for e in graph.edges]
+
+
+def edges(body: str, **loop: str) -> list[str]:
+    return told(dependence_graph(loop_of(body, **loop)))
+
+
+def memory_edges(body: str, **loop: str) -> list[str]:
+    """The edges between ops that have an `id`."""
+    return [edge for edge in edges(body, **loop) if "." not in edge]
+
+
+# Values -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_use_follows_the_definition_in_the_same_iteration() -> None:
+    body = '%a = arith.addf %x, %x {id = "a"} : f32\n%b = arith.mulf %a, %x {id = "b"} : f32'
+    assert edges(body) == ["a -> b flow 0"]
+
+
+def test_a_use_in_a_region_counts_for_the_op_that_holds_the_region() -> None:
+    body = """
+      %a = arith.addf %x, %x {id = "a"} : f32
+      %q = arith.cmpi slt, %i, %m : index
+      %b = scf.if %q -> (f32) { %t = arith.addf %a, %a : f32 scf.yield %t : f32 } else { scf.yield %x : f32 } {id = "b"}
+    """
+    assert edges(body) == ["a -> b flow 0", "arith.cmpi -> b flow 0"]
+
+
+CARRIED = "%r, %q = "
+
+
+def carried_loop(body: str, yielded: str) -> scf.ForOp:
+    bounds = "%c0 to %n step %c1 iter_args(%p = %x, %o = %x) -> (f32, f32) "
+    return loop_of(f"{body}\nscf.yield {yielded} : f32, f32", bounds=bounds, carried=CARRIED)
+
+
+def test_a_carried_argument_is_made_one_iteration_earlier() -> None:
+    loop = carried_loop('%a = arith.addf %p, %x {id = "a"} : f32', "%a, %o")
+    assert told(dependence_graph(loop)) == ["a -> a flow 1"]
+
+
+def test_an_argument_that_takes_over_from_another_is_one_iteration_older() -> None:
+    loop = carried_loop('%a = arith.addf %o, %x {id = "a"} : f32', "%a, %p")
+    assert told(dependence_graph(loop)) == ["a -> a flow 2"]
+
+
+@pytest.mark.parametrize("yielded", ["%p, %o", "%o, %p", "%x, %x"])
+def test_arguments_that_no_op_makes_depend_on_nothing(yielded: str) -> None:
+    assert told(dependence_graph(carried_loop("%a = arith.addf %p, %o : f32", yielded))) == []
+
+
+def test_a_token_is_an_edge_of_its_own_kind() -> None:
+    body = """
+      %t = "test.pureop"() {id = "start"} : () -> !async.token
+      "test.pureop"(%t) {id = "wait"} : (!async.token) -> ()
+    """
+    assert edges(body) == ["start -> wait token 0"]
+
+
+# Memory -------------------------------------------------------------------------------------------------------------
+
+
+def load(index: str = "%i", array: str = "%A") -> str:
+    return f'%l = memref.load {array}[{index}] {{id = "r"}} : memref<64xf32>'
+
+
+def store(index: str = "%i", array: str = "%A", name: str = "w") -> str:
+    return f'memref.store %x, {array}[{index}] {{id = "{name}"}} : memref<64xf32>'
+
+
+IN_ONE_ITERATION = [
+    pytest.param([store(), load()], ["w -> r flow 0"], id="what is written is read"),
+    pytest.param([load(), store()], ["r -> w anti 0"], id="what was read is overwritten"),
+    pytest.param([store(), store(name="v")], ["w -> v output 0"], id="what was written is overwritten"),
+    pytest.param([load(), load("%c0").replace("%l", "%h")], [], id="two reads are free"),
+    pytest.param([store(), load(array="%B")], [], id="two arrays are two"),
+]
+
+
+@pytest.mark.parametrize(("ops", "expected"), IN_ONE_ITERATION)
+def test_one_element_an_iteration(ops: list[str], expected: list[str]) -> None:
+    assert memory_edges("\n".join(ops)) == expected
+
+
+def test_a_fixed_element_is_met_in_this_and_in_the_next_iteration() -> None:
+    assert memory_edges(f"{store('%c0')}\n{load('%c0')}") == ["w -> w output 1", "w -> r flow 0", "r -> w anti 1"]
+
+
+def shifted(offset: int, factor: int = 1) -> str:
+    """Ops that make `%k` the index `factor * %i + offset`."""
+    sign, size = ("addi", offset) if offset >= 0 else ("subi", -offset)
+    return (
+        f"%f = arith.constant {factor} : index\n%o = arith.constant {size} : index\n"
+        f"%g = arith.muli %i, %f : index\n%k = arith.{sign} %g, %o : index"
+    )
+
+
+DISTANCES = [
+    # Offset of the store against the load at %i, bounds, and the edge.
+    pytest.param(1, "%c0 to %n step %c1", ["w -> r flow 1"], id="one ahead"),
+    pytest.param(3, "%c0 to %n step %c1", ["w -> r flow 3"], id="three ahead"),
+    pytest.param(-1, "%c0 to %n step %c1", ["r -> w anti 1"], id="one behind"),
+    pytest.param(4, "%c0 to %n step %c2", ["w -> r flow 2"], id="two steps of two"),
+    pytest.param(3, "%c0 to %n step %c2", [], id="between the steps"),
+    pytest.param(4, "%c0 to %c4 step %c1", [], id="further than the loop runs"),
+    pytest.param(3, "%c0 to %c4 step %c1", ["w -> r flow 3"], id="as far as the loop runs"),
+    pytest.param(3, "%n to %m step %c1", ["w -> r flow 3"], id="lower bound not known"),
+    pytest.param(0, "%c0 to %n step %s", ["r -> w anti 0"], id="step not known, same element"),
+    pytest.param(4, "%c0 to %n step %s", ["w -> r flow 1"], id="step not known, ahead"),
+    pytest.param(-4, "%c0 to %n step %s", ["r -> w anti 1"], id="step not known, behind"),
+]
+
+
+@pytest.mark.parametrize(("offset", "bounds", "expected"), DISTANCES)
+def test_distances_are_exact_where_both_move_alike(offset: int, bounds: str, expected: list[str]) -> None:
+    body = f"{shifted(offset)}\n{load()}\n{store('%k')}"
+    assert memory_edges(body, bounds=bounds) == expected
+
+
+RATES = [
+    # factor, offset of the store; the load is at %i; the loop runs from 0.
+    pytest.param(2, 0, "%n", ["r -> w anti 0", "w -> r flow 1"], id="twice as fast: both at 0"),
+    pytest.param(2, 1, "%n", ["w -> r flow 1"], id="twice as fast, odd: reads come later"),
+    pytest.param(2, 8, "%n", ["w -> r flow 8"], id="twice as fast, far ahead"),
+    pytest.param(2, 8, "%c8", [], id="twice as fast, ahead of the last read"),
+    pytest.param(-1, 0, "%n", ["r -> w anti 0"], id="backwards from 0: only at 0"),
+    pytest.param(-1, 3, "%n", ["r -> w anti 1", "w -> r flow 1"], id="backwards from 3: crosses once"),
+    pytest.param(-1, 2, "%n", ["r -> w anti 0", "w -> r flow 2"], id="backwards from 2: crosses in iteration 1"),
+    pytest.param(0, 3, "%n", ["r -> w anti 0", "w -> r flow 1"], id="stands still at 3"),
+    pytest.param(0, 3, "%c3", [], id="stands still behind the end"),
+    pytest.param(3, 1, "%c2", ["w -> r flow 1"], id="three times as fast, short loop"),
+]
+
+
+@pytest.mark.parametrize(("factor", "offset", "upper", "expected"), RATES)
+def test_distances_are_exact_where_the_two_move_differently(
+    factor: int, offset: int, upper: str, expected: list[str]
+) -> None:
+    found = memory_edges(f"{shifted(offset, factor)}\n{load()}\n{store('%k')}", bounds=f"%c0 to {upper} step %c1")
+    assert [edge for edge in found if not edge.startswith("w -> w")] == expected
+
+
+def test_distances_agree_with_enumeration() -> None:
+    """Every pair of rates and offsets in a small range, in loops of up to seven iterations."""
+    for trips in (1, 2, 4, 7):
+        for factor in (-2, -1, 0, 1, 2, 3):
+            for offset in range(-5, 6):
+                body = f"{shifted(offset, factor)}\n{load()}\n{store('%k')}"
+                bounds = "%c1 to %last step %c1"
+                before = f"%last = arith.constant {trips + 1} : index"
+                found = memory_edges(body, bounds=bounds, before=before)
+                places = {j: factor * (1 + j) + offset for j in range(trips)}
+                flow = [r - w for w in range(trips) for r in range(w + 1, trips) if places[w] == 1 + r]
+                anti = [w - r for r in range(trips) for w in range(r, trips) if places[w] == 1 + r]
+                expected = [f"w -> r flow {min(flow)}"] if flow else []
+                expected += [f"r -> w anti {min(anti)}"] if anti else []
+                between = [edge for edge in found if not edge.startswith("w -> w")]
+                assert sorted(between) == sorted(expected), (trips, factor, offset)
+
+
+def test_a_loaded_subscript_may_be_anything() -> None:
+    body = f"""
+      %j = memref.load %J[%i] {{id = "j"}} : memref<64xindex>
+      {store("%j")}
+      {load()}
+    """
+    before = "%J = memref.alloc() : memref<64xindex>"
+    assert memory_edges(body, before=before) == ["j -> w flow 0", "w -> w output 1", "w -> r flow 0", "r -> w anti 1"]
+
+
+def test_a_symbol_that_both_add_cancels() -> None:
+    body = f"%k = arith.addi %i, %m : index\n%j = arith.addi %k, %c1 : index\n{load('%k')}\n{store('%j')}"
+    assert memory_edges(body) == ["w -> r flow 1"]
+
+
+def test_a_symbol_that_one_adds_may_be_anything() -> None:
+    assert memory_edges(f"%k = arith.addi %i, %m : index\n{load()}\n{store('%k')}") == [
+        "r -> w anti 0",
+        "w -> r flow 1",
+    ]
+
+
+def test_a_carried_index_that_advances_by_a_constant_is_linear() -> None:
+    body = f"""
+      %k = arith.addi %p, %c2 : index
+      {load("%p")}
+      {store("%k")}
+      %next = arith.addi %p, %c1 : index
+      scf.yield %next : index
+    """
+    bounds = "%c0 to %n step %c1 iter_args(%p = %m) -> (index) "
+    assert memory_edges(body, bounds=bounds, carried="%r = ") == ["w -> r flow 2"]
+
+
+MATRIX = [
+    pytest.param("%i, %c0", "%i, %c1", [], id="columns apart"),
+    pytest.param("%i, %c1", "%c2, %i", ["r -> w anti 0", "w -> r flow 1"], id="row and column cross"),
+    pytest.param("%i, %j", "%i, %j2", ["r -> w anti 0"], id="unknown column, same row"),
+    pytest.param("%c0, %j", "%c1, %j2", [], id="unknown column, rows apart"),
+]
+
+
+@pytest.mark.parametrize(("read", "written", "expected"), MATRIX)
+def test_every_axis_counts(read: str, written: str, expected: list[str]) -> None:
+    body = f"""
+      %j = memref.load %J[%c0] : memref<64xindex>
+      %j2 = memref.load %J[%c1] : memref<64xindex>
+      %l = memref.load %M[{read}] {{id = "r"}} : memref<8x8xf32>
+      memref.store %x, %M[{written}] {{id = "w"}} : memref<8x8xf32>
+    """
+    found = memory_edges(body, before="%J = memref.alloc() : memref<64xindex>")
+    assert [edge for edge in found if not edge.startswith("w -> w")] == expected
+
+
+def test_a_nested_loop_touches_all_that_it_runs_over() -> None:
+    """Rows i .. i + 3 of a vector are written, element i + 4 is read: four iterations later it has been overwritten."""
+    body = f"""
+      %k = arith.addi %i, %c4 : index
+      {load("%k")}
+      scf.for %j = %c0 to %c4 step %c1 {{
+        %t = arith.addi %i, %j : index
+        memref.store %x, %A[%t] : memref<64xf32>
+      }} {{id = "w"}}
+    """
+    assert memory_edges(body) == ["r -> w anti 1", "w -> w output 1"]
+
+
+def test_vectors_touch_all_their_elements() -> None:
+    body = """
+      %b = arith.muli %i, %c4 : index
+      %k = arith.addi %b, %c2 : index
+      %v = vector.load %A[%b] {id = "r"} : memref<64xf32>, vector<4xf32>
+      vector.store %v, %A[%k] {id = "w"} : memref<64xf32>, vector<4xf32>
+    """
+    assert memory_edges(body) == ["r -> w flow 0", "r -> w anti 0", "w -> r flow 1"]
+
+
+# Objects ------------------------------------------------------------------------------------------------------------
+
+
+OBJECTS = [
+    pytest.param("%D = memref.alloc() : memref<64xf32>", "%D", [], id="an allocation and an argument"),
+    pytest.param("%D = memref.get_global @table : memref<64xf32>", "%D", [], id="a global and an argument"),
+    pytest.param('%D = "memref.cast"(%A) : (memref<64xf32>) -> memref<?xf32>', "%D", ["w -> r flow 0"], id="a cast"),
+    pytest.param(
+        "%D = arith.select %unused2, %A, %B : memref<64xf32>", "%D", ["w -> r flow 0", "r -> w anti 1"], id="one of two"
+    ),
+    pytest.param(
+        '%D = "test.op"() : () -> memref<64xf32>',
+        "%D",
+        ["w -> r flow 0", "r -> w anti 1"],
+        id="a buffer of unknown origin",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "array", "expected"), OBJECTS)
+def test_objects(before: str, array: str, expected: list[str]) -> None:
+    """%A is written, then %D is read."""
+    shape = "?" if "cast" in before else "64"
+    body = f'{store()}\n%l = memref.load {array}[%i] {{id = "r"}} : memref<{shape}xf32>'
+    assert memory_edges(body, before="%unused2 = arith.constant 0 : i1\n" + before) == expected
+
+
+def test_two_names_of_one_global_are_one() -> None:
+    before = "%D = memref.get_global @table : memref<64xf32>\n%E = memref.get_global @table : memref<64xf32>"
+    assert memory_edges(f"{store(array='%D')}\n{load(array='%E')}", before=before) == ["w -> r flow 0"]
+
+
+def test_arguments_alias_when_the_caller_says_so() -> None:
+    loop = loop_of(f"{store()}\n{load(array='%B')}")
+    assert told(dependence_graph(loop)) == []
+    assert told(dependence_graph(loop, arguments_alias=True)) == ["w -> r flow 0", "r -> w anti 1"]
+
+
+def test_a_buffer_allocated_in_the_body_is_new_in_every_iteration() -> None:
+    body = f"%D = memref.alloc() : memref<64xf32>\n{store('%c0', '%D')}\n{load('%c0', '%D')}"
+    assert memory_edges(body) == ["w -> r flow 0"]
+
+
+def test_a_carried_buffer_may_be_any_that_it_was() -> None:
+    """Two buffers that change places: what is written to one is read from the other in the next iteration."""
+    array = "memref<64xf32>"
+    bounds = f"%c0 to %n step %c1 iter_args(%p = %A, %q = %B) -> ({array}, {array}) "
+    body = f"{load(array='%p')}\n{store(array='%q')}\nscf.yield %q, %p : {array}, {array}"
+    expected = ["r -> w anti 0", "w -> r flow 1", "w -> w output 1"]
+    assert memory_edges(body, bounds=bounds, carried="%y, %z = ") == expected
+
+
+def subview(name: str, offset: str) -> str:
+    kind = "memref<8xf32, strided<[1], offset: ?>>"
+    return f"{name} = memref.subview %A[{offset}] [8] [1] : memref<64xf32> to {kind}"
+
+
+def test_subviews_are_seen_through() -> None:
+    kind = "memref<8xf32, strided<[1], offset: ?>>"
+    body = f"""
+      %b = arith.muli %i, %c8 : index
+      %k = arith.addi %b, %c8 : index
+      {subview("%V", "%b")}
+      {subview("%W", "%k")}
+      %l = memref.load %V[%c3] {{id = "r"}} : {kind}
+      memref.store %x, %W[%c3] {{id = "w"}} : {kind}
+      memref.store %x, %W[%c2] {{id = "v"}} : {kind}
+    """
+    assert memory_edges(body) == ["w -> r flow 1"]
+
+
+def test_a_copy_covers_the_whole_subview() -> None:
+    kind = "memref<8xf32, strided<[1], offset: ?>>"
+    body = f"""
+      %b = arith.muli %i, %c8 : index
+      {subview("%V", "%b")}
+      "memref.copy"(%D, %V) {{id = "w"}} : (memref<8xf32>, {kind}) -> ()
+      %k = arith.addi %b, %c16 : index
+      {load("%k")}
+    """
+    assert memory_edges(body, before="%D = memref.alloc() : memref<8xf32>") == ["r -> w anti 2"]
+
+
+def test_typed_views_of_bytes_overlap_by_bytes() -> None:
+    """Two f32 at bytes 8 .. 15 against i16 elements: 4 to 7 overlap, 3 does not."""
+    before = """
+      %bytes = memref.alloc() : memref<64xi8>
+      %F = memref.view %bytes[%c8][] : memref<64xi8> to memref<2xf32>
+      %H = memref.view %bytes[%c0][] : memref<64xi8> to memref<32xi16>
+    """
+    body = """
+      memref.store %x, %F[%c0] {id = "w"} : memref<2xf32>
+      %l = memref.load %H[%c4] {id = "r"} : memref<32xi16>
+      %m2 = memref.load %H[%c3] {id = "q"} : memref<32xi16>
+    """
+    assert memory_edges(body, before=before) == ["w -> w output 1", "w -> r flow 0", "r -> w anti 1"]
+
+
+# Other effects ------------------------------------------------------------------------------------------------------
+
+
+def test_an_op_of_which_nothing_is_known_keeps_its_place_among_effects() -> None:
+    body = (
+        f'{store()}\nfunc.call @unknown() {{id = "call"}} : () -> ()\n%p = arith.addf %x, %x : f32\n{load(array="%B")}'
+    )
+    assert edges(body) == ["w -> call control 0", "call -> w control 1", "call -> call control 1",
+                           "call -> r control 0", "r -> call control 1"]  # fmt: skip
+
+
+def test_effects_without_a_target_are_on_any_memory() -> None:
+    body = f'"test.op_with_memwrite"() {{id = "any"}} : () -> ()\n{load()}\n{store(array="%B")}'
+    expected = ["any -> any output 1", "any -> r flow 0", "any -> w output 0", "r -> any anti 1", "w -> any output 1"]
+    assert memory_edges(body) == expected
+
+
+@access_model("test.pureop")
+def _bells(op: Operation) -> list[Effect]:
+    """For the next test: a `test.pureop` rings the bell that it names, and touches no memory."""
+    bell = op.attributes.get("rings")
+    return [Effect(True, bell.data)] if isinstance(bell, StringAttr) else []
+
+
+def test_a_model_tells_of_resources_that_are_no_memory() -> None:
+    body = f"""
+      "test.pureop"() {{id = "a", rings = "low"}} : () -> ()
+      "test.pureop"() {{id = "b", rings = "high"}} : () -> ()
+      "test.pureop"() {{id = "c", rings = "low"}} : () -> ()
+      {store()}
+    """
+    assert memory_edges(body) == ["a -> c output 0", "b -> b output 1", "c -> a output 1"]
+
+
+def test_a_registered_view_leads_to_its_operand() -> None:
+    register_view("test.pureop")
+    body = f'%V = "test.pureop"(%A) : (memref<64xf32>) -> memref<64xf32>\n{store(array="%V")}\n{load(array="%B")}'
+    assert memory_edges(body) == ["w -> w output 1"]
+    assert "w -> r flow 0" in memory_edges(body.replace("%B", "%A"))
+
+
+# The graph ----------------------------------------------------------------------------------------------------------
+
+
+def test_edges_that_follow_from_others_are_left_out() -> None:
+    body = "\n".join([store(name="a"), store(name="b"), load(), store(name="c")])
+    assert memory_edges(body) == ["a -> b output 0", "b -> r flow 0", "b -> c output 0", "r -> c anti 0"]
+
+
+def count_edges(accesses: int) -> int:
+    lines = [f"%v{k} = memref.load %A[%c0] : memref<64xf32>" for k in range(accesses)]
+    lines += [f"memref.store %v{k}, %A[%c0] : memref<64xf32>" for k in range(accesses)]
+    return len(dependence_graph(loop_of("\n".join(lines))).edges)
+
+
+def test_the_number_of_edges_is_linear_in_the_accesses() -> None:
+    assert count_edges(300) - count_edges(200) == count_edges(200) - count_edges(100)
+
+
+def test_a_provider_adds_what_neither_values_nor_memory_show() -> None:
+    def slots(values: LoopValues) -> list[Edge]:
+        acquire, release = values.ops
+        return [Edge(release, acquire, EdgeKind.FLOW, 3, "the ring")]
+
+    loop = loop_of('"test.pureop"() {id = "acquire"} : () -> ()\n"test.pureop"() {id = "release"} : () -> ()')
+    graph = dependence_graph(loop, providers=[slots])
+    assert told(graph) == ["release -> acquire flow 3"]
+    assert graph.edges[0].carrier == "the ring"
+
+
+def test_the_graph_can_be_asked_from_both_ends() -> None:
+    graph = dependence_graph(loop_of(f"{store()}\n{load()}"))
+    written, read = graph.ops
+    assert graph.successors[written] == graph.predecessors[read] == graph.edges
+    assert graph.successors[read] == ()
+
+
+def test_edges_can_be_dropped_without_changing_the_graph() -> None:
+    graph = dependence_graph(loop_of(f"{store('%c0')}\n{load('%c0')}"))
+    kept = graph.keeping(lambda edge: edge.distance == 0)
+    assert told(kept) == ["w -> r flow 0"]
+    assert len(graph.edges) == 3
+
+
+def test_results_are_frozen() -> None:
+    graph = dependence_graph(loop_of(f"{store()}\n{load()}"))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        graph.edges = ()  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        graph.edges[0].distance = 2  # pyright: ignore[reportAttributeAccessIssue]
+
+
+# Schedules ----------------------------------------------------------------------------------------------------------
+
+
+SCHEDULES = [
+    # (stage, order) of the store of A[i + 1] and of the load of A[i], which come at distance 1.
+    pytest.param((0, 0), (0, 1), True, id="as written"),
+    pytest.param((0, 1), (0, 0), True, id="swapped: the load still comes an iteration later"),
+    pytest.param((1, 0), (0, 1), True, id="a stage later, but first in the slot"),
+    pytest.param((1, 1), (0, 0), False, id="a stage later, and behind the load in the slot"),
+    pytest.param((2, 0), (0, 1), False, id="two stages later"),
+    pytest.param((0, 0), (5, 1), True, id="the load far behind"),
+]
+
+
+@pytest.mark.parametrize(("written", "read", "legal"), SCHEDULES)
+def test_a_schedule_is_legal_when_every_edge_goes_forward(
+    written: tuple[int, int], read: tuple[int, int], legal: bool
+) -> None:
+    body = f"%k = arith.addi %i, %c1 : index\n{store('%k')}\n{load()}"
+    graph = dependence_graph(loop_of(body))
+    index, source, sink = graph.ops
+    placements = {index: Placement(0, -1), source: Placement(*written), sink: Placement(*read)}
+    broken = graph.violations(placements)
+    assert [told(dataclasses.replace(graph, edges=broken))] == [[] if legal else ["w -> r flow 1"]]
+
+
+def test_a_violation_says_what_it_goes_through() -> None:
+    graph = dependence_graph(loop_of(f"{store()}\n{load()}"))
+    source, sink = graph.ops
+    (edge,) = graph.violations({source: Placement(1, 0), sink: Placement(0, 1)})
+    assert str(edge) == "flow from 'memref.store' through %A, distance 0"

@@ -1,0 +1,435 @@
+"""
+What must come before what in a loop: the dependence graph of a loop body, and the check of a schedule against it.
+
+Enters an `scf.for`; leaves the ops of its body and edges between them. An edge from `p` to `c` at distance `d` says
+that `p` in iteration `j` must be done before `c` in iteration `j + d`:
+
+    %a = memref.load %A[%i]           %a -> store, flow, 0       (the value)
+    memref.store %a, %A[%i + 1]       store -> load, flow, 1     (the next iteration loads what this one stores)
+
+Edges come from four sources: SSA values, also through the carried arguments; memory, where two accesses, one of them a
+write, may touch the same bytes; ops of which nothing is known, which keep their order with all effects; and
+*providers*, functions that a dialect adds for what memory does not show (a pipeline slot that must be released before
+it is acquired again). Distances are exact where the subscripts are linear in the induction variable, else the least
+that is possible.
+
+A *placement* gives each op a stage and an order: the op runs iteration `j` at time `(j + stage, order)`. A schedule is
+legal when every edge goes forward in time; `violations` lists the edges that do not.
+
+Of the edges between accesses to one location those that follow from others are left out, so their number stays linear
+in the number of accesses there. Different function arguments are taken not to alias unless the caller says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from math import gcd
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
+from tileas_xdsl.analysis.loop_values import LoopValues
+from tileas_xdsl.analysis.memory_access import (
+    Access,
+    AccessReader,
+    ObjectKind,
+    Place,
+    Span,
+    byte_span,
+    may_alias,
+)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a schedule puts an op: in iteration `j` it runs in slot `j + stage`, and there at position `order`."""
+
+    stage: int
+    order: int
+
+
+class EdgeKind(Enum):
+    """Why one op must precede another."""
+
+    FLOW = "flow"
+    """The sink reads what the source made or wrote."""
+    ANTI = "anti"
+    """The sink overwrites what the source reads."""
+    OUTPUT = "output"
+    """Both write."""
+    CONTROL = "control"
+    """One of them has effects of which nothing is known."""
+    TOKEN = "token"
+    """The sink waits on a token of the source."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`source` in iteration `j` before `sink` in iteration `j + distance`, because of what `through` names."""
+
+    source: Operation
+    sink: Operation
+    kind: EdgeKind
+    distance: int
+    through: SSAValue | str
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} from '{self.source.name}' through {self.carrier}, distance {self.distance}"
+
+    @property
+    def carrier(self) -> str:
+        """What the dependence goes through, as people know it."""
+        if isinstance(self.through, str):
+            return self.through
+        return f"%{self.through.name_hint}" if self.through.name_hint else "an unnamed value"
+
+    def holds(self, placements: Mapping[Operation, Placement]) -> bool:
+        """Whether the source comes before the sink in time."""
+        source, sink = placements[self.source], placements[self.sink]
+        return (source.stage, source.order) < (sink.stage + self.distance, sink.order)
+
+
+EdgeProvider = Callable[[LoopValues], Iterable[Edge]]
+"""Gives edges that neither values nor memory show; see `dependence_graph`."""
+
+
+@dataclass(frozen=True)
+class DependenceGraph:
+    """The ops of a loop body in program order, and the edges between them, ordered by source, sink and distance."""
+
+    loop: scf.ForOp
+    ops: tuple[Operation, ...]
+    edges: tuple[Edge, ...]
+
+    @cached_property
+    def position(self) -> Mapping[Operation, int]:
+        """The place of each op in program order."""
+        return {op: index for index, op in enumerate(self.ops)}
+
+    @cached_property
+    def successors(self) -> Mapping[Operation, tuple[Edge, ...]]:
+        """The edges that leave each op."""
+        return self._by_op(lambda edge: edge.source)
+
+    @cached_property
+    def predecessors(self) -> Mapping[Operation, tuple[Edge, ...]]:
+        """The edges that reach each op."""
+        return self._by_op(lambda edge: edge.sink)
+
+    def violations(self, placements: Mapping[Operation, Placement]) -> tuple[Edge, ...]:
+        """The edges that run backward under `placements`, which places every op. Empty for a legal schedule."""
+        return tuple(edge for edge in self.edges if not edge.holds(placements))
+
+    def keeping(self, wanted: Callable[[Edge], bool]) -> DependenceGraph:
+        """The same graph with only the wanted edges: for a caller that removes some, as by versioning a buffer."""
+        return replace(self, edges=tuple(edge for edge in self.edges if wanted(edge)))
+
+    def _by_op(self, end: Callable[[Edge], Operation]) -> Mapping[Operation, tuple[Edge, ...]]:
+        lists: dict[Operation, list[Edge]] = {op: [] for op in self.ops}
+        for edge in self.edges:
+            lists[end(edge)].append(edge)
+        return {op: tuple(edges) for op, edges in lists.items()}
+
+
+def dependence_graph(
+    loop: scf.ForOp,
+    *,
+    arguments_alias: bool = False,
+    providers: Sequence[EdgeProvider] = (),
+) -> DependenceGraph:
+    """
+    The dependences between the ops of the body of `loop`.
+
+    `arguments_alias` says that different function arguments may be the same memory. Each of `providers` is called once
+    and adds edges between ops of the body.
+    """
+    values = LoopValues(loop)
+    edges = [*_value_edges(values), *_MemoryEdges(values, arguments_alias).edges()]
+    for provider in providers:
+        edges.extend(provider(values))
+    return DependenceGraph(loop, values.ops, _in_order(edges, values))
+
+
+def _in_order(edges: Iterable[Edge], values: LoopValues) -> tuple[Edge, ...]:
+    """Each edge once, by source, sink, distance and kind; of two that differ only in `through` the first stays."""
+    position, kinds = values.position, list(EdgeKind)
+    unique: dict[tuple[int, int, int, int], Edge] = {}
+    for edge in edges:
+        key = (position[edge.source], position[edge.sink], edge.distance, kinds.index(edge.kind))
+        unique.setdefault(key, edge)
+    return tuple(unique[key] for key in sorted(unique))
+
+
+# Values -------------------------------------------------------------------------------------------------------------
+
+
+def is_token(value_type: Attribute) -> bool:
+    """Whether values of this type say that something is done: `!async.token`, `!gpu.async.token` and their like."""
+    return value_type.name.rsplit(".", 1)[-1] == "token"
+
+
+def _value_edges(values: LoopValues) -> Iterator[Edge]:
+    for op in values.ops:
+        for value in values.read_by(op):
+            origin = values.origin_of(value)
+            if origin.result is None:
+                continue
+            kind = EdgeKind.TOKEN if is_token(value.type) else EdgeKind.FLOW
+            yield Edge(origin.result.op, op, kind, origin.distance, value)
+
+
+# Memory -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Location:
+    """The accesses of one place, in program order: the unit between which distances are computed."""
+
+    place: Place
+    opaque: bool
+    accesses: tuple[Access, ...]
+
+    @cached_property
+    def is_written(self) -> bool:
+        return any(access.writes for access in self.accesses)
+
+    @cached_property
+    def last(self) -> Sequence[Access]:
+        """The last write and the reads after it: what later iterations must wait for."""
+        tail: list[Access] = []
+        for access in reversed(self.accesses):
+            tail.append(access)
+            if access.writes:
+                break
+        return tail
+
+    @cached_property
+    def first_write(self) -> Sequence[Access]:
+        """The first write, if there is one."""
+        return [access for access in self.first if access.writes]
+
+    @cached_property
+    def first(self) -> Sequence[Access]:
+        """The first write and the reads before it: what earlier iterations must not be overtaken by."""
+        head: list[Access] = []
+        for access in self.accesses:
+            head.append(access)
+            if access.writes:
+                break
+        return head
+
+
+class _MemoryEdges:
+    """The edges between the accesses of one loop body."""
+
+    def __init__(self, values: LoopValues, arguments_alias: bool) -> None:
+        self.position = values.position
+        self.arguments_alias = arguments_alias
+        self.trips = static_trip_count(values.loop)
+        self.locations = _locations(values)
+
+    def edges(self) -> Iterator[Edge]:
+        """All pairs of locations, also of one with itself."""
+        for index, first in enumerate(self.locations):
+            for second in self.locations[index:]:
+                if first.is_written or second.is_written:
+                    yield from self._between(first, second)
+
+    def _between(self, first: _Location, second: _Location) -> Iterator[Edge]:
+        if not self._may_meet(first, second):
+            return
+        pairs = [(first, second)] if first is second else [(first, second), (second, first)]
+        for source, sink in pairs:
+            in_one_iteration = self._distance(source, sink, 0) == 0
+            if in_one_iteration:
+                yield from self._within_iteration(source, sink)
+            later = self._distance(source, sink, 1)
+            if later is not None:
+                yield from self._across_iterations(source, sink, later, in_one_iteration)
+
+    def _may_meet(self, first: _Location, second: _Location) -> bool:
+        if first.opaque or second.opaque:
+            return True
+        return any(
+            may_alias(a, b, arguments_alias=self.arguments_alias)
+            for a in first.place.objects
+            for b in second.place.objects
+        )
+
+    def _distance(self, source: _Location, sink: _Location, least: int) -> int | None:
+        if source.opaque or sink.opaque:
+            return least
+        return smallest_distance(source.place, sink.place, least, self.trips)
+
+    def _within_iteration(self, source: _Location, sink: _Location) -> Iterator[Edge]:
+        """
+        Distance 0: accesses of `sink` after those of `source` that precede them.
+
+        A write of `sink` stands for all that follows it there, so what it was ordered after need not be told again.
+        """
+        write: Access | None = None
+        reads: list[Access] = []
+        upcoming = iter(source.accesses)
+        candidate = next(upcoming, None)
+        for access in sink.accesses:
+            while candidate is not None and self.position[candidate.op] < self.position[access.op]:
+                if candidate.writes:
+                    write, reads = candidate, []
+                else:
+                    reads.append(candidate)
+                candidate = next(upcoming, None)
+            if write is not None:
+                yield self._edge(write, access, 0)
+            if access.writes:
+                yield from (self._edge(read, access, 0) for read in reads)
+                write, reads = None, []
+
+    def _across_iterations(
+        self, source: _Location, sink: _Location, distance: int, also_within: bool
+    ) -> Iterator[Edge]:
+        for earlier in source.last:
+            for later in sink.first if earlier.writes else sink.first_write:
+                # Where the two also meet in one iteration and come in this order, distance 0 says more.
+                if not (also_within and self.position[earlier.op] < self.position[later.op]):
+                    yield self._edge(earlier, later, distance)
+
+    def _edge(self, source: Access, sink: Access, distance: int) -> Edge:
+        if source.opaque or sink.opaque:
+            return Edge(source.op, sink.op, EdgeKind.CONTROL, distance, "unknown effects")
+        through = next((str(item) for item in source.place.objects if item in sink.place.objects), "memory")
+        kind = EdgeKind.ANTI if not source.writes else EdgeKind.OUTPUT if sink.writes else EdgeKind.FLOW
+        return Edge(source.op, sink.op, kind, distance, through)
+
+
+def _locations(values: LoopValues) -> list[_Location]:
+    """The accesses of the body, gathered by place."""
+    reader = AccessReader(LoopIndices(values.loop))
+    gathered: dict[tuple[Place, bool], list[Access]] = {}
+    for op in values.ops:
+        for access in reader.accesses_of(op):
+            gathered.setdefault((access.place, access.opaque), []).append(access)
+    return [_Location(place, opaque, tuple(accesses)) for (place, opaque), accesses in gathered.items()]
+
+
+# Distances ----------------------------------------------------------------------------------------------------------
+
+
+def smallest_distance(source: Place, sink: Place, least: int, trips: int | None) -> int | None:
+    """
+    The smallest `d >= least` such that `source` in some iteration `j` and `sink` in iteration `j + d` may touch the
+    same bytes, given that their objects may alias; None where there is none.
+
+    `trips` is the trip count of the loop, if it is known. Exact for single elements at linear subscripts on one axis
+    and for any extents at equal rates; else never more than the true distance.
+    """
+    if trips is not None and least >= trips:
+        return None
+    objects = {source.objects, sink.objects}
+    if len(objects) > 1 or len(source.objects) != 1:
+        return least
+    (target,) = source.objects
+    if target.kind is ObjectKind.UNKNOWN and target.key is None:
+        return least
+    if target.fresh and least > 0:
+        return None
+    return _common_distance(_comparable_spans(source, sink), least, trips)
+
+
+def _comparable_spans(source: Place, sink: Place) -> list[tuple[Span, Span]]:
+    """Axis by axis where both places are seen in one frame, else as bytes; without the axes that are not known."""
+    if source.frame is not None and source.frame == sink.frame:
+        return [(a, b) for a, b in zip(source.spans, sink.spans, strict=True) if a is not None and b is not None]
+    bytes_of_source, bytes_of_sink = byte_span(source), byte_span(sink)
+    if bytes_of_source is None or bytes_of_sink is None:
+        return []
+    return [(bytes_of_source, bytes_of_sink)]
+
+
+def _common_distance(axes: Sequence[tuple[Span, Span]], least: int, trips: int | None) -> int | None:
+    """The smallest distance at which the spans may meet on every axis."""
+    most = None if trips is None else trips - 1
+    known = [pair for pair in axes if pair[0].index.terms == pair[1].index.terms]
+    for source, sink in known:
+        if source.index.rate == sink.index.rate:
+            interval = _meeting_interval(source, sink, least)
+            if interval is None:
+                return None
+            least = max(least, interval[0])
+            most = interval[1] if most is None else most if interval[1] is None else min(most, interval[1])
+    if most is not None and least > most:
+        return None
+    for source, sink in known:
+        if source.index.rate != sink.index.rate:
+            first = _crossing_distance(source, sink, least, most, trips)
+            if first is None:
+                return None
+            least = first
+    return least
+
+
+def _meeting_interval(source: Span, sink: Span, least: int) -> tuple[int, int | None] | None:
+    """The distances at which two spans that move at one rate meet: an interval, whose upper end may be open (None)."""
+    low = source.index.low - (sink.index.high + sink.extent - 1)
+    high = (source.index.high + source.extent - 1) - sink.index.low
+    per_iteration, per_step = source.index.rate
+    if per_iteration and per_step:
+        return least, None
+    if per_step:
+        return _meeting_at_unknown_step(low, high, per_step, least)
+    if per_iteration == 0:
+        return (least, None) if low <= 0 <= high else None
+    if per_iteration < 0:
+        low, high, per_iteration = -high, -low, -per_iteration
+    first, last = -(-low // per_iteration), high // per_iteration
+    return (first, last) if first <= last else None
+
+
+def _meeting_at_unknown_step(low: int, high: int, per_step: int, least: int) -> tuple[int, int | None] | None:
+    """As above, where each iteration moves by `per_step` times a step of which only the sign is known."""
+    if per_step < 0:
+        low, high, per_step = -high, -low, -per_step
+    if least == 0 and low <= 0 <= high:
+        return 0, None
+    # At distance d >= 1 the spans have moved by a positive multiple of per_step, of at least d times as much.
+    if high // per_step < max(1, -(-low // per_step)):
+        return None
+    return max(1, least), high // per_step
+
+
+def _crossing_distance(source: Span, sink: Span, least: int, most: int | None, trips: int | None) -> int | None:
+    """
+    The smallest distance in `[least, most]` at which two spans that move at different rates meet in some iteration.
+
+    Exact for single elements; anything else is answered with `least`. With rates `r` and `s` and offsets `a` and `b`,
+    `r j + a = s (j + d) + b` must have a solution with `j >= 0`, and `j + d < trips`.
+    """
+    points = source.extent == sink.extent == 1 and all(i.low == i.high for i in (source.index, sink.index))
+    if not points or source.index.per_step or sink.index.per_step:
+        return least
+    rate, offset = sink.index.per_iteration, sink.index.low - source.index.low
+    slope = source.index.per_iteration - rate
+    # j = (rate * d + offset) / slope is whole for d in one residue class modulo `period`, or for none.
+    divisor = gcd(rate, slope)
+    if offset % divisor:
+        return None
+    period = abs(slope) // divisor
+    residue = -offset // divisor * pow(rate // divisor, -1, period) % period
+    # Where j grows with d, it is non-negative from some d on; where it falls, up to some d.
+    start = max(least, -(offset // rate)) if rate * slope > 0 else least
+    distance = start + (residue - start) % period
+    iteration = (rate * distance + offset) // slope
+    # The last iteration involved, j + d, may fall with d as well: then a larger distance may fit a short loop.
+    excess = 0 if trips is None else iteration + distance - (trips - 1)
+    shrink = -(rate * period // slope + period)
+    if excess > 0 and shrink > 0:
+        periods = -(-excess // shrink)
+        distance += periods * period
+        iteration += periods * (rate * period // slope)
+        excess -= periods * shrink
+    if iteration < 0 or excess > 0 or (most is not None and distance > most):
+        return None
+    return distance

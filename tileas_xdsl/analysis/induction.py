@@ -1,0 +1,236 @@
+"""
+What a loop's induction variable is worth: constants, trip counts, and subscripts as functions of the iteration number.
+
+Enters an `scf.for`; leaves, for an integer value inside it, the linear form
+
+    value(j) = per_iteration * j + per_step * step * j + sum of coefficient * symbol + [low, high]
+
+where `j` counts the iterations of that loop from 0, a symbol is any value that the loop does not change, and
+`[low, high]` is a constant, or an interval where the value also runs with a nested loop of constant bounds. `%i + %c4`,
+`2 * %i - %n`, a pointer that the loop carries and advances by a constant: all have such a form. What has none (a loaded
+value, a remainder) is unknown.
+
+Index arithmetic is taken not to wrap around, as in every dependence analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+
+def constant_integer(value: SSAValue) -> int | None:
+    """The number that `value` is a constant of, read as signed, or None."""
+    if not isinstance(value, OpResult) or not isinstance(value.op, arith.ConstantOp):
+        return None
+    attribute = value.op.value
+    if not isinstance(attribute, IntegerAttr):
+        return None
+    number, number_type = attribute.value.data, attribute.type
+    if isinstance(number_type, IntegerType):
+        return signed(number, number_type.width.data)
+    return number
+
+
+def signed(number: int, width: int) -> int:
+    """`number` modulo two to the `width`, in two's complement."""
+    half = 1 << (width - 1)
+    return (number + half) % (2 * half) - half
+
+
+def trip_count_of(lower: int, upper: int, step: int) -> int:
+    """How often `for i = lower to upper step step` runs; `step` is positive."""
+    return max(0, -((lower - upper) // step))
+
+
+def static_trip_count(loop: scf.ForOp) -> int | None:
+    """The trip count of `loop` where its bounds and its (positive) step are constants, else None."""
+    lower, upper, step = (constant_integer(bound) for bound in (loop.lb, loop.ub, loop.step))
+    if lower is None or upper is None or step is None or step <= 0:
+        return None
+    return trip_count_of(lower, upper, step)
+
+
+@dataclass(frozen=True)
+class AffineIndex:
+    """One linear form (see the module's docstring). Two forms with equal `rate` and `terms` differ by a constant."""
+
+    low: int = 0
+    high: int = 0
+    per_iteration: int = 0
+    per_step: int = 0
+    terms: frozenset[tuple[SSAValue, int]] = frozenset()
+
+    @staticmethod
+    def constant(number: int) -> AffineIndex:
+        return AffineIndex(number, number)
+
+    @staticmethod
+    def symbol(value: SSAValue) -> AffineIndex:
+        return AffineIndex(terms=frozenset([(value, 1)]))
+
+    @property
+    def rate(self) -> tuple[int, int]:
+        """Growth for each iteration: a constant, and a multiple of the unknown step."""
+        return self.per_iteration, self.per_step
+
+    @property
+    def as_constant(self) -> int | None:
+        """The number this is, if it is one."""
+        if self.low != self.high or any(self.rate) or self.terms:
+            return None
+        return self.low
+
+    def plus(self, other: AffineIndex) -> AffineIndex:
+        terms = dict(self.terms)
+        for value, coefficient in other.terms:
+            terms[value] = terms.get(value, 0) + coefficient
+        return AffineIndex(
+            self.low + other.low,
+            self.high + other.high,
+            self.per_iteration + other.per_iteration,
+            self.per_step + other.per_step,
+            frozenset((value, coefficient) for value, coefficient in terms.items() if coefficient),
+        )
+
+    def times(self, factor: int) -> AffineIndex:
+        if factor == 0:
+            return AffineIndex()
+        low, high = sorted((self.low * factor, self.high * factor))
+        terms = frozenset((value, coefficient * factor) for value, coefficient in self.terms)
+        return AffineIndex(low, high, self.per_iteration * factor, self.per_step * factor, terms)
+
+
+_LINEAR = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.IndexCastOp, arith.ExtSIOp)
+
+
+@dataclass
+class LoopIndices:
+    """Linear forms of the values in and around one loop, computed on demand and kept."""
+
+    loop: scf.ForOp
+    _known: dict[SSAValue, AffineIndex | None] = field(default_factory=dict[SSAValue, AffineIndex | None])
+    _inside: dict[Block, bool] = field(default_factory=dict[Block, bool])
+
+    def index_of(self, value: SSAValue) -> AffineIndex | None:
+        """The linear form of `value`, or None where there is none. Linear in the number of ops seen, over all calls."""
+        stack = [value]
+        while stack:
+            current = stack[-1]
+            if current in self._known:
+                stack.pop()
+                continue
+            missing = [source for source in self._sources(current) if source not in self._known]
+            if missing:
+                stack.extend(missing)
+                continue
+            self._known[current] = self._form(current)
+            stack.pop()
+        return self._known[value]
+
+    def is_inside(self, block: Block | None) -> bool:
+        """Whether `block` lies in the body of the loop."""
+        if block is None or block is self.loop.parent:
+            return False
+        if block is self.loop.body.block:
+            return True
+        if block not in self._inside:
+            parent = block.parent_op()
+            self._inside[block] = parent is not None and self.is_inside(parent.parent)
+        return self._inside[block]
+
+    def defined_inside(self, value: SSAValue) -> bool:
+        """Whether `value` is defined in the body of the loop, its arguments included."""
+        owner = value.owner
+        return self.is_inside(owner.parent if isinstance(owner, Operation) else owner)
+
+    def _sources(self, value: SSAValue) -> Sequence[SSAValue]:
+        """The values whose forms that of `value` is made of."""
+        if isinstance(value, OpResult):
+            return value.op.operands if isinstance(value.op, _LINEAR) else ()
+        if value is self.loop.body.block.args[0]:
+            return (self.loop.lb,)
+        advance = self._advance(value)
+        return (self.loop.iter_args[advance[0]],) if advance is not None else ()
+
+    def _form(self, value: SSAValue) -> AffineIndex | None:
+        if (number := constant_integer(value)) is not None:
+            return AffineIndex.constant(number)
+        if isinstance(value, OpResult) and isinstance(value.op, _LINEAR):
+            return self._linear_form(value.op)
+        if isinstance(value, BlockArgument) and self.is_inside(value.block):
+            return self._argument_form(value)
+        return None if self.defined_inside(value) else AffineIndex.symbol(value)
+
+    def _linear_form(self, op: Operation) -> AffineIndex | None:
+        """The form of an arithmetic op, all of whose operands have been looked at."""
+        forms = [self._known[operand] for operand in op.operands]
+        if any(form is None for form in forms):
+            return None if self.defined_inside(op.results[0]) else AffineIndex.symbol(op.results[0])
+        first, *rest = (form for form in forms if form is not None)
+        match op:
+            case arith.AddiOp():
+                return first.plus(rest[0])
+            case arith.SubiOp():
+                return first.plus(rest[0].times(-1))
+            case arith.MuliOp() if (factor := rest[0].as_constant) is not None:
+                return first.times(factor)
+            case arith.MuliOp() if (factor := first.as_constant) is not None:
+                return rest[0].times(factor)
+            case arith.MuliOp():
+                return None if self.defined_inside(op.results[0]) else AffineIndex.symbol(op.results[0])
+            case _:
+                return first
+
+    def _argument_form(self, argument: BlockArgument) -> AffineIndex | None:
+        if argument is self.loop.body.block.args[0]:
+            return self._induction_form()
+        if argument.block is self.loop.body.block:
+            advance = self._advance(argument)
+            start = self._known[self.loop.iter_args[advance[0]]] if advance is not None else None
+            if advance is None or start is None:
+                return None
+            return start.plus(AffineIndex(per_iteration=advance[1]))
+        return _nested_induction_form(argument)
+
+    def _induction_form(self) -> AffineIndex | None:
+        start = self._known[self.loop.lb]
+        if start is None:
+            return None
+        step = constant_integer(self.loop.step)
+        growth = AffineIndex(per_step=1) if step is None else AffineIndex(per_iteration=step)
+        return start.plus(growth)
+
+    def _advance(self, value: SSAValue) -> tuple[int, int] | None:
+        """`(index among the carried values, growth)` of a carried integer that every iteration moves by a constant."""
+        if not isinstance(value, BlockArgument) or value.block is not self.loop.body.block or value.index == 0:
+            return None
+        if not isinstance(value.type, IndexType | IntegerType):
+            return None
+        terminator = self.loop.body.block.last_op
+        assert isinstance(terminator, scf.YieldOp)
+        match terminator.arguments[value.index - 1].owner:
+            case arith.AddiOp(lhs=lhs, rhs=rhs) if lhs is value:
+                growth = constant_integer(rhs)
+            case arith.AddiOp(lhs=lhs, rhs=rhs) if rhs is value:
+                growth = constant_integer(lhs)
+            case arith.SubiOp(lhs=lhs, rhs=rhs) if lhs is value and (number := constant_integer(rhs)) is not None:
+                growth = -number
+            case _:
+                return None
+        return None if growth is None else (value.index - 1, growth)
+
+
+def _nested_induction_form(argument: BlockArgument) -> AffineIndex | None:
+    """The interval that the induction variable of a nested loop of constant bounds runs through."""
+    loop = argument.block.parent_op()
+    if not isinstance(loop, scf.ForOp) or argument.index != 0:
+        return None
+    trips, lower, step = static_trip_count(loop), constant_integer(loop.lb), constant_integer(loop.step)
+    if not trips or lower is None or step is None:
+        return None
+    return AffineIndex(lower, lower + (trips - 1) * step)
