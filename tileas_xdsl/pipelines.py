@@ -1,8 +1,8 @@
 """
 Which pass runs when: the TileAS family as data, why the order is what it is, and the driver pass `tileir`.
 
-`FAMILY` is the whole road (spec/tileas-passes.md 2.3), also where it is not built yet; `ORDER` says of two passes that one must run before
-the other, and why. The driver runs what there is. Nothing here rewrites IR.
+`FAMILY` is the whole road (spec/tileas-passes.md 2.3), also where it is not built yet; `ORDER` says of two passes that
+one must run before the other, and why. The driver runs what there is. Nothing here rewrites IR.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
 
 PASSES: dict[str, tuple[str, str]] = {
+    "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "verify-dominance": ("verify_dominance", "VerifyDominancePass"),
 }
 """Pass name -> (module below `tileas_xdsl.transforms`, the pass class in it)."""

@@ -1,0 +1,50 @@
+"""
+What is needed to compute some values, or to do some things, inside one region?
+
+The walk goes from values to their defining ops and on to those ops' operands, and to what their nested regions
+capture. It stops at the three boundaries of the TileAS shrinker (seed 004), in this order: a value without a defining
+op, an op of another region, an op of a boundary type. Visited ops are known by identity, never by equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Operation, Region, SSAValue
+
+from tileas_xdsl.analysis.captures import captured_values
+
+
+def backward_slice(
+    region: Region, values: Iterable[SSAValue], roots: Iterable[Operation], boundary: type[Operation]
+) -> set[Operation]:
+    """
+    The ops of `region` itself that are needed for `values` and for `roots`, which are ops of `region`.
+
+    Ops of type `boundary` end the walk unless they are roots. The result is a set keyed by identity: ask it, do not
+    iterate over it. Linear in the size of the region.
+    """
+    needed: set[Operation] = set()
+    worklist = list(values)
+    for root in roots:
+        _include(root, needed, worklist)
+    while worklist:
+        definition = worklist.pop().owner
+        if not isinstance(definition, Operation):
+            continue
+        if definition.parent_region() is not region:
+            continue
+        if isinstance(definition, boundary):
+            continue
+        _include(definition, needed, worklist)
+    return needed
+
+
+def _include(op: Operation, needed: set[Operation], worklist: list[SSAValue]) -> None:
+    """Add `op` once; what it takes comes next."""
+    if op in needed:
+        return
+    needed.add(op)
+    worklist.extend(op.operands)
+    if op.regions:
+        worklist.extend(captured_values(op.regions))
