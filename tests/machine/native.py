@@ -20,6 +20,7 @@ Bits = tuple[int, ...]
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 LOWERING = (
     "--arith-expand=include-bf16=true",
+    "--convert-linalg-to-loops",
     "--convert-math-to-funcs",
     "--convert-scf-to-cf",
     "--expand-strided-metadata",

@@ -56,13 +56,13 @@ STRUCTURED_OPS = (
     linalg.MaxOp,
     linalg.MinOp,
     linalg.MulOp,
-    linalg.PoolingNchwMaxOp,
     linalg.QuantizedMatmulOp,
     linalg.SelectOp,
     linalg.SqrtOp,
     linalg.SubOp,
     linalg.TransposeOp,
 )
+"""Not `linalg.pooling_nchw_max`: the body that xDSL gives it compares with the window in place of the output."""
 
 
 # The loop nest of an op ---------------------------------------------------------------------------------------------
@@ -258,7 +258,8 @@ def _run_body(agent: Agent, block: Block, arguments: Sequence[Array], point: Seq
         operands = [_array(step.op, values[operand], operand.type) for operand in step.operands]
         if step.kind is Kind.TERMINATOR:
             return tuple(operands)
-        outcome = step.function(agent, step.op, *operands)
+        # Shapes differ where an operand does not depend on every loop.
+        outcome = step.function(agent, step.op, *np.broadcast_arrays(*operands))
         results = (outcome,) if len(step.results) == 1 else outcome
         values.update(zip(step.results, results, strict=True))
     return ()
