@@ -65,8 +65,8 @@ class Machine:
     step_number: int = 0
     shared: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """State that dialects keep per execution: queues by id, barriers by address, pipelines by op."""
-    footprint: set[object] = field(default_factory=set[object])
-    """What the present step shares with other agents, other than memory: see `shares`."""
+    footprint: set[str] = field(default_factory=set[str])
+    """Names of what the present step shares with other agents, other than memory: see `shares`."""
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
     """Checks that dialects want made when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
@@ -222,9 +222,13 @@ class Machine:
         """Note that one execution may not speak for all."""
         self.indeterminacies.append(Indeterminacy(op, reason))
 
-    def shares(self, state: object) -> None:
-        """Note that the present step depends on `state`, or changes it, so that its place among others matters."""
-        self.footprint.add(state)
+    def shares(self, name: str) -> None:
+        """
+        Note that the present step depends on, or changes, the barrier or queue `name`: its place among others matters.
+
+        Names rather than objects, so that steps of two executions can be compared.
+        """
+        self.footprint.add(name)
 
     def doubt_access(self, agent: Agent, view: View, op: Operation) -> None:
         """An op of which only the name is known may touch `view`: where that would conflict, the verdict is open."""

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ContainerType, IntegerType, ShapedType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, ContainerType, IntegerType, ShapedType
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.machine.agents import Agent
@@ -34,8 +34,8 @@ NATIVE_WIDTHS: Final = frozenset((8, 16, 32, 64))
 
 
 def scalar_of(attribute: Attribute) -> Attribute:
-    """The element type of a tensor, vector or memref type; a scalar type itself."""
-    if isinstance(attribute, ContainerType):
+    """The element type of a tensor, vector, tile or memref type; a scalar type itself."""
+    if isinstance(attribute, ContainerType) and not isinstance(attribute, ComplexType):
         return cast(ContainerType[Attribute], attribute).get_element_type()
     return attribute
 

@@ -1,0 +1,172 @@
+"""`cf`, `ub` and `builtin`; and that no op of the dialects told here is without a meaning by oversight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith, builtin, cf, gpu, linalg, math, memref, tensor, ub
+from xdsl.ir import Dialect, Operation
+
+from tests.machine.support import call, machine_for
+from tests.support.ir import parse
+from tileas_xdsl.machine.meaning import meaning_of
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+
+
+def checking() -> Any:
+    return machine_for(with_data=False)
+
+
+# Branches -------------------------------------------------------------------------------------------------------------
+
+BRANCH = """
+func.func @f(%c: i1, %x: i32, %y: i32) -> (i32, i32) {
+  cf.cond_br %c, ^then(%x, %y : i32, i32), ^else(%y : i32)
+^then(%a: i32, %b: i32):
+  func.return %a, %b : i32, i32
+^else(%d: i32):
+  cf.br ^then(%d, %d : i32, i32)
+}
+"""
+
+
+def test_conditional_branches_take_their_own_arguments() -> None:
+    assert call(BRANCH, "f", 1, 5, 6) == (5, 6)
+    assert call(BRANCH, "f", 0, 5, 6) == (6, 6)
+
+
+def test_a_branch_on_unknown_data_is_undecided() -> None:
+    with pytest.raises(UndecidedError, match=r"cf.cond_br.*branches on data that is not computed"):
+        call(BRANCH, "f", UNKNOWN, 5, 6, machine=checking())
+
+
+def test_switches_compare_bits() -> None:
+    text = """
+    func.func @f(%s: i8, %x: i32, %y: i32) -> (i32) {
+      %zero = arith.constant 0 : i32
+      cf.switch %s : i8, [
+        default: ^end(%zero : i32),
+        3: ^end(%x : i32),
+        -1: ^two(%x, %y : i32, i32),
+        255: ^end(%y : i32)
+      ]
+    ^two(%a: i32, %b: i32):
+      %c = arith.addi %a, %b : i32
+      cf.br ^end(%c : i32)
+    ^end(%r: i32):
+      func.return %r : i32
+    }"""
+    module = parse(text)
+    assert call(module, "f", 3, 10, 20) == 10
+    assert call(module, "f", -1, 10, 20) == 30, "of two equal cases the first is taken"
+    assert call(module, "f", 4, 10, 20) == 0
+
+
+def test_loops_of_blocks_end_with_the_budget() -> None:
+    text = "func.func @f() {\n  cf.br ^head\n^head:\n  cf.br ^head\n}"
+    with pytest.raises(UndecidedError, match=r"cf.br.*is still running after 1000 steps"):
+        call(text, "f", machine=machine_for(step_budget=1000))
+
+
+def test_assertions() -> None:
+    text = 'func.func @f(%c: i1) {\n  cf.assert %c, "must be so"\n  func.return\n}'
+    call(text, "f", 1)
+    call(text, "f", UNKNOWN, machine=checking())
+    with pytest.raises(UnsupportedError, match=r'cf.assert.*fails in iteration \(\): "must be so"'):
+        call(text, "f", 0)
+
+
+# Poison and conversions -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("i8", 0), ("index", 0), ("f32", np.float32(0)), ("bf16", 0)])
+def test_poison_is_zero_when_running_and_unknown_when_checking(kind: str, expected: Any) -> None:
+    text = f"func.func @f() -> ({kind}) {{\n  %r = ub.poison : {kind}\n  func.return %r : {kind}\n}}"
+    assert call(text, "f") == expected
+    assert call(text, "f", machine=checking()) is UNKNOWN
+
+
+def test_poisoned_tensors() -> None:
+    text = "func.func @f() -> (KIND) {\n  %r = ub.poison : KIND\n  func.return %r : KIND\n}"
+    array = call(text.replace("KIND", "tensor<2x3xf16>"), "f")
+    assert (array.shape, array.dtype, array.any()) == ((2, 3), np.float16, False)
+    with pytest.raises(UnsupportedError, match=r"makes a value of type tensor<\?xf16>, whose size is not known"):
+        call(text.replace("KIND", "tensor<?xf16>"), "f")
+    with pytest.raises(UnsupportedError, match="for which the machine has no numbers"):
+        call(text.replace("KIND", "complex<f32>"), "f")
+
+
+def test_unreachable_code() -> None:
+    with pytest.raises(UnsupportedError, match=r"ub.unreachable.*is reached"):
+        call("func.func @f() {\n  ub.unreachable\n}", "f")
+
+
+def test_conversion_casts_hand_values_on() -> None:
+    text = """
+    func.func @f(%x: i64, %y: index) -> (index, i64) {
+      %r:2 = "builtin.unrealized_conversion_cast"(%x, %y) : (i64, index) -> (index, i64)
+      func.return %r#0, %r#1 : index, i64
+    }"""
+    assert call(text, "f", 3, 4) == (3, 4)
+    text = """
+    func.func @f(%x: i64) -> (i32) {
+      %r:2 = "builtin.unrealized_conversion_cast"(%x) : (i64) -> (i32, i32)
+      func.return %r#0 : i32
+    }"""
+    with pytest.raises(UnsupportedError, match="makes 2 values of 1"):
+        call(text, "f", 3)
+
+
+# Nothing forgotten ----------------------------------------------------------------------------------------------------
+
+WITHOUT_MEANING = {
+    "builtin.module": "is walked, not run",
+    "builtin.unregistered": "has no meaning by definition",
+    "gpu.all_reduce": "threads of a block are one agent",
+    "gpu.barrier": "threads of a block are one agent",
+    "gpu.block_dim": "is a parameter of a launch",
+    "gpu.block_id": "is a parameter of a launch",
+    "gpu.func": "is called, not run",
+    "gpu.global_id": "is a parameter of a launch",
+    "gpu.grid_dim": "is a parameter of a launch",
+    "gpu.host_register": "pins host memory",
+    "gpu.host_unregister": "pins host memory",
+    "gpu.lane_id": "is a parameter of a launch",
+    "gpu.module": "is walked, not run",
+    "gpu.num_subgroups": "is a parameter of a launch",
+    "gpu.set_default_device": "there is one device",
+    "gpu.subgroup_id": "is a parameter of a launch",
+    "gpu.subgroup_size": "is a parameter of a launch",
+    "gpu.thread_id": "is a parameter of a launch",
+    "linalg.pooling_nchw_max": "xDSL gives it a wrong body",
+    "memref.atomic_rmw": "atomic accesses are not told from others here",
+    "memref.dma_start": "has a completion model of its own",
+    "memref.dma_wait": "has a completion model of its own",
+    "memref.global": "is named, not run",
+}
+"""Ops that are refused by name, and why."""
+
+DIALECTS: list[Dialect] = [
+    arith.Arith,
+    builtin.Builtin,
+    cf.Cf,
+    gpu.GPU,
+    linalg.Linalg,
+    math.Math,
+    memref.MemRef,
+    tensor.Tensor,
+    ub.UB,
+]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_every_op_has_a_meaning_or_a_reason(dialect: Dialect) -> None:
+    def has_meaning(op: type[Operation]) -> bool:
+        return meaning_of(op.__new__(op)) is not None
+
+    without = [op.name for op in dialect.operations if not has_meaning(op)]
+    expected = [name for name in WITHOUT_MEANING if name.startswith(f"{dialect.name}.")]
+    assert sorted(without) == sorted(expected)
