@@ -22,16 +22,14 @@ from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.arguments import default_array
-from tileas_xdsl.machine.barriers import arrive, promise_bytes, wait_for_parity
+from tileas_xdsl.machine.barriers import arrive, expect_bytes, promise_bytes, wait_for_parity
 from tileas_xdsl.machine.happens_before import Knowledge, Proxy
 from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.synchronization import PhaseBarrier
+from tileas_xdsl.machine.tiles import VIEW_SPACES, read_tile, residency_of
 from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type
 from tileas_xdsl.machine.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
-
-VIEW_SPACES = {"smem": "shared", "tmem": "tensor"}
-"""Residencies whose tiles are views of memory, and the state space that each names."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +53,6 @@ class Payload:
         residency = residency_of(type_)
         shape = tuple(type_.get_shape()) if shaped else ()
         return Payload(type_, shape, element, VIEW_SPACES.get(residency, "register"), residency in VIEW_SPACES)
-
-
-def residency_of(type_: Attribute) -> str:
-    """`smem`, `tmem`, `rmem` or `gmem` from the layout of a tile type; empty when it has none."""
-    layout = type_.encoding if isinstance(type_, TensorType) else None
-    space = getattr(layout, "space", None)
-    return str(getattr(space, "data", space or ""))
 
 
 @dataclass
@@ -199,7 +190,7 @@ def attach(agent: Agent, ring: Ring, k: int, work: AsyncWork) -> None:
     """Let stage `k` be full only once `work` is complete."""
     slot = ring.slot(k, with_data=agent.machine.with_data)
     ring.works.setdefault(k, []).append(work)
-    slot.full.expect(1)
+    expect_bytes(agent, slot.full, work.op, 1)
     promise_bytes(agent, work, slot.full, 1)
 
 
@@ -266,11 +257,6 @@ def release(agent: Agent, ring: Ring, k: int, op: Operation) -> None:
 
 
 # Around the ring -----------------------------------------------------------------------------------------------------
-
-
-def read_tile(agent: Agent, value: Any, op: Operation) -> Any:
-    """The contents of a tile: of a view the bytes at this moment, of a value itself."""
-    return agent.load(value, op, Proxy.UNSPECIFIED) if isinstance(value, View) else value
 
 
 def source_values(agent: Agent, ring: Ring, k: int) -> list[Any]:

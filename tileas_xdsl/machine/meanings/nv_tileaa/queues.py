@@ -35,6 +35,7 @@ from tileas_xdsl.machine.forks import fork_and_join
 from tileas_xdsl.machine.meaning import effect, suspends, sync, terminators
 from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
 from tileas_xdsl.machine.rings import Payload, Ring, source_value
+from tileas_xdsl.machine.tiles import read_tile
 from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import UnsupportedError
 
@@ -164,7 +165,7 @@ def _from_ring(agent: Agent, op: GetOp, queue: Ring, named: int | None) -> Suspe
     queue.consumed[agent.number] = turn + 1
     yield from rings.wait_full(agent, queue, turn, op)
     storage = queue.slot(turn, with_data=agent.machine.with_data).storage
-    tiles = [rings.read_tile(agent, view, op) for view in storage]
+    tiles = [read_tile(agent, view, op) for view in storage]
     rings.release(agent, queue, turn, op)
     return tiles
 

@@ -1,0 +1,58 @@
+"""
+Asynchronous work of `nv_tileas` ops: issued now, performed after its tokens, done when its own token completes.
+
+Work that writes the slot of a pipeline stage which the agent is producing belongs to that stage: the stage is full only
+once the work is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine import rings
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.rings import Ring, StageToken
+from tileas_xdsl.machine.tiles import refuse_in_scope
+from tileas_xdsl.machine.works import AsyncWork, Event, Touch
+
+OPEN_STAGES = "nv_tileas.open_stages"
+"""Per agent: (ring, stage) of the produce, consume, write and read regions that it is in, the innermost last."""
+
+
+def issue_move(
+    agent: Agent,
+    op: Operation,
+    reads: Sequence[View],
+    writes: Sequence[View],
+    fetch: Callable[[], Any],
+    deliver: Callable[[Any], None],
+    *,
+    label: str,
+    engine: str,
+    dependencies: Sequence[Event] = (),
+) -> StageToken:
+    """
+    Issue work that reads `reads` by `fetch` and writes `writes` by `deliver`, after `dependencies`. Returns its token.
+    """
+    refuse_in_scope(agent, op)
+    touches = [*(Touch(view, False) for view in reads), *(Touch(view, True) for view in writes)]
+    work = agent.issue(
+        op, touches, None, label=label, engine=engine, dependencies=dependencies, fetch=fetch, deliver=deliver
+    )
+    _attach_to_stages(agent, work, writes)
+    return StageToken(None, "", None, agent.machine.event_of(work, label))
+
+
+def _attach_to_stages(agent: Agent, work: AsyncWork, writes: Sequence[View]) -> None:
+    open_stages: list[tuple[Ring, int]] = agent.local.get(OPEN_STAGES, [])
+    for ring, k in reversed(open_stages):
+        if k in ring.committed:
+            continue
+        storage = ring.slot(k, with_data=agent.machine.with_data).storage
+        if any(slot.region.overlaps(view.region) for slot in storage for view in writes):
+            rings.attach(agent, ring, k, work)
+            return

@@ -1,0 +1,29 @@
+"""What products, reductions and scans do. They read their operands and give values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tileas_xdsl.dialects.nv_tileaa import compute
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.lanes import reduced, scanned
+from tileas_xdsl.machine.meaning import suspends
+from tileas_xdsl.machine.products import Factor, Scales, is_signed, product
+from tileas_xdsl.machine.tiles import computes
+
+
+@computes(compute.DotOp)
+def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *scales: Any) -> Any:
+    left = Factor(a, op.a.type, is_signed(op.signedness_a))
+    right = Factor(b, op.b.type, is_signed(op.signedness_b))
+    return product(op, left, right, c, op.d.type, Scales(*scales) if scales else None)
+
+
+@suspends(compute.ReduceOp)
+def _reduce(agent: Agent, op: compute.ReduceOp, source: Any) -> Suspension:
+    return (yield from reduced(agent, op, source, op.combiner, op.axis.value.data))
+
+
+@suspends(compute.ScanOp)
+def _scan(agent: Agent, op: compute.ScanOp, source: Any) -> Suspension:
+    return (yield from scanned(agent, op, source, op.combiner, op.axis.value.data, op.inclusive))

@@ -1,0 +1,129 @@
+"""
+What functions, facts, directives and grid queries do.
+
+One program of the grid runs: number 0 of 1, and there is no other to take over. An assumption or assertion that does
+not hold stops the run; what is not known when checking is taken to hold. `print` writes to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute
+
+from tileas_xdsl.dialects.nv_tileaa import control
+from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate, BoundedAttr, DivByAttr, SameElementsAttr
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.meaning import control as runs_regions
+from tileas_xdsl.machine.meaning import effect, pure, terminators
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.numerics import Array
+from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.tiles import PointerTile, is_tile_type, read_tile
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UnsupportedError
+
+terminators(control.ReturnOp)
+
+# Facts ----------------------------------------------------------------------------------------------------------------
+
+
+@effect(control.AssumeOp)
+def _assume(agent: Agent, op: control.AssumeOp, value: Any) -> Any:
+    numbers = _numbers_of(value, is_tile_type(op.value.type))
+    if numbers is not None and agent.machine.with_data:
+        for predicate in op.predicates:
+            if isinstance(predicate, AssumePredicate) and not _holds(predicate, numbers):
+                raise UnsupportedError(op, f"assumes {predicate}, which does not hold in iteration {agent.iteration}")
+    return value
+
+
+def _numbers_of(value: Any, is_tile: bool) -> Array | None:
+    """What predicates speak of: numbers, or distances from the start of an object. None when they are not known."""
+    match value:
+        case Pointer() | View() if not is_tile:
+            return np.asarray(value.offset)
+        case PointerTile():
+            return None if value.offsets is UNKNOWN else value.offsets
+        case View():
+            return None
+        case _:
+            return None if value is UNKNOWN else np.asarray(value).astype(np.int64)
+
+
+def _holds(predicate: Attribute, numbers: Array) -> bool:
+    match predicate:
+        case DivByAttr():
+            return bool(np.all(_every(predicate, numbers) % predicate.divisor.data == 0))
+        case BoundedAttr():
+            low, high = predicate.lower, predicate.upper
+            above = not isinstance(low, IntAttr) or bool(np.all(numbers >= low.data))
+            return above and (not isinstance(high, IntAttr) or bool(np.all(numbers <= high.data)))
+        case SameElementsAttr():
+            return all(_equal_in_groups(numbers, axis, group.data) for axis, group in enumerate(predicate.extents))
+        case _:
+            return True
+
+
+def _every(predicate: DivByAttr, numbers: Array) -> Array:
+    if not isinstance(predicate.every, IntAttr) or not isinstance(predicate.along, IntAttr):
+        return numbers
+    axis = predicate.along.data
+    return np.take(numbers, range(0, numbers.shape[axis], predicate.every.data), axis)
+
+
+def _equal_in_groups(numbers: Array, axis: int, group: int) -> bool:
+    """Whether `numbers` are the same throughout each group of `group` neighbours along `axis`."""
+    if group <= 1:
+        return True
+    firsts = [place // group * group for place in range(numbers.shape[axis])]
+    return bool(np.array_equal(np.take(numbers, firsts, axis), numbers))
+
+
+@effect(control.AssertOp)
+def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
+    holds = read_tile(agent, condition, op)
+    if holds is not UNKNOWN and not np.all(holds):
+        raise UnsupportedError(op, f'fails in iteration {agent.iteration}: "{op.message.data}"')
+
+
+# Directives -----------------------------------------------------------------------------------------------------------
+
+
+@effect(control.PrintOp)
+def _print(agent: Agent, op: control.PrintOp, *values: Any) -> None:
+    contents = [read_tile(agent, value, op) for value in values]
+    if agent.machine.with_data:
+        print(op.format.data, *contents, file=sys.stderr)
+
+
+@runs_regions(control.PragmaOp)
+def _pragma(agent: Agent, op: control.PragmaOp) -> Suspension:
+    values = yield from agent.run_region(op.body)
+    return values[0] if len(op.results) == 1 else values
+
+
+# The grid -------------------------------------------------------------------------------------------------------------
+
+
+@pure(control.GetProgramIdOp)
+def _program_id(_agent: Agent, _op: control.GetProgramIdOp) -> int:
+    return 0
+
+
+@pure(control.GetNumProgramsOp)
+def _number_of_programs(_agent: Agent, _op: control.GetNumProgramsOp) -> int:
+    return 1
+
+
+@effect(control.CancelNextProgramIdOp)
+def _cancel_next(_agent: Agent, _op: control.CancelNextProgramIdOp) -> None:
+    """No program is left."""
+
+
+@pure(control.IsValidProgramIdOp)
+def _is_valid(_agent: Agent, _op: control.IsValidProgramIdOp, program: int | None) -> bool:
+    return program is not None

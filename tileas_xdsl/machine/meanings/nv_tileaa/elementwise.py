@@ -1,0 +1,197 @@
+"""
+What arithmetic and conversions do, on scalars and on tiles lane by lane. The results are values.
+
+A result is the nearest float unless `rounding_mode` names a side; `approx` and `full` round to nearest too. `exp2` and
+`rsqrt` are computed in f64 and rounded once. Addresses count as numbers: object number times 2^40, plus the offset.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tileas_xdsl.dialects.nv_tileaa import elementwise
+from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
+from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.lanes import lane_by_lane
+from tileas_xdsl.machine.meanings.math import fused_multiply_add
+from tileas_xdsl.machine.memory import MemoryObject
+from tileas_xdsl.machine.numerics import (
+    Array,
+    as_unsigned,
+    bits_of,
+    element_of,
+    from_bits,
+    is_array,
+    quietly,
+    scalar_of,
+    to_float,
+    to_type,
+    width_of,
+)
+from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.rounding import RESIDUALS, rounded
+from tileas_xdsl.machine.tiles import PointerTile, computes
+from tileas_xdsl.machine.violations import UnsupportedError
+
+Compute = Callable[..., Any]
+
+lane_by_lane(
+    elementwise.AddFOp,
+    elementwise.SubFOp,
+    elementwise.MulFOp,
+    elementwise.DivFOp,
+    elementwise.FmaOp,
+    elementwise.Exp2Op,
+    elementwise.SqrtOp,
+    elementwise.RsqrtOp,
+    elementwise.ClampFOp,
+    elementwise.MulHiUIOp,
+    elementwise.FpToFpOp,
+    elementwise.BitcastOp,
+)
+
+
+# Floats ---------------------------------------------------------------------------------------------------------------
+
+
+def _in_f64(compute: Compute) -> Compute:
+    """`compute` on f64, rounded once to the type of the operand."""
+
+    def narrow(operand: Any) -> Any:
+        return to_float(np.asarray(compute(np.asarray(operand).astype(np.float64))), operand.dtype)
+
+    return narrow
+
+
+def _quotient(lhs: Any, rhs: Any) -> Any:
+    return lhs / rhs
+
+
+def _one_over_root(operand: Array) -> Array:
+    return 1.0 / np.sqrt(operand)
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    return fused_multiply_add(np.asarray(a), np.asarray(b), np.asarray(c))
+
+
+FLOAT_OPS: dict[type[Operation], Compute] = {
+    elementwise.AddFOp: operator.add,
+    elementwise.SubFOp: operator.sub,
+    elementwise.MulFOp: operator.mul,
+    elementwise.DivFOp: _quotient,
+    elementwise.FmaOp: _fma,
+    elementwise.Exp2Op: _in_f64(np.exp2),
+    elementwise.SqrtOp: _in_f64(np.sqrt),
+    elementwise.RsqrtOp: _in_f64(_one_over_root),
+}
+
+
+def rounding_mode(op: Operation) -> str | None:
+    """How `op` rounds, or None where it does not say."""
+    mode = op.properties.get("rounding_mode")
+    return mode.data.value if isinstance(mode, RoundingModeAttr) else None
+
+
+def _float(compute: Compute) -> Compute:
+    @quietly
+    def meaning(_agent: Agent, op: Operation, *operands: Any) -> Any:
+        nearest = np.asarray(compute(*operands))
+        residual = RESIDUALS.get(op.name.rpartition(".")[2])
+        result = np.asarray(rounded(nearest, rounding_mode(op), residual, operands))
+        return result if is_array(operands[0]) else result[()]
+
+    return meaning
+
+
+for _op, _compute in FLOAT_OPS.items():
+    computes(_op)(_float(_compute))
+
+
+@computes(elementwise.ClampFOp)
+@quietly
+def _clamp(_agent: Agent, op: elementwise.ClampFOp, value: Any, low: Any, high: Any) -> Any:
+    """A NaN becomes `low` unless it is to stay one."""
+    clamped = np.asarray(np.fmin(np.fmax(value, low), high))
+    if op.propagate_nan is not None and op.propagate_nan.value.data:
+        clamped = np.where(np.isnan(value), value, clamped)
+    return clamped if is_array(value) else clamped[()]
+
+
+@computes(elementwise.FpToFpOp)
+def _fp_to_fp(_agent: Agent, op: elementwise.FpToFpOp, value: Any) -> Any:
+    nearest = to_float(value, element_of(op, op.result.type).dtype)
+    return rounded(nearest, rounding_mode(op), RESIDUALS["fp_to_fp"], (value,))
+
+
+# Integers and bits ----------------------------------------------------------------------------------------------------
+
+
+@computes(elementwise.MulHiUIOp)
+def _multiply_high(_agent: Agent, op: elementwise.MulHiUIOp, lhs: Any, rhs: Any) -> Any:
+    scalar = scalar_of(op.result.type)
+    left, right = as_unsigned(lhs, scalar), as_unsigned(rhs, scalar)
+    if not is_array(left):
+        return to_type((left * right) >> width_of(scalar), scalar)
+    exact = np.asarray(left.astype(object) * right.astype(object), dtype=object)
+    return to_type(np.asarray(exact >> width_of(scalar), dtype=object), scalar)
+
+
+@computes(elementwise.BitcastOp)
+def _bitcast(_agent: Agent, op: elementwise.BitcastOp, value: Any) -> Any:
+    if isinstance(value, Pointer | PointerTile):
+        return value
+    source, target = scalar_of(op.source.type), scalar_of(op.result.type)
+    element = element_of(op, target)
+    bits = from_bits(bits_of(value, source, element_of(op, source)), target, element)
+    if is_array(value):
+        return bits
+    return bits[()] if element.is_float else bits.item()
+
+
+# Addresses as numbers -------------------------------------------------------------------------------------------------
+
+OBJECT_STRIDE = 1 << 40
+"""The distance between the addresses of two objects, more than any object has bytes."""
+
+
+def _numbered_objects(agent: Agent) -> list[MemoryObject]:
+    """The objects whose address the program has asked for, in that order; the first has number 1."""
+    return agent.machine.shared.setdefault("nv_tileaa.addresses", [])
+
+
+@computes(elementwise.PtrToIntOp)
+def _pointer_to_integer(agent: Agent, op: elementwise.PtrToIntOp, pointer: Any) -> Any:
+    objects = _numbered_objects(agent)
+    if pointer.base not in objects:
+        objects.append(pointer.base)
+    start = (objects.index(pointer.base) + 1) * OBJECT_STRIDE
+    scalar = scalar_of(op.result.type)
+    if isinstance(pointer, Pointer):
+        return to_type(start + pointer.offset, scalar)
+    return to_type(start + pointer.offsets, scalar)
+
+
+@computes(elementwise.IntToPtrOp)
+def _integer_to_pointer(agent: Agent, op: elementwise.IntToPtrOp, address: Any) -> Any:
+    numbers: Array = np.asarray(address).astype(np.int64)
+    objects = _numbered_objects(agent)
+    name = int(numbers.flat[0]) // OBJECT_STRIDE
+    if not np.all(numbers // OBJECT_STRIDE == name) or not 1 <= name <= len(objects):
+        raise UnsupportedError(op, "makes a pointer of a number that is no address of one object; use ptr_to_int's")
+    base = objects[name - 1]
+    offsets = numbers % OBJECT_STRIDE
+    return PointerTile(base, offsets) if is_array(address) else Pointer(base, int(offsets))
+
+
+def pointee_size(op: Operation, type_: Any) -> int:
+    """Bytes of what a pointer, or each of a tile of pointers, points to."""
+    pointer = element_type_of(type_)
+    assert isinstance(pointer, PointerType)
+    return element_of(op, pointer.pointee).size

@@ -1,0 +1,127 @@
+"""
+What loads, stores, pointers and tokens do.
+
+A synchronous access is done when the op is, so a memory token is complete from the start. An access that may stick out
+of its array (a tile without `in_bounds` along an axis) reads zero there and writes nothing. Lanes whose mask is false
+read `other`, or zero, and write nothing; a mask that is not known when checking counts as true.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import BlockArgument
+
+from tileas_xdsl.dialects.nv_tileaa import memory
+from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp
+from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, MemTokenType, PointerType, TiledViewType
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.array_arguments import bind_array, bind_pointer, bind_tiled_view
+from tileas_xdsl.machine.meaning import effect
+from tileas_xdsl.machine.meanings.nv_tileaa.elementwise import pointee_size
+from tileas_xdsl.machine.memory import View, row_major_strides
+from tileas_xdsl.machine.numerics import element_of, view_of
+from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.rings import StageToken, done_token
+from tileas_xdsl.machine.tile_access import Place, bounds_of, load_tile, store_tile
+from tileas_xdsl.machine.tiled_views import TiledView
+from tileas_xdsl.machine.tiles import PointerTile, placed, read_tile
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.windows import filled
+
+binds_type(ArrayType.name)(bind_array)
+binds_type(PointerType.name)(bind_pointer)
+
+
+@binds_type(TiledViewType.name)
+def _bind_tiled_view(argument: BlockArgument, given: Any, with_data: bool) -> TiledView:
+    kind = argument.type
+    assert isinstance(kind, TiledViewType)
+    return bind_tiled_view(argument, kind.get_shape(), kind.element_type, given, with_data)
+
+
+@binds_type(MemTokenType.name)
+def _bind_token(_argument: BlockArgument, _given: Any, _with_data: bool) -> StageToken:
+    return done_token()
+
+
+# Arrays, views and pointers -------------------------------------------------------------------------------------------
+
+
+@effect(BlockTileOp)
+def _block_tile(agent: Agent, op: BlockTileOp, source: Any) -> TiledView:
+    groups = tuple(tuple(int(axis) for axis in group) for group in op.dim_groups)
+    return TiledView(view_of(agent, op, source), tuple(int(size) for size in op.tile_sizes), groups)
+
+
+@effect(memory.MakeMemrefOp)
+def _make_memref(agent: Agent, op: memory.MakeMemrefOp, base: Any, *operands: Any) -> View:
+    pointer: Pointer = agent.known(base, op, "makes an array of")
+    numbers = iter([agent.known(operand, op, "computes an address from") for operand in operands])
+    kind = op.result.type
+    assert isinstance(kind, ArrayType)
+    element = element_of(op, kind)
+    offset = next(numbers) if op.offset is not None else 0
+    shape = tuple(filled(kind.get_shape(), numbers))
+    strides = kind.get_strides()
+    steps = row_major_strides(shape, 1) if strides is None else filled(strides, numbers)
+    start = pointer.offset + offset * element.size
+    return View(pointer.base, start, shape, tuple(step * element.size for step in steps), element)
+
+
+@effect(memory.AddPtrOp)
+def _add_pointer(agent: Agent, op: memory.AddPtrOp, base: Any, offset: Any) -> Any:
+    pointer = agent.known(base, op, "moves")
+    distance = read_tile(agent, offset, op)
+    size = pointee_size(op, op.base.type)
+    if isinstance(pointer, Pointer):
+        return pointer.plus(agent.known(distance, op, "computes an address from") * size)
+    if distance is UNKNOWN or pointer.offsets is UNKNOWN:
+        return PointerTile(pointer.base, UNKNOWN)
+    return PointerTile(pointer.base, pointer.offsets + np.asarray(distance).astype(np.int64) * size)
+
+
+# Accesses -------------------------------------------------------------------------------------------------------------
+
+
+def _groups(op: Any, operands: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
+    """The run-time operands by the names of their groups: sequences for `indices`, else one value or None."""
+    rest = iter(operands)
+    found: dict[str, Any] = {}
+    for name in names:
+        field = getattr(op, name)
+        if name in ("indices", "token"):
+            found[name] = [next(rest) for _ in field]
+        else:
+            found[name] = None if field is None else next(rest)
+    return found
+
+
+@effect(memory.LoadOp, memory.TiledLoadOp)
+def _load(agent: Agent, op: memory.LoadOp | memory.TiledLoadOp, *operands: Any) -> Any:
+    given = _groups(op, operands, ("base", "indices", "mask", "other", "token"))
+    tiled = isinstance(op, memory.TiledLoadOp)
+    place = Place(given["base"], given["indices"], tiled, bounds_of(op.in_bounds))
+    contents = load_tile(agent, op, place, op.value.type, given["mask"], given["other"])
+    value = placed(agent, op, contents)
+    return (value, done_token()) if op.token_result else value
+
+
+@effect(memory.StoreOp, memory.TiledStoreOp)
+def _store(agent: Agent, op: memory.StoreOp | memory.TiledStoreOp, *operands: Any) -> Any:
+    given = _groups(op, operands, ("base", "value", "indices", "mask", "token"))
+    tiled = isinstance(op, memory.TiledStoreOp)
+    bounds = bounds_of(op.in_bounds) if isinstance(op, memory.TiledStoreOp) else None
+    place = Place(given["base"], given["indices"], tiled, bounds)
+    store_tile(agent, op, place, given["value"], op.value.type, given["mask"])
+    return done_token() if op.token_result else None
+
+
+# Tokens ---------------------------------------------------------------------------------------------------------------
+
+
+@effect(memory.CreateMemTokenOp, memory.JoinMemTokenOp)
+def _done(_agent: Agent, _op: memory.CreateMemTokenOp | memory.JoinMemTokenOp, *_tokens: Any) -> StageToken:
+    return done_token()

@@ -1,0 +1,102 @@
+"""
+What products, reductions and scans do (spec/tileas-dialects.md 2.9).
+
+`async.dot` accumulates in place where C is storage; a C in registers is copied into fresh registers first, which then
+are D. Products on one accumulator are performed in order, as the tensor core does; whoever else looks at D needs the
+token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tileas_xdsl.dialects.nv_tileas import compute
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.async_work import issue_move
+from tileas_xdsl.machine.lanes import reduced, scanned
+from tileas_xdsl.machine.meaning import suspends, sync
+from tileas_xdsl.machine.memory import MemoryObject, View
+from tileas_xdsl.machine.numerics import element_of
+from tileas_xdsl.machine.products import Factor, Scales, is_signed, product
+from tileas_xdsl.machine.rings import StageToken
+from tileas_xdsl.machine.tiles import computes, fresh_storage, tile_shape, write_tile
+from tileas_xdsl.machine.works import Event
+
+
+def _multiplied(op: compute.AbstractDotOp, a: Any, b: Any, c: Any, extras: Sequence[Any]) -> Any:
+    """
+    A * B + C; `extras` are the scale tiles, then whether C is added. What a `dot` of `nv_tileaa` said of the signs of
+    its integers counts where it has been kept.
+    """
+    *scales, accumulate = (*extras, True) if op.accumulate is None else extras
+    return product(
+        op,
+        Factor(a, op.a.type, is_signed(op.attributes.get("signedness_a"))),
+        Factor(b, op.b.type, is_signed(op.attributes.get("signedness_b"))),
+        c if accumulate else None,
+        op.product.type,
+        Scales(*scales) if scales else None,
+    )
+
+
+@computes(compute.DotOp)
+def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *extras: Any) -> Any:
+    return _multiplied(op, a, b, c, extras)
+
+
+@computes(compute.BlockScaledMmaOp)
+def _block_scaled(_agent: Agent, op: compute.BlockScaledMmaOp, a: Any, b: Any, c: Any, sfa: Any, sfb: Any) -> Any:
+    return product(op, Factor(a, op.a.type), Factor(b, op.b.type), c, op.d.type, Scales(sfa, sfb))
+
+
+# Asynchronous products ------------------------------------------------------------------------------------------------
+
+
+@sync(compute.AsyncDotOp)
+def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[View, StageToken]:
+    machine = agent.machine
+    accumulator = operands[2]
+    if not isinstance(accumulator, View):
+        type_ = op.d.type
+        accumulator = fresh_storage(agent, op, tile_shape(type_), element_of(op, type_), "register")
+        write_tile(agent, accumulator, operands[2], op)
+    inputs = [operands[0], operands[1], accumulator, *operands[3:]]
+
+    def fetch() -> list[Any]:
+        return [machine.read(value) if isinstance(value, View) else value for value in inputs]
+
+    def deliver(tiles: list[Any]) -> None:
+        a, b, c, *extras = tiles
+        machine.write(accumulator, _multiplied(op, a, b, c, extras))
+
+    latest: dict[MemoryObject, Event] = machine.shared.setdefault("nv_tileas.latest_products", {})
+    before = latest.get(accumulator.base)
+    reads = [value for value in inputs if isinstance(value, View)]
+    label = f"the product into '{accumulator.base.name}'"
+    done = issue_move(
+        agent,
+        op,
+        reads,
+        [accumulator],
+        fetch,
+        deliver,
+        label=label,
+        engine="tensor core",
+        dependencies=[] if before is None else [before],
+    )
+    latest[accumulator.base] = done.event
+    return accumulator, done
+
+
+# Reduction and scan ---------------------------------------------------------------------------------------------------
+
+
+@suspends(compute.ReduceOp)
+def _reduce(agent: Agent, op: compute.ReduceOp, source: Any) -> Suspension:
+    return (yield from reduced(agent, op, source, op.body, op.axis.value.data))
+
+
+@suspends(compute.ScanOp)
+def _scan(agent: Agent, op: compute.ScanOp, source: Any) -> Suspension:
+    return (yield from scanned(agent, op, source, op.body, op.axis.value.data, op.inclusive))

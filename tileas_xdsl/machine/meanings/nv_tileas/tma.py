@@ -1,0 +1,95 @@
+"""
+What the tensor memory accelerator does (spec/tileas-dialects.md 2.8).
+
+A descriptor names an array and the box that a transfer moves. Coordinates count elements, outermost axis first, as the
+hardware's do in reverse; a box may stick out of the array, reading zero (or NaN, as the descriptor says) and writing
+nothing there. The token of a transfer stands for its barrier: the barrier operand is for the lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import BlockArgument, Operation
+
+from tileas_xdsl.dialects.nv_tileas import tma
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr
+from tileas_xdsl.dialects.nv_tileas.types import MBarrierType
+from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.async_work import issue_move
+from tileas_xdsl.machine.meaning import effect, sync
+from tileas_xdsl.machine.meanings.nv_tileas.memory import store_later
+from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
+from tileas_xdsl.machine.numerics import view_of
+from tileas_xdsl.machine.rings import StageToken
+from tileas_xdsl.machine.tiled_views import Lanes, TiledView, Window, assembled
+from tileas_xdsl.machine.tiles import retyped, storage_of, tile_shape
+from tileas_xdsl.machine.violations import UnsupportedError
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptor:
+    """The run-time value of a TMA descriptor."""
+
+    array: Any
+    box: tuple[int, ...] | None
+    padding: float
+
+
+@binds_type(MBarrierType.name)
+def _bind_barrier(_argument: BlockArgument, _given: Any, _with_data: bool) -> None:
+    """A barrier from outside: nothing at this level looks at it."""
+
+
+@effect(tma.MakeTiledTmaDescOp)
+def _make_descriptor(agent: Agent, op: tma.MakeTiledTmaDescOp, view: Any, *box_dims: Any) -> Descriptor:
+    array = view_of(agent, op, view.array if isinstance(view, TiledView) else view)
+    box = tma.extents_of(op.box) or tuple(agent.known(extent, op, "makes a box of") for extent in box_dims)
+    if not box and isinstance(op.atom, AtomAttr):
+        box = op.atom.box or ()
+    mode = getattr(op.oob_mode, "data", None)
+    padding = np.nan if mode is not None and mode.value == "nan" else 0.0
+    return Descriptor(array, tuple(box) or None, padding)
+
+
+def _window(agent: Agent, op: tma.TransferOp, descriptor: Descriptor, coordinates: Sequence[Any], tile: Any) -> Window:
+    """The box at element coordinates; without a box in the descriptor, one of the shape of the tile."""
+    start = tuple(agent.known(coordinate, op, "computes an address from") for coordinate in coordinates)
+    atom_box = op.atom.box if isinstance(op.atom, AtomAttr) else None
+    view = TiledView.plain(descriptor.array, descriptor.box or atom_box or tile_shape(tile), op)
+    if len(start) != len(view.tile):
+        raise UnsupportedError(op, f"gives {len(start)} coordinates for an array of rank {len(view.tile)}")
+    return Window(view, start)
+
+
+def _descriptor(agent: Agent, op: Operation, value: Any) -> Descriptor:
+    return agent.known(value, op, "transfers by")
+
+
+@sync(tma.TiledTmaLoadOp)
+def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any, *operands: Any) -> StageToken:
+    descriptor = _descriptor(agent, op, given)
+    target = storage_of(whole_array(op, destination), op)
+    window = _window(agent, op, descriptor, operands[: len(op.coords)], op.destination.type)
+    pieces, machine = window.pieces(), agent.machine
+    lanes = Lanes(window.of.tile, descriptor.array.element, descriptor.padding)
+    return issue_move(
+        agent,
+        op,
+        [piece.view for piece in pieces],
+        [target],
+        lambda: assembled(pieces, [machine.read(piece.view) for piece in pieces], lanes),
+        lambda data: machine.write(target, retyped(data, target.shape, target.element, op)),
+        label=f"the TMA load into '{target.base.name}'",
+        engine="tma",
+    )
+
+
+@sync(tma.TiledTmaStoreOp)
+def _tma_store(agent: Agent, op: tma.TiledTmaStoreOp, given: Any, source: Any, *coordinates: Any) -> StageToken:
+    window = _window(agent, op, _descriptor(agent, op, given), coordinates, op.source.type)
+    return store_later(agent, op, window.pieces(), whole_array(op, source), (), engine="tma")
