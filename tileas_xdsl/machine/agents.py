@@ -48,6 +48,8 @@ class Step:
     function: Callable[..., Any]
     operands: tuple[SSAValue, ...]
     results: tuple[SSAValue, ...]
+    reads_tiles: bool = False
+    """Whether it is upstream arithmetic on tiles: an operand that is a view is read first."""
 
 
 @dataclass
@@ -141,6 +143,11 @@ class Agent:
         self.clock[self.number] = self.moment
 
     # Waiting -------------------------------------------------------------------------------------------------------
+
+    def pause(self) -> Suspension:
+        """Let others go first, if the order has agents pause at synchronisation."""
+        if Kind.SYNC in PAUSING_KINDS[self.machine.order.pauses]:
+            yield None
 
     def wait(self, condition: Condition, op: Operation | None = None) -> Suspension:
         """Suspend until `condition` holds, then learn what it hands over."""
@@ -286,6 +293,11 @@ class Agent:
         return ()
 
     def _run_pure(self, step: Step, operands: list[Any]) -> Any:
+        if step.reads_tiles:
+            operands = [
+                self.load(operand, step.op, Proxy.UNSPECIFIED) if isinstance(operand, View) else operand
+                for operand in operands
+            ]
         for operand in operands:
             if operand is UNKNOWN:
                 return UNKNOWN if len(step.results) == 1 else (UNKNOWN,) * len(step.results)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, get_effects
 
@@ -153,7 +154,7 @@ class Machine:
         meaning = meaning_of(op)
         operands, results = tuple(op.operands), tuple(op.results)
         if meaning is not None:
-            return Step(op, meaning.kind, meaning.function, operands, results)
+            return Step(op, meaning.kind, meaning.function, operands, results, _is_tile_arithmetic(op, meaning.kind))
         if not self.with_data and self._is_harmless(op):
             return Step(op, Kind.EFFECT, _uninterpreted, operands, results)
         raise UnsupportedError(op, "has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure")
@@ -393,6 +394,13 @@ def _fetch_and_deliver(
         data = fetch()
         return lambda: deliver(data)
     return lambda: deliver(fetch())
+
+
+def _is_tile_arithmetic(op: Operation, kind: Kind) -> bool:
+    """Whether `op` is an upstream op that computes from tiles (spec/tileas-dialects.md 2.5.6)."""
+    if kind is not Kind.PURE or op.name.partition(".")[0] not in ("arith", "math", "tensor"):
+        return False
+    return any(isinstance(operand.type, TensorType) for operand in op.operands)
 
 
 def _uninterpreted(_agent: Agent, op: Operation, *_operands: Any) -> Any:

@@ -43,6 +43,7 @@ from tileas_xdsl.dialects.nv_tileas.types import (
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine import rings
 from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.async_work import OPEN_STAGES
 from tileas_xdsl.machine.barriers import promise_arrival
 from tileas_xdsl.machine.forks import fork_and_join
 from tileas_xdsl.machine.meaning import effect, suspends, sync, terminators
@@ -56,7 +57,6 @@ from tileas_xdsl.machine.works import Event
 terminators(PipelineYieldOp)
 
 RINGS = "rings"
-OPEN_STAGES = "nv_tileas.open_stages"
 
 steps_of = per_op(own_steps)
 
