@@ -43,7 +43,7 @@ from tileas_xdsl.machine.numerics import (
     width_of,
 )
 from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.values import UNKNOWN, wrap
 from tileas_xdsl.machine.violations import UnsupportedError
 
 Compute = Callable[[Any, Any], Any]
@@ -140,12 +140,15 @@ def _on_arrays(entry: IntegerOp, lhs: Any, rhs: Any, attribute: Attribute) -> Ar
 
 def _integer(entry: IntegerOp) -> Callable[..., Any]:
     read, scalars = entry.read, entry.scalars
+    as_they_are = read is _bits
 
     def meaning(_agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
         attribute = op.results[0].type
         if is_array(lhs):
             return _on_arrays(entry, lhs, rhs, attribute)
-        return to_type(scalars(read(lhs, attribute), read(rhs, attribute)), attribute)
+        if as_they_are:
+            return wrap(scalars(lhs, rhs), attribute)
+        return wrap(scalars(read(lhs, attribute), read(rhs, attribute)), attribute)
 
     return meaning
 
@@ -154,7 +157,7 @@ def _division(entry: IntegerOp) -> Callable[..., Any]:
     divide = _integer(entry)
 
     def meaning(agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
-        if not np.all(rhs):
+        if not (rhs.all() if is_array(rhs) else rhs):
             raise UnsupportedError(op, f"divides by zero in iteration {agent.iteration}; guard it")
         return divide(agent, op, lhs, rhs)
 
