@@ -1,0 +1,179 @@
+"""
+What pipelines add to the dependence graph of a loop body (analysis/dependence.py).
+
+Each side of a pipeline takes its stages in order, so its ops keep theirs: they all touch one resource. Between the sides there are edges:
+
+    produce (commits)   -> consume (waits)      distance 0     the stage must be published before it is taken
+    use of a read view  -> op that releases     distance 0     the slot may be overwritten from then on
+    op that releases    -> produce (acquires)   distance d     the slot comes round again after `depth` stages
+
+With `m` stages produced per iteration and `n` slots, the release of the stage number `r` of an iteration precedes the
+acquire of the stage number `(r + n) mod m`, `(r + n) div m` iterations later. A schedule that breaks one of the last
+edges has fewer slots than stages in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from tileas_xdsl.analysis.dependence import Edge, EdgeKind
+from tileas_xdsl.analysis.loop_values import LoopValues
+from tileas_xdsl.analysis.memory_access import Effect, access_model
+from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
+from tileas_xdsl.analysis.pipeline_steps import own_steps
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
+from tileas_xdsl.dialects.nv_tileas.effects import ViewOfOperand, is_view
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    ConsumerWaitOp,
+    ProducerAcquireOp,
+    ProducerCommitOp,
+    ProducerWriteOp,
+)
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
+from tileas_xdsl.dialects.nv_tileas.types import is_token
+
+PRODUCER_OPS = (ProduceOp, ProducerAcquireOp, ProducerWriteOp, ProducerCommitOp)
+"""Ops of the producer's side; all other classified ops are of the consumer's."""
+
+PIPELINE_OPS = tuple(
+    f"nv_tileas.async.pipeline.{name}"
+    for name in (
+        "produce_one",
+        "produce_one_async",
+        "producer_acquire",
+        "producer_write",
+        "producer_commit",
+        "consume_one",
+        "consume_one_async",
+        "consumer_wait",
+        "consumer_read",
+        "consumer_release",
+    )
+)
+
+
+def _resource(root: PipelineRoot | None, op: Operation) -> str:
+    side = "producer" if isinstance(op, PRODUCER_OPS) else "consumer"
+    identity = "unknown" if root is None else id(root.op) if isinstance(root.key, Operation) else root.key
+    return f"{side} side of pipeline {identity}"
+
+
+@access_model(*PIPELINE_OPS)
+def _takes_its_turn(op: Operation) -> Sequence[Effect]:
+    """A pipeline op does nothing to memory by itself, and keeps its place among the ops of its side."""
+    return [Effect(True, _resource(PipelineRoots().of_op(op), op))]
+
+
+@access_model("nv_tileas.async.wait", "nv_tileas.async.future_wait")
+def _waits(op: Operation) -> Sequence[Effect]:
+    """A wait for a stage orders through its token; any other wait may be what makes some memory readable."""
+    assert isinstance(op, AsyncWaitOp | FutureWaitOp)
+    return [] if PipelineRoots().of(op.token) is not None else [Effect(True, None)]
+
+
+@dataclass
+class _Sides:
+    """The ops of one pipeline in a loop body that move its stages on, in program order."""
+
+    root: PipelineRoot
+    acquires: list[Operation] = field(default_factory=list[Operation])
+    commits: list[Operation] = field(default_factory=list[Operation])
+    waits: list[Operation] = field(default_factory=list[Operation])
+    releases: list[Operation] = field(default_factory=list[Operation])
+    views: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, list[Operation]])
+    """Op that takes a stage -> ops of the body that use a view of it."""
+
+
+def pipeline_edges(values: LoopValues) -> Iterator[Edge]:
+    """The edges that the pipelines in the loop add. Linear in the body for each pipeline."""
+    for sides in _sides_by_root(values).values():
+        name = f"pipeline {sides.root.key}" if isinstance(sides.root.key, int) else "a pipeline"
+        for commit, wait in zip(sides.commits, sides.waits, strict=False):
+            if commit is not wait and values.position[commit] < values.position[wait]:
+                yield Edge(commit, wait, EdgeKind.TOKEN, 0, name)
+        for users in sides.views.values():
+            for user in users:
+                yield from (Edge(user, r, EdgeKind.ANTI, 0, name) for r in sides.releases if _after(values, user, r))
+        yield from _slot_reuse(sides, name)
+
+
+def _after(values: LoopValues, first: Operation, second: Operation) -> bool:
+    return values.position[first] < values.position[second]
+
+
+def _slot_reuse(sides: _Sides, name: str) -> Iterator[Edge]:
+    depth, per_iteration = sides.root.depth, len(sides.acquires)
+    if depth is None or per_iteration == 0 or len(sides.releases) != per_iteration:
+        return
+    for number, release in enumerate(sides.releases):
+        distance, index = divmod(number + depth, per_iteration)
+        acquire = sides.acquires[index]
+        if acquire is not release:
+            yield Edge(release, acquire, EdgeKind.ANTI, distance, name)
+
+
+def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:
+    found: dict[PipelineRoot, _Sides] = {}
+    roots = PipelineRoots()
+    for op in values.ops:
+        for inner in op.walk():
+            if not isinstance(inner, ClassifiedOp) or (root := roots.of_op(inner)) is None:
+                continue
+            sides = found.setdefault(root, _Sides(root))
+            _sort_in(sides, op, inner)
+    return found
+
+
+def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp) -> None:
+    """Note which steps `inner`, which is or lies in the body op `op`, does."""
+    takes, gives = False, False
+    if isinstance(inner, ProduceOp | ConsumeOp):
+        steps = own_steps(inner)
+        takes, gives = steps.takes, steps.gives
+    if isinstance(inner, ProducerAcquireOp) or (takes and isinstance(inner, ProduceOp)):
+        sides.acquires.append(op)
+    if isinstance(inner, ProducerCommitOp) or (gives and isinstance(inner, ProduceOp)):
+        sides.commits.extend([op] * _stages_of(inner))
+    if isinstance(inner, ConsumerWaitOp) or (takes and isinstance(inner, ConsumeOp)):
+        sides.waits.append(op)
+    if isinstance(inner, ConsumerReleaseOp) or (gives and isinstance(inner, ConsumeOp)):
+        sides.releases.extend([op] * _stages_of(inner))
+    if isinstance(inner, ConsumeOp | ConsumerReadOp) and inner is op:
+        sides.views[op] = _users_of_views(op)
+
+
+def _stages_of(op: ClassifiedOp) -> int:
+    """How many stages a commit or release of one pipeline stands for: one a token of that pipeline."""
+    if not isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
+        return 1
+    roots = PipelineRoots()
+    own = roots.of_op(op)
+    return sum(roots.of(token) == own for token in op.tokens)
+
+
+def _users_of_views(op: Operation) -> list[Operation]:
+    """The ops of the block that use a view result of `op`, also through views of it."""
+    users: dict[Operation, None] = {}
+    stack: list[SSAValue] = [result for result in op.results if not is_token(result.type) and is_view(result)]
+    while stack:
+        for use in stack.pop().uses:
+            user = _in_block(use.operation, op)
+            if user is None or user in users:
+                continue
+            users[user] = None
+            if use.operation.has_trait(ViewOfOperand, value_if_unregistered=False):
+                stack.extend(use.operation.results)
+    return list(users)
+
+
+def _in_block(op: Operation, sibling: Operation) -> Operation | None:
+    """The op of the block of `sibling` that is, or holds, `op`."""
+    node: Operation | None = op
+    while node is not None and node.parent_block() is not sibling.parent_block():
+        node = node.parent_op()
+    return node
