@@ -6,8 +6,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from io import StringIO
 from typing import Any
 
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.violations import Party, Violation
 
 
@@ -31,12 +36,20 @@ class Finding:
     arguments: dict[str, int]
     violation: Violation
 
+    @property
+    def call(self) -> str:
+        """`in @ring(n = 4)`."""
+        arguments = ", ".join(f"{name} = {value}" for name, value in self.arguments.items())
+        return f"in @{self.function}({arguments})"
+
     def __str__(self) -> str:
         violation = self.violation
-        call = ", ".join(f"{name} = {value}" for name, value in self.arguments.items())
-        lines = [f"{violation.parties[0].place}: {violation.kind}: {violation.message}"]
-        lines.append(f"  in @{self.function}({call})")
-        lines += [f"    {party}" for party in violation.parties]
+        place = violation.parties[0].place
+        lines = [f"{f'{place}: ' if place else ''}{violation.kind}: {violation.message}", f"  {self.call}"]
+        for party in violation.parties:
+            lines.append(f"    {party}")
+            if party.place is None:
+                lines.append(f"      {_printed(party.op)}")
         lines.append(f"  missing: {violation.missing}")
         if violation.witness is not None:
             lines.append("  witness:")
@@ -52,14 +65,21 @@ class Finding:
             "message": violation.message,
             "missing": violation.missing,
             "parties": [_party_data(party) for party in violation.parties],
-            "witness": [] if violation.witness is None else [str(step) for step in violation.witness.steps],
+            "witness": [] if violation.witness is None else violation.witness.as_data(),
         }
+
+
+def _printed(op: Operation) -> str:
+    """The first line of `op` as IR: how one finds an op whose place is not known."""
+    stream = StringIO()
+    Printer(stream).print_op(op)
+    return stream.getvalue().strip().partition("\n")[0]
 
 
 def _party_data(party: Party) -> dict[str, Any]:
     return {
         "place": party.place,
-        "op": party.op.name,
+        "op": op_name(party.op),
         "agent": party.agent,
         "iteration": list(party.iteration),
         "role": party.role,
@@ -101,8 +121,7 @@ class Report:
 
     def __str__(self) -> str:
         parts = [str(finding) for finding in self.findings]
-        if not self.findings:
-            parts += [f"undecided: {reason}" for reason in self.undecided]
+        parts += [f"undecided: {reason}" for reason in self.undecided]
         return "\n\n".join([*parts, self.verdict_line])
 
     def as_data(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ What can be wrong with an asynchronous program, and how the machine says so.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -38,12 +39,23 @@ class Party:
     """Completes the sentence "'the.op' ...", for example `writes shared memory 'ring'[1]`."""
 
     @property
-    def place(self) -> str:
-        return location_of(self.op) or "unknown place"
+    def place(self) -> str | None:
+        """`file:line:col`, where it is known."""
+        return location_of(self.op)
+
+    @property
+    def sentence(self) -> str:
+        """What the op does, and which agent in which iteration."""
+        turn = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
+        return f"'{op_name(self.op)}' {self.role} ({self.agent}{turn})"
 
     def __str__(self) -> str:
-        turn = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
-        return f"{self.place}: '{op_name(self.op)}' {self.role} ({self.agent}{turn})"
+        return f"{self.place}: {self.sentence}" if self.place is not None else self.sentence
+
+
+def violation_key(kind: ViolationKind, ops: Iterable[Operation]) -> tuple[object, ...]:
+    """Equal for the same mistake, by the same ops, in another iteration."""
+    return (kind, *map(id, ops))
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,7 @@ class Violation:
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for the same mistake in another iteration."""
-        return (self.kind, *(id(party.op) for party in self.parties))
+        return violation_key(self.kind, (party.op for party in self.parties))
 
 
 class UndecidedError(Exception):
