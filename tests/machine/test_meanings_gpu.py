@@ -114,6 +114,21 @@ def test_shapes_must_agree() -> None:
         run(parse(text), "f", [np.zeros(3), np.zeros(4)])
 
 
+@pytest.mark.parametrize("order", ["lazy", "eager"])
+def test_asynchronous_copies_stay_inside_their_objects(order: str) -> None:
+    text = """
+    func.func @f(%a: memref<8xf32>, %b: memref<4xf32, strided<[1], offset: ?>>, %o: index) {
+      %s = memref.subview %a[%o] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: ?>>
+      WAIT
+      COPY
+      func.return
+    }"""
+    kind = "memref<4xf32, strided<[1], offset: ?>>"
+    text = text.replace("WAIT", wait(result="%t")).replace("COPY", memcpy("%b", "%s", "%t", result="%u", kind=kind))
+    with pytest.raises(UnsupportedError, match=r"gpu.memcpy.*reaches outside 'a'.*bytes 20 to 36 of 32"):
+        run(parse(text), "f", [np.zeros(8), np.zeros(4), 5], order=order)
+
+
 def test_launches_are_refused() -> None:
     text = """
     func.func @f() {

@@ -224,6 +224,8 @@ class Agent:
         `deliver` (writes the destination), which `capture=issue` takes apart. The work is performed at some time
         after all `dependencies` are complete.
         """
+        for touch in touches:
+            self._check_bounds(touch.view, op)
         return self.machine.issue(
             self,
             op,
