@@ -1,7 +1,8 @@
 """
 What pipelines add to the dependence graph of a loop body (analysis/dependence.py).
 
-Each side of a pipeline takes its stages in order, so its ops keep theirs: they all touch one resource. Between the sides there are edges:
+Each side of a pipeline takes its stages in order, so its ops keep theirs: they all touch one resource. Between the
+sides there are edges:
 
     produce (commits)   -> consume (waits)      distance 0     the stage must be published before it is taken
     use of a read view  -> op that releases     distance 0     the slot may be overwritten from then on

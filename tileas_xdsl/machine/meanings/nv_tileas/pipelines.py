@@ -397,7 +397,8 @@ def _release(agent: Agent, op: ConsumerReleaseOp, *tokens: StageToken) -> StageT
             rings.release(agent, ring, k, op)
         else:
             _release_later(agent, op, ring, k, token.event)
-    return StageToken(tokens[0].ring, "consumer", tokens[0].k, tokens[0].event) if op.results else None
+    event = Event.all_of([token.event for token in tokens], "released stages")
+    return StageToken(tokens[0].ring, "consumer", tokens[0].k, event) if op.results else None
 
 
 def _release_later(agent: Agent, op: Operation, ring: Ring, k: int, event: Event) -> None:

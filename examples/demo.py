@@ -1,0 +1,130 @@
+"""
+`make demo`: carry the GEMM through every pass that exists, and show after each what it did and that it is still right.
+
+Writes each stage to `build/demo/`. The road ends where it ends: a pass that is not written yet is not faked.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.passes import PassPipeline
+from xdsl.universe import Universe
+
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.running import run
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent / "build" / "demo"
+
+K_TILES = 3
+"""Tiles along K that the demonstration multiplies."""
+
+
+@dataclass(frozen=True)
+class Road:
+    """One example and the passes that it goes through."""
+
+    example: str
+    passes: tuple[str, ...]
+
+
+ROADS = (
+    Road(
+        "gemm_queue",
+        ("tileas-queue-to-pipeline", "tileas-materialize-async", "tileas-optimize-pipeline-region"),
+    ),
+    Road(
+        "gemm_loop",
+        (
+            "tileas-materialize-async",
+            "tileas-unspecialized-pipeline{num-stages=2}",
+            "tileas-optimize-pipeline-region",
+        ),
+    ),
+)
+
+
+def counted(module: ModuleOp) -> Counter[str]:
+    """How many ops of each name there are."""
+    return Counter(op.name for op in module.walk())
+
+
+def changes(before: Counter[str], after: Counter[str]) -> str:
+    """The ops that came and went, the most numerous first."""
+    difference = {name: after[name] - before[name] for name in before | after if after[name] != before[name]}
+    ordered = sorted(difference.items(), key=lambda item: (-abs(item[1]), item[0]))
+    shown = [f"{count:+d} {name.rpartition('.')[2]}" for name, count in ordered]
+    return ", ".join(shown[:5]) + (f", {len(shown) - 5} more" if len(shown) > 5 else "") or "nothing"
+
+
+def is_right(module: ModuleOp, example: str) -> str:
+    """Whether the module multiplies, and what the checker says of it."""
+    generator = np.random.default_rng(0)
+    a = generator.integers(-4, 4, (128, 64 * K_TILES)).astype(np.float16)
+    b = generator.integers(-4, 4, (64 * K_TILES, 128)).astype(np.float16)
+    outcome = run(module, None, [a, b, np.zeros((128, 128), np.float32), K_TILES])
+    product = next(array for array in outcome.arrays.values() if array.dtype == np.float32)
+    right = bool((product == a.astype(np.float32) @ b.astype(np.float32)).all()) and not outcome.violations
+    return f"{'multiplies' if right else 'WRONG'}, {check(module).verdict_line}"
+
+
+def walk(road: Road, universe: Universe, console: Console) -> bool:
+    """Run `road`, print its table; whether every stage was right."""
+    ctx = Context()
+    for name, factory in universe.all_dialects.items():
+        ctx.register_dialect(name, factory)
+    source = HERE / f"{road.example}.mlir"
+    module = Parser(ctx, source.read_text(), str(source)).parse_module()
+    module.verify()
+
+    table = Table(title=f"{road.example}.mlir", title_justify="left")
+    for heading, justify in (("pass", "left"), ("ops before", "right"), ("after", "right"), ("ms", "right")):
+        table.add_column(heading, justify=justify)
+    table.add_column("what changed")
+    table.add_column("is it still right?")
+    verdict = is_right(module, road.example)
+    table.add_row("(as written)", "", str(sum(counted(module).values())), "", "", verdict)
+    all_right = "WRONG" not in verdict and "safe" in verdict
+    BUILD.mkdir(parents=True, exist_ok=True)
+    (BUILD / f"{road.example}-00.mlir").write_text(f"{module}\n")
+    for number, spec in enumerate(road.passes, 1):
+        name = spec.partition("{")[0]
+        if name not in universe.all_passes:
+            break
+        before = counted(module)
+        start = perf_counter()
+        PassPipeline.parse_spec(universe.all_passes, spec).apply(ctx, module)
+        elapsed = (perf_counter() - start) * 1000
+        module.verify()
+        after = counted(module)
+        (BUILD / f"{road.example}-{number:02}-{name}.mlir").write_text(f"{module}\n")
+        verdict = is_right(module, road.example)
+        all_right &= "WRONG" not in verdict and verdict.endswith(check(module).verdict_line) and "safe" in verdict
+        table.add_row(
+            spec, str(sum(before.values())), str(sum(after.values())), f"{elapsed:.1f}", changes(before, after), verdict
+        )
+    console.print(table)
+    return all_right
+
+
+def main() -> int:
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    universe = Universe.get_multiverse()
+    results = [walk(road, universe, console) for road in ROADS]
+    console.print(f"Each stage was written to {BUILD.relative_to(HERE.parent)}/.")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
