@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 
@@ -25,7 +26,7 @@ from xdsl.traits import MemoryEffectKind, get_effects, is_side_effect_free, is_s
 from xdsl.utils.exceptions import VerifyException
 
 from tests.dialects.nv_tileas_samples import FUNCTIONS, SAMPLES, program
-from tests.support.ir import assert_round_trips, parse, print_custom, print_generic, run_passes
+from tests.support.ir import ROOT, assert_round_trips, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.dialects.float4 import Float4E0M3Type
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, ProgramIdType
@@ -631,3 +632,22 @@ def test_boolean_properties_read_as_booleans() -> None:
     assert op.isolated == BoolAttr.from_bool(True)
     assert op.is_isolated
     assert not AgentSwitchOp([], [Region(Block())], [1]).is_isolated
+
+
+# Documentation -----------------------------------------------------------------------------------
+
+
+def test_gap_table_lists_exactly_the_ops_of_the_dialect() -> None:
+    table = (ROOT / "docs/dialects/gap-table-nv_tileas.md").read_text()
+    rows = re.findall(r"^\| (`.*`) \| ([AB]) \| yes \|", table, re.MULTILINE)
+    tiers = {name: tier for names, tier in rows for name in re.findall(r"`([^`]+)`", names)}
+    pipeline_ops = {short_name_of(op) for op in NvTileAS.operations if op.name.startswith("nv_tileas.async.pipeline.")}
+    others = {short_name_of(op) for op in NvTileAS.operations} - pipeline_ops
+    assert set(tiers) == others
+    assert len(pipeline_ops) == 16
+    beside = {"block_scaled_mma", "func", "return"}
+    in_tier_a = sum(tier == "A" for name, tier in tiers.items() if name not in beside) + len(pipeline_ops)
+    in_tier_b = sum(tier == "B" for tier in tiers.values())
+    assert f"{in_tier_a} are here in tier A" in table
+    assert f"{in_tier_b} in tier B" in table
+    assert in_tier_a + in_tier_b == 58

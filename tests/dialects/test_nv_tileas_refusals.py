@@ -99,6 +99,23 @@ def test_function_is_refused(name: str) -> None:
         parse(f"{head} ({{\n{body}\n}}) : () -> ()")
 
 
+def test_ops_inside_a_malformed_parent_are_no_reason_to_crash() -> None:
+    """Ops are verified before the op around them, so what they ask of it may be anything."""
+    switch = """
+    func.func @f(%t: !nv_tileas.token) {{
+      nv_tileas.async.pipeline.agent_switch attributes {{{sizes}}} {{
+        %u = nv_tileas.async.pipeline.consumer_wait %t : (!nv_tileas.token) -> !nv_tileas.token
+      }} : () -> ()
+      func.return
+    }}"""
+    for sizes in ('num_agents_per_group = "two"', "num_agents_per_group = array<i64: 1>", "isolated = true"):
+        with pytest.raises(VerifyException, match="num_agents_per_group"):
+            parse(switch.format(sizes=sizes))
+    function = '"nv_tileas.func"() <{sym_name = "f", function_type = i32}> ({ nv_tileas.return : () -> () }) : () -> ()'
+    with pytest.raises(VerifyException, match="function_type"):
+        parse(function)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -14,9 +14,8 @@ The switch forks all agents of all groups and is done when all of them are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IndexType, IntegerType, i32
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IndexType, IntegerAttr, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, traits_def, var_operand_def, var_region_def
 from xdsl.traits import NoTerminator
@@ -29,6 +28,7 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     I32,
     I32_ARRAY,
     TileASOp,
+    integers_of,
     type_list,
     types_of,
 )
@@ -94,10 +94,11 @@ class AgentSwitchOp(TileASOp, AgentLikeOpInterface):
 
     @property
     def group_sizes(self) -> Sequence[int]:
-        sizes = self.num_agents_per_group
-        if isinstance(sizes, DenseArrayBase):
-            return _integers(sizes)
-        return (sizes.value.data,) * len(self.bodies)
+        # Ops inside ask before the switch itself is verified, so the property may still be anything.
+        sizes = self.properties.get("num_agents_per_group")
+        if isinstance(sizes, IntegerAttr):
+            return (sizes.value.data,) * len(self.regions)
+        return integers_of(sizes) or ()
 
     @property
     def is_isolated(self) -> bool:
@@ -153,22 +154,18 @@ class AgentSwitchOp(TileASOp, AgentLikeOpInterface):
         sizes = self.group_sizes
         if self.num_warps is None:
             return [(INHERIT,)] * len(sizes)
-        counts = _integers(self.num_warps)
+        counts = integers_of(self.num_warps) or ()
         if len(counts) == len(sizes):
             return [(count,) for count in counts]
         starts = [sum(sizes[:index]) for index in range(len(sizes))]
         return [counts[start : start + size] for start, size in zip(starts, sizes, strict=True)]
 
 
-def _integers(array: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
-    return tuple(int(entry) for entry in array.get_values())
-
-
 def warp_budget(op: Operation) -> int:
     """Warps that the launch around `op` has: `numWarps` of the innermost kernel spec, else the hardware's limit."""
     node: Operation | None = op
     while node is not None:
-        spec: Any = node.attributes.get("nv_tileaa.kernel_spec")
+        spec = node.attributes.get("nv_tileaa.kernel_spec")
         if isinstance(spec, KernelSpecAttr) and spec.num_warps is not None:
             return spec.num_warps
         node = node.parent_op()

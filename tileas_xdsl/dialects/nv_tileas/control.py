@@ -160,7 +160,10 @@ class ReturnOp(TileASOp):
             return
         if not isinstance(function, FuncOp):
             raise VerifyException("expects parent op 'nv_tileas.func'")
-        expected, found = tuple(function.function_type.outputs.data), types_of(self.values)
+        type_ = function.properties.get("function_type")
+        if not isinstance(type_, FunctionType):
+            return  # The function, verified next, has the better message.
+        expected, found = tuple(type_.outputs.data), types_of(self.values)
         if expected != found:
             raise VerifyException(
                 f"expects values of the function's result types {type_list(expected)}, but got {type_list(found)}"

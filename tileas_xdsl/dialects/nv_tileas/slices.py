@@ -88,12 +88,9 @@ def _slice_group(
     name: str, rank: int, static: DenseArrayBase[IntegerType] | None, dynamic: Sequence[SSAValue]
 ) -> tuple[int, ...] | None:
     """One number for each axis, `DYNAMIC_INDEX` for those that operands give; None when the group is left out."""
-    if static is None:
-        if not dynamic:
-            return None
-        numbers: tuple[int, ...] = (DYNAMIC_INDEX,) * len(dynamic)
-    else:
-        numbers = tuple(int(number) for number in static.get_values())
+    if static is None and not dynamic:
+        return None
+    numbers = (DYNAMIC_INDEX,) * len(dynamic) if static is None else tuple(map(int, static.get_values()))
     if len(numbers) != rank:
         raise VerifyException(f"expects {rank} {name}, but got {len(numbers)}")
     if numbers.count(DYNAMIC_INDEX) != len(dynamic):

@@ -51,6 +51,7 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     element_bits,
     element_type_of,
     expect_count,
+    integers_of,
     space_of,
 )
 from tileas_xdsl.dialects.tile_memory import PaddingValue, shape_of, verify_optional_operands
@@ -122,7 +123,7 @@ class MakeTiledTmaDescOp(TileASOp):
 
     def _verify_box(self) -> None:
         atom_box = self.atom.box if isinstance(self.atom, AtomAttr) else None
-        box = extents_of(self.box)
+        box = integers_of(self.box)
         rank = len(box) if box is not None else len(self.box_dims)
         if atom_box is not None and rank and rank != len(atom_box):
             raise VerifyException("tmaBoxDim and atomBoxDim length mismatch")
@@ -131,11 +132,6 @@ class MakeTiledTmaDescOp(TileASOp):
         bits = element_bits(self.view.type)
         if box and bits is not None and box[-1] * bits % LINE_BITS:
             raise VerifyException("tma leading box-dim bit-width is not 16 bytes aligned")
-
-
-def extents_of(array: DenseArrayBase[IntegerType] | None) -> tuple[int, ...] | None:
-    """The integers of a dense array, or None without one."""
-    return None if array is None else tuple(int(extent) for extent in array.get_values())
 
 
 class TransferOp(TileASOp, ABC):
@@ -161,7 +157,7 @@ class TransferOp(TileASOp, ABC):
         expect_count("coordinate", len(coords), 1, MAXIMUM_RANK)
         if space_of(tile) not in (None, "smem"):
             raise VerifyException("smem layout is not TMA compatible")
-        self._verify_box(extents_of(maker.box) if isinstance(maker, MakeTiledTmaDescOp) else None, tile)
+        self._verify_box(integers_of(maker.box) if isinstance(maker, MakeTiledTmaDescOp) else None, tile)
 
     def _verify_box(self, described: tuple[int, ...] | None, tile: Attribute) -> None:
         atom_box = self.atom.box if isinstance(self.atom, AtomAttr) else None

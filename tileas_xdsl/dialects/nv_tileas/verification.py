@@ -74,6 +74,13 @@ def expect_count(what: str, found: int, least: int, most: int | None) -> None:
     raise VerifyException(f"expects {bound} {what}{'' if bound.endswith(' 1') else 's'}, but got {found}")
 
 
+def integers_of(array: Attribute | None) -> tuple[int, ...] | None:
+    """The integers of a dense array, or None for anything else."""
+    if not isinstance(array, DenseArrayBase):
+        return None
+    return tuple(int(entry) for entry in cast(DenseArrayBase[IntegerType], array).get_values())
+
+
 def types_of(values: Sequence[SSAValue]) -> tuple[Attribute, ...]:
     return tuple(value.type for value in values)
 
