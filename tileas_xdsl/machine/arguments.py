@@ -7,6 +7,7 @@ Default data are small integers, so that sums in f32 are exact and "equal" means
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,27 +136,45 @@ def bind_arguments(
     The run-time values of a function's arguments, in order.
 
     `given` maps names (or numbers) to arrays and numbers. What is missing gets default data if it is an array and is
-    an error if it is a number. Each array is an object of its own, except that the names in `aliases` share one.
-    `dynamic_size` is the extent of every dynamic dimension when only addresses matter.
+    an error if it is a number. Each array is an object of its own, except that the two of each pair in `aliases` begin
+    at the same byte of one object. `dynamic_size` is the extent of every dynamic dimension when only addresses matter.
     """
     block = body.first_block
     assert block is not None
     wanted = {argument_at(body, name): value for name, value in given.items()}
-    shared = {argument_at(body, b): argument_at(body, a) for a, b in aliases}
-    bound: dict[BlockArgument, Any] = {}
-    for argument in block.args:
-        if argument in shared and isinstance(bound.get(shared[argument]), View):
-            bound[argument] = _alias(bound[shared[argument]], argument)
-            continue
-        bound[argument] = _bind(argument, wanted, with_data, dynamic_size)
-    return [bound[argument] for argument in block.args]
+    bound = [_bind(argument, wanted, with_data, dynamic_size) for argument in block.args]
+    for first, second in aliases:
+        _let_overlap(bound, argument_at(body, first), argument_at(body, second))
+    return bound
 
 
-def _alias(view: View, argument: BlockArgument) -> View:
-    kind = argument.type
-    if isa(kind, MemRefType[Attribute]) and element_type(kind.element_type) == view.element:
-        return view
-    raise ArgumentError(f"arguments that alias must have one element type, and '{argument.name_hint}' differs")
+def _let_overlap(bound: list[Any], first: BlockArgument, second: BlockArgument) -> None:
+    """Put both arguments, and all that shares an object with either, on the larger of the two objects."""
+    bases: list[MemoryObject] = []
+    for argument in (first, second):
+        base = object_behind(bound[argument.index])
+        if base is None:
+            name = argument.name_hint or str(argument.index)
+            raise ArgumentError(f"argument '{name}' : {argument.type} names no memory that another one could name, too")
+        bases.append(base)
+    larger = max(bases, key=lambda base: base.size)
+    for index, value in enumerate(bound):
+        if object_behind(value) in bases:
+            bound[index] = _moved_to(larger, value)
+
+
+def object_behind(value: Any) -> MemoryObject | None:
+    """The object that a view, a pointer or a view by tiles reaches; None for any other value."""
+    array = getattr(value, "array", None)
+    base = getattr(array if isinstance(array, View) else value, "base", None)
+    return base if isinstance(base, MemoryObject) else None
+
+
+def _moved_to(base: MemoryObject, value: Any) -> Any:
+    array = getattr(value, "array", None)
+    if isinstance(array, View):
+        return replace(value, array=replace(array, base=base))
+    return replace(value, base=base)
 
 
 def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_data: bool, dynamic: int | None) -> Any:
@@ -174,6 +193,8 @@ def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_dat
         return opaque_argument(argument, given, with_data)
     if given is None:
         raise ArgumentError(f"argument '{name}' : {kind} has no value; give one with --arg {name}=VALUE")
+    if given is UNKNOWN:
+        return UNKNOWN
     if np.ndim(given) != 0:
         raise ArgumentError(f"argument '{name}' is a number of type {kind}, and an array was given")
     return wrap(int(given), kind) if is_integer_scalar(kind) else element.dtype.type(given)

@@ -1,0 +1,118 @@
+"""
+Arrays in `.npy` files: read, compared with what a run left behind, and written, all or none.
+
+numpy knows no bf16 and no fp8: in a file such elements are bytes without a type, and whoever reads them says which.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tileas_xdsl.machine.arguments import ArgumentError
+
+Array = NDArray[Any]
+NUMPYS_OWN = "biuf"
+"""Kinds of dtypes that are numbers to numpy itself."""
+BYTES = "V"
+"""The kind of a small float in a file."""
+
+
+def load(file: str) -> Array:
+    """The array in `file`. Raises `ArgumentError` for what is none, `OSError` for what cannot be read."""
+    try:
+        return np.load(file, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ArgumentError(f"{file} is no array of numbers in numpy's .npy format ({error})") from None
+
+
+def as_numbers(array: Array, wanted: np.dtype[Any] | None, file: str) -> Array:
+    """`array` with its elements as numbers; bytes are read as `wanted`. Raises `ArgumentError` for anything else."""
+    dtype = array.dtype
+    if dtype.kind in NUMPYS_OWN:
+        return array
+    if dtype.kind == BYTES and dtype.names is None and wanted is not None and dtype.itemsize == wanted.itemsize:
+        return array.view(wanted)
+    raise ArgumentError(f"{file} holds elements of type {dtype}, which are no numbers here")
+
+
+def widened(array: Array) -> Array:
+    """`array` with elements that numpy prints and lists by itself: small floats become f32, which holds them all."""
+    return array.astype(np.float32) if array.dtype.kind not in NUMPYS_OWN else array
+
+
+# Comparing ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What an array is to be, up to `atol + rtol * |expected|` in each element; two nans count as equal."""
+
+    file: str
+    array: Array
+    rtol: float
+    atol: float
+
+    def difference(self, actual: Array) -> str | None:
+        """How `actual` differs: where first, how often, by how much at most. None where it does not."""
+        expected = as_numbers(self.array, actual.dtype, self.file)
+        if expected.shape != actual.shape:
+            return f"it has shape {actual.shape}, and {self.file} has {expected.shape}"
+        wrong = ~self._close(actual, expected)
+        count = int(np.count_nonzero(wrong))
+        if not count:
+            return None
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        return (
+            f"{count} of {actual.size} elements differ from {self.file}; the first, at {list(first)}, is "
+            f"{widened(actual)[first]} and should be {widened(expected)[first]}; the greatest difference is "
+            f"{np.max(np.abs(_double(actual) - _double(expected))[wrong]):g}"
+        )
+
+    def _close(self, actual: Array, expected: Array) -> NDArray[np.bool_]:
+        exact = not (self.rtol or self.atol)
+        if exact and actual.dtype.kind in "biu" and expected.dtype.kind in "biu":
+            return np.asarray(actual == expected)
+        return np.isclose(_double(actual), _double(expected), rtol=self.rtol, atol=self.atol, equal_nan=True)
+
+
+def _double(array: Array) -> NDArray[np.float64]:
+    return array.astype(np.float64)
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def write_arrays(files: Mapping[str, Array]) -> None:
+    """
+    Write each array to its file; all files or none: they are written beside their places first, and then moved there.
+
+    Raises `OSError`, which names the file, for a place that cannot be written.
+    """
+    beside = {Path(file): Path(file).with_name(f".{Path(file).name}.{os.getpid()}") for file in files}
+    try:
+        for (target, draft), array in zip(beside.items(), files.values(), strict=True):
+            with _blaming(target), draft.open("wb") as stream:
+                np.save(stream, array, allow_pickle=False)
+        for target, draft in beside.items():
+            with _blaming(target):
+                draft.replace(target)
+    finally:
+        for draft in beside.values():
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _blaming(target: Path) -> Generator[None]:
+    """Errors name the file that the user named, not the draft."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from None

@@ -1,0 +1,110 @@
+"""
+`tileas check FILE`: prove that a program has no race and no deadlock for the trip counts asked for, or show how it has.
+
+Exit status 0: safe. 1: a violation; the report shows it. 2: the input cannot be read, or has an op that the machine
+does not know. 3: undecided; the report says why and on account of which op.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from tileas_xdsl.machine.checking import MOST_COMBINATIONS, check
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.machine_input import machine_errors, named_values, print_json, read_input
+from tileas_xdsl.tools.rendering import report_lines, write_lines
+
+RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    parser.add_argument("--function", metavar="F", help="check this function only (default: every public one)")
+    parser.add_argument(
+        "--trip-counts",
+        metavar="0..8",
+        default="0..8",
+        help="what arguments that bound loops are tried with: numbers and ranges, as in 0..4,8 (default: 0..8)",
+    )
+    parser.add_argument(
+        "--arg", metavar="NAME=N", action="append", default=[], help="fix an integer argument, by name or number"
+    )
+    parser.add_argument(
+        "--capture",
+        choices=["completion", "issue"],
+        default="completion",
+        help="when asynchronous work reads its sources: any time until it completes (the default), or when issued",
+    )
+    parser.add_argument(
+        "--may-alias", metavar="A,B", action="append", default=[], help="these array arguments may be one array"
+    )
+    parser.add_argument(
+        "--assume-pure",
+        metavar="OP",
+        action="append",
+        default=[],
+        help="ops of this name only compute from their operands",
+    )
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    counts = parse_trip_counts(arguments.trip_counts)
+    fixed = _fixed(arguments.arg)
+    aliases = [_pair(text) for text in arguments.may_alias]
+    given = read_input(arguments.file, allow_unregistered=bool(arguments.assume_pure))
+    with machine_errors(given.source):
+        report = check(
+            given.module,
+            arguments.function.removeprefix("@") if arguments.function is not None else None,
+            trip_counts=counts,
+            capture=arguments.capture,
+            args=fixed,
+            may_alias=aliases,
+            assume_pure=arguments.assume_pure,
+        )
+    if arguments.format == "json":
+        print_json({"file": given.source.name, **report.as_data()})
+    else:
+        write_lines(report_lines(report, given.source))
+    return report.verdict.exit_status
+
+
+def parse_trip_counts(text: str) -> list[int]:
+    """`0..4,8` as [0, 1, 2, 3, 4, 8]. Raises `InputError`."""
+    counts: dict[int, None] = {}
+    for part in text.split(","):
+        match = RANGE.fullmatch(part.strip())
+        if match is None:
+            raise InputError(
+                [f"error: --trip-counts {text}: '{part}' is neither a number from 0 up nor a range, as 0..8"]
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InputError([f"error: --trip-counts {text}: the range {part} is empty; write {last}..{first}"])
+        if last - first >= MOST_COMBINATIONS or len(counts) > MOST_COMBINATIONS:
+            raise InputError([f"error: --trip-counts {text}: at most {MOST_COMBINATIONS} trip counts can be tried"])
+        counts.update(dict.fromkeys(range(first, last + 1)))
+    return sorted(counts)
+
+
+def _fixed(texts: list[str]) -> dict[str, int]:
+    """NAME -> N. Raises `InputError` for what is no integer and for a name given twice."""
+    fixed: dict[str, int] = {}
+    for name, value in named_values(texts, "--arg"):
+        try:
+            number = int(value, 0)
+        except ValueError:
+            raise InputError([f"error: --arg {name}={value}: checking takes integers, as {name}=8"]) from None
+        if name in fixed:
+            raise InputError([f"error: --arg {name} is given twice"])
+        fixed[name] = number
+    return fixed
+
+
+def _pair(text: str) -> tuple[str, str]:
+    names = [name.strip().removeprefix("%") for name in text.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise InputError([f"error: --may-alias {text}: name two arguments, as A,B"])
+    return names[0], names[1]

@@ -1,0 +1,79 @@
+"""
+What `run` and `check` have in common: a file with its text at hand, `NAME=VALUE` options, errors of the machine with a
+place in front, and JSON on standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.tools.errors import InputError, place_of
+from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
+from tileas_xdsl.tools.rendering import Source
+
+
+@dataclass(frozen=True)
+class Input:
+    """A verified module and the text that it was read from."""
+
+    module: ModuleOp
+    source: Source
+
+
+def read_input(path: str, *, allow_unregistered: bool = False) -> Input:
+    """The module in the file `path`. Raises `InputError`, and `OSError` where the file cannot be read."""
+    name = "<stdin>" if path == STDIN else path
+    text = read_text(path)
+    module = parse_module(text, name, full_context(allow_unregistered=allow_unregistered))
+    return Input(module, Source(name, text))
+
+
+@contextmanager
+def machine_errors(source: Source) -> Generator[None]:
+    """What the machine says about arguments and ops becomes an `InputError` with a place in front."""
+    try:
+        yield
+    except ArgumentError as error:
+        raise InputError([f"{source.name}: error: {error}"]) from None
+    except (UnsupportedError, UndecidedError) as error:
+        place = place_of(error.op) or source.name
+        raise InputError([f"{place}: error: '{op_name(error.op)}' op {error.reason}"]) from None
+
+
+def named_values(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
+    """(NAME, VALUE) of each `NAME=VALUE` behind `option`. Raises `InputError` for one that is not of that form."""
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().removeprefix("%")
+        if not (name and equals and value):
+            raise InputError([f"error: {option} {text}: write {option} NAME=VALUE"])
+        pairs.append((name, value))
+    return pairs
+
+
+def print_json(data: Any) -> None:
+    """Standard JSON, which has no infinities and no nan: those become strings."""
+    print(json.dumps(_standard(data), indent=2, allow_nan=False))
+
+
+def _standard(data: Any) -> Any:
+    match data:
+        case dict():
+            return {str(key): _standard(value) for key, value in cast("dict[Any, Any]", data).items()}
+        case list() | tuple():
+            return [_standard(value) for value in cast("Sequence[Any]", data)]
+        case float() if not math.isfinite(data):
+            return str(data)
+        case _:
+            return data

@@ -1,0 +1,147 @@
+"""
+Reports as people read them: the place first, so that editors can jump there; each op with its line of the source; the
+missing edge; the witness as a numbered trace. Plain text in a pipe, the same text with colours in a terminal.
+
+A line is a list of pieces, each with the style that a terminal gives it; a pipe gets the pieces joined.
+
+    ring.mlir:9:7: race: read after write on shared 'ring'[0, 0] with nothing that orders the two
+    ring.mlir:9:7: note: 'async_queue.scope' asynchronously writes shared 'ring'[0, 0] (main, iteration 0)
+        9 |       async_queue.scope {
+          |       ^~~~~~~~~~~~~~~~~
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import location_of
+from tileas_xdsl.machine.report import Finding, Report, Verdict
+from tileas_xdsl.machine.trace import Happening, Witness
+from tileas_xdsl.machine.violations import Party
+
+Line = list[tuple[str, str]]
+"""(text, style) pieces; the style is one of rich's, empty for none."""
+
+PLACE, KIND, NOTE, CARET, LABEL, FAINT = "bold", "bold red", "cyan", "green", "yellow", "dim"
+VERDICT_STYLES = {Verdict.SAFE: "bold green", Verdict.VIOLATION: "bold red", Verdict.UNDECIDED: "bold yellow"}
+AGENT_STYLES = ("cyan", "magenta", "blue", "yellow", "green")
+OP_NAME = re.compile(r'[\w.$"]+')
+GUTTER = 5
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file that was read; locations that are written in it may name others, which are not quoted."""
+
+    name: str
+    text: str
+
+    def line_of(self, op: Operation) -> tuple[int, int, str] | None:
+        """Line number, column and text of the line where `op` stands, if it stands in this file."""
+        location = op.location
+        if not isinstance(location, FileLineColLoc) or location.filename.data != self.name:
+            return None
+        lines = self.text.split("\n")
+        number = location.line.data
+        return (number, location.column.data, lines[number - 1]) if 0 < number <= len(lines) else None
+
+
+# Violations -----------------------------------------------------------------------------------------------------------
+
+
+def finding_lines(finding: Finding, source: Source) -> list[Line]:
+    """One violation: a headline, a note for each party, what is missing, and the witness."""
+    violation = finding.violation
+    lines = [[*_place(violation.parties[0].op), (f"{violation.kind}: ", KIND), (violation.message, "bold")]]
+    for party in violation.parties:
+        lines.append([*_place(party.op), ("note: ", NOTE), (party.sentence, "")])
+        lines += _excerpt(party, source)
+    lines.append([("  missing: ", LABEL), (violation.missing, "")])
+    if violation.witness is None:
+        return [*lines, [(f"  {finding.call}", "")]]
+    lines.append([("  witness", LABEL), (f", {finding.call}:", "")])
+    return lines + _witness_lines(violation.witness, source)
+
+
+def _place(op: Operation) -> Line:
+    place = location_of(op)
+    return [(f"{place}: ", PLACE)] if place is not None else []
+
+
+def _excerpt(party: Party, source: Source) -> list[Line]:
+    """The source line of an op, and its name underlined."""
+    found = source.line_of(party.op)
+    if found is None:
+        return []
+    number, column, text = found
+    # Tabs stay tabs, so that the caret stands where the terminal puts the name.
+    margin = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
+    name = OP_NAME.match(text, column - 1)
+    underline = "^" + "~" * (len(name[0]) - 1 if name else 0)
+    return [
+        [(f"{number:>{GUTTER}} | ", FAINT), (text.rstrip(), "")],
+        [(f"{'':>{GUTTER}} | ", FAINT), (margin, ""), (underline, CARET)],
+    ]
+
+
+def _witness_lines(witness: Witness, source: Source) -> list[Line]:
+    """The steps in columns: number, agent and iteration, place (without the file where it is the one read), what."""
+    numbered = witness.numbered()
+    steps = [step for _, step in numbered if isinstance(step, Happening)]
+    agents = list(dict.fromkeys(step.agent_name for step in steps))
+    styles = {agent: AGENT_STYLES[number % len(AGENT_STYLES)] for number, agent in enumerate(agents)}
+    who = max((len(step.who) for step in steps), default=0)
+    where = max((len(_short_place(step.op, source)) for step in steps), default=0)
+    lines: list[Line] = []
+    for label, step in numbered:
+        if not isinstance(step, Happening):
+            lines.append([(f"{'':>{GUTTER}} {step}", FAINT)])
+            continue
+        style = styles[step.agent_name]
+        pieces = [(f"{label:>{GUTTER}} ", CARET if label == "=>" else FAINT), (f"{step.who:<{who}}  ", style)]
+        if where:
+            pieces.append((f"{_short_place(step.op, source):<{where}}  ", FAINT))
+        lines.append([*pieces, (step.does, "bold" if label == "=>" else "")])
+    return lines
+
+
+def _short_place(op: Operation, source: Source) -> str:
+    return (location_of(op) or "").removeprefix(f"{source.name}:")
+
+
+# Reports --------------------------------------------------------------------------------------------------------------
+
+
+def report_lines(report: Report, source: Source) -> list[Line]:
+    """Every violation, what is undecided, and the verdict as the last line."""
+    lines: list[Line] = []
+    for finding in report.findings:
+        lines += [*finding_lines(finding, source), []]
+    for doubt in report.undecided:
+        lines += [[("undecided: ", LABEL), (doubt, "")], []]
+    return [*lines, [(report.verdict_line, VERDICT_STYLES[report.verdict])]]
+
+
+def findings_lines(findings: Sequence[Finding], source: Source) -> list[Line]:
+    """Violations, each with an empty line after it."""
+    return [line for finding in findings for line in [*finding_lines(finding, source), []]]
+
+
+def write_lines(lines: Iterable[Line]) -> None:
+    """Print to standard output, with colours where that is a terminal."""
+    if not sys.stdout.isatty():
+        for line in lines:
+            print("".join(text for text, _ in line).rstrip())
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(Text.assemble(*line))

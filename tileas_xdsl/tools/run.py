@@ -1,0 +1,218 @@
+"""
+`tileas run FILE`: run a function on numbers, and show what it returns and what it leaves in its arrays.
+
+Exit status 0: it ran (and is as expected). 1: it has a race or a deadlock, or differs from what `--expect` says. 2: the
+input or an argument is wrong. Output files are written only with status 0, all of them or none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, Region
+
+from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_names, find_function
+from tileas_xdsl.machine.orders import ORDERS
+from tileas_xdsl.machine.report import Finding
+from tileas_xdsl.machine.running import run as run_on_machine
+from tileas_xdsl.tools.argument_values import parse_value, value_for
+from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.machine_input import Input, machine_errors, named_values, print_json, read_input
+from tileas_xdsl.tools.rendering import Line, Source, findings_lines, write_lines
+
+Array = NDArray[Any]
+RESULT = re.compile(r"result\d+")
+RAN, FAILED = 0, 1
+"""Exit statuses; 2, for wrong input, is the command's own."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    parser.add_argument("--function", metavar="F", help="which function; may be left out where there is only one")
+    parser.add_argument(
+        "--arg",
+        metavar="NAME=V",
+        action="append",
+        default=[],
+        help="value of an argument, by name or number: a number, zeros, iota, random:SEED or FILE.npy, with AxB: in "
+        "front for dynamic sizes; arrays not named get small integers",
+    )
+    parser.add_argument("--order", choices=ORDERS, default="lazy", help="when asynchronous work is performed")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of --order random (default: 0)")
+    parser.add_argument(
+        "--capture",
+        choices=["completion", "issue"],
+        default="completion",
+        help="when asynchronous work reads its sources: any time until it completes (the default), or when issued",
+    )
+    parser.add_argument(
+        "--out", metavar="NAME=F.npy", action="append", default=[], help="write an array argument, or result0, ..."
+    )
+    parser.add_argument(
+        "--expect", metavar="NAME=F.npy", action="append", default=[], help="compare an array argument, or result0, ..."
+    )
+    parser.add_argument("--rtol", type=float, default=0.0, metavar="R", help="relative tolerance of --expect")
+    parser.add_argument("--atol", type=float, default=0.0, metavar="A", help="absolute tolerance of --expect")
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has taken place."""
+
+    function: str
+    arrays: dict[str, Array]
+    """Results and final contents of array arguments, by name."""
+    findings: list[Finding]
+    differences: dict[str, str | None]
+    """What `--expect` named -> how it differs, or None."""
+
+    @property
+    def status(self) -> int:
+        return FAILED if self.findings or any(self.differences.values()) else RAN
+
+    @property
+    def verdict(self) -> str:
+        if self.findings:
+            kinds = dict.fromkeys(str(finding.violation.kind) for finding in self.findings)
+            return f"failed: {', '.join(kinds)}"
+        differing = [name for name, difference in self.differences.items() if difference is not None]
+        if differing:
+            return f"differs: {', '.join(differing)}"
+        return "ran, and is as expected" if self.differences else "ran"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    given = read_input(arguments.file)
+    with machine_errors(given.source):
+        name = arguments.function.removeprefix("@") if arguments.function is not None else None
+        function, body = find_function(given.module, name)
+        values = _argument_values(body, arguments.arg)
+        out = _destinations(body, arguments.out, "--out")
+        expected = {
+            name: Expectation(file, load(file), arguments.rtol, arguments.atol)
+            for name, file in _destinations(body, arguments.expect, "--expect").items()
+        }
+        done = _run(given, function, body, values, arguments, {**dict.fromkeys(out), **expected})
+    if done.status == RAN:
+        write_arrays({file: done.arrays[name] for name, file in out.items()})
+    if arguments.format == "json":
+        print_json(_as_data(done, arguments))
+    else:
+        write_lines(_as_lines(done, given.source))
+    return done.status
+
+
+# What is asked for ----------------------------------------------------------------------------------------------------
+
+
+def _argument_values(body: Region, texts: list[str]) -> dict[str, Any]:
+    """Argument number -> number or array. Raises `ArgumentError` for names, values and sizes that do not fit."""
+    values: dict[str, Any] = {}
+    for name, text in named_values(texts, "--arg"):
+        argument = argument_at(body, name)
+        if str(argument.index) in values:
+            raise ArgumentError(f"argument '{name}' is given twice")
+        values[str(argument.index)] = value_for(parse_value(text), argument)
+    return values
+
+
+def _destinations(body: Region, texts: list[str], option: str) -> dict[str, str]:
+    """Name of an array (as `Run.arrays` has it) -> file."""
+    files: dict[str, str] = {}
+    names = argument_names(body)
+    for name, file in named_values(texts, option):
+        if not file.endswith(".npy"):
+            raise InputError([f"error: {option} {name}={file}: the file must be called something.npy"])
+        is_result = RESULT.fullmatch(name) is not None and name not in names
+        known = name if is_result else names[argument_at(body, name).index]
+        if known in files:
+            raise InputError([f"error: {option} {name} is given twice"])
+        files[known] = file
+    return files
+
+
+# Running --------------------------------------------------------------------------------------------------------------
+
+
+def _run(
+    given: Input,
+    function: Operation,
+    body: Region,
+    values: dict[str, Any],
+    arguments: argparse.Namespace,
+    named: dict[str, Expectation | None],
+) -> Run:
+    """
+    Run `function` and compare what `named` names with what is expected of it, where something is.
+
+    Raises `ArgumentError` for a name in `named` that is no array here, what the machine raises for what it cannot run.
+    """
+    name = _name_of(function)
+    outcome = run_on_machine(
+        given.module, name, values, order=arguments.order, seed=arguments.seed, capture=arguments.capture
+    )
+    names = argument_names(body)
+    scalars = {names[int(number)]: value for number, value in values.items() if np.ndim(value) == 0}
+    findings = [Finding(name, scalars, violation) for violation in outcome.violations]
+    arrays = {**{f"result{i}": np.asarray(result) for i, result in enumerate(outcome.results)}, **outcome.arrays}
+    differences: dict[str, str | None] = {}
+    if not findings:
+        for wanted, expectation in named.items():
+            if wanted not in arrays:
+                raise ArgumentError(f"'{wanted}' is no array here; there are: {', '.join(arrays) or 'none'}")
+            if expectation is not None:
+                differences[wanted] = expectation.difference(arrays[wanted])
+    return Run(name, arrays, findings, differences)
+
+
+def _name_of(function: Operation) -> str:
+    interface = FunctionOpInterface.of(function)
+    assert interface is not None
+    return interface.function_name
+
+
+# What people and programs read ----------------------------------------------------------------------------------------
+
+
+def _as_lines(done: Run, source: Source) -> list[Line]:
+    """Violations; where there are none results and arrays, and how they differ. The verdict last."""
+    lines = findings_lines(done.findings, source)
+    if not done.findings:
+        for name, array in done.arrays.items():
+            lines += [[(text, "")] for text in _array_text(name, array).splitlines()]
+    for name, difference in done.differences.items():
+        if difference is not None:
+            lines.append([(f"{name}: ", "bold"), (difference, "")])
+    return [*lines, [(done.verdict, "bold green" if done.status == RAN else "bold red")]]
+
+
+def _array_text(name: str, array: Array) -> str:
+    if array.ndim == 0:
+        return f"{name} = {widened(array)[()]}"
+    shape = "x".join(map(str, array.shape))
+    return f"{name} : {shape}x{array.dtype} =\n{np.array2string(widened(array), max_line_width=100)}"
+
+
+def _as_data(done: Run, arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "file": arguments.file,
+        "function": done.function,
+        "order": arguments.order,
+        "seed": arguments.seed,
+        "capture": arguments.capture,
+        "verdict": done.verdict,
+        "arrays": {
+            name: {"type": str(array.dtype), "shape": list(array.shape), "data": widened(array).tolist()}
+            for name, array in done.arrays.items()
+        },
+        "findings": [finding.as_data() for finding in done.findings],
+        "differences": done.differences,
+    }
