@@ -1,0 +1,163 @@
+// RUN: xdsl-opt %s -p 'tileas-unspecialized-pipeline{num-stages=3},verify-dominance' --split-input-file 2>&1 | filecheck %s
+// RUN: xdsl-opt %s -p 'tileas-unspecialized-pipeline{num-stages=3},tileas-unspecialized-pipeline{num-stages=3}' --split-input-file 2>&1 | filecheck %s
+
+// The stage-tagged loop of seed 004, with eight iterations: two producer copies, a kernel of six trips that consumes before it
+// produces, two drains. Tokens rotate: two stages are crossed, so two are carried (20 #65).
+func.func @staged() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %ap, %ta = nv_tileas.async.pipeline.produce_one_async %i attributes {stage = 0 : i32, iter_offset = 0 : i32} : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
+    %a, %tac = nv_tileas.async.pipeline.consume_one %ta attributes {stage = 2 : i32, iter_offset = -2 : i32} : (!nv_tileas.token) -> (tensor<4xf16>, !nv_tileas.token)
+  }
+  func.return
+}
+// CHECK-LABEL: @staged
+// Prologue:
+// CHECK:           %ap, %ta = nv_tileas.async.pipeline.produce_one_async %c0 attributes {stage = 0 : i32, pipeline_id = 0 : i32}
+// CHECK-NEXT:      %ap_1, %ta_1 = nv_tileas.async.pipeline.produce_one_async %c1 attributes {stage = 0 : i32, pipeline_id = 0 : i32}
+// Kernel:
+// CHECK-NEXT:      %ta_2, %ta_3 = scf.for %i = %c0 to %c6 step %c1 iter_args(%ta_4 = %ta, %ta_5 = %ta_1)
+// CHECK-NEXT:        nv_tileas.async.pipeline.consume_one %ta_4 attributes {stage = 2 : i32, pipeline_id = 0 : i32}
+// CHECK-NEXT:        %i_1 = arith.addi %i, %c2 : index
+// CHECK-NEXT:        %ap_2, %ta_6 = nv_tileas.async.pipeline.produce_one_async %i_1 attributes {stage = 0 : i32, pipeline_id = 0 : i32}
+// CHECK-NEXT:        scf.yield %ta_5, %ta_6
+// CHECK-NEXT:      }
+// Epilogue:
+// CHECK-NEXT:      nv_tileas.async.pipeline.consume_one %ta_2 attributes {stage = 2 : i32, pipeline_id = 0 : i32}
+// CHECK-NEXT:      nv_tileas.async.pipeline.consume_one %ta_3 attributes {stage = 2 : i32, pipeline_id = 0 : i32}
+// CHECK-NEXT:      func.return
+
+// -----
+
+// Two stages: one producer-only piece, a kernel of seven trips, one consumer-only piece. `pipeline_stage` serves where no op has a
+// `stage`; the copies get one, so that they count as expanded.
+func.func @two_stages() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %ap, %ta = nv_tileas.async.pipeline.produce_one_async %i attributes {pipeline_stage = 0 : i32} : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
+    %a, %tac = nv_tileas.async.pipeline.consume_one %ta attributes {pipeline_stage = 1 : i32} : (!nv_tileas.token) -> (tensor<4xf16>, !nv_tileas.token)
+  } {token_iter_idx = 0 : i32}
+  func.return
+}
+// CHECK-LABEL: @two_stages
+// CHECK:           produce_one_async %c0 attributes {pipeline_stage = 0 : i32, stage = 0 : i32, pipeline_id = 0 : i32}
+// CHECK-NEXT:      scf.for %i = %c0 to %c7 step %c1
+// CHECK-NEXT:        consume_one {{.*}} attributes {pipeline_stage = 1 : i32, stage = 1 : i32, pipeline_id = 0 : i32}
+// CHECK:             produce_one_async
+// CHECK-NEXT:        scf.yield
+// CHECK-NEXT:      } {token_iter_idx = 0 : i32}
+// CHECK-NEXT:      consume_one
+// CHECK-NEXT:      func.return
+
+// -----
+
+// A bound that is not known: each piece runs only if its iteration exists.
+func.func @dynamic(%lb: index, %ub: index, %step: index, %m: memref<64xf32>) {
+  scf.for %i = %lb to %ub step %step {
+    %x = memref.load %m[%i] {stage = 0 : i32, iter_offset = 0 : i32} : memref<64xf32>
+    "test.pureop"(%x) {stage = 1 : i32, iter_offset = -1 : i32} : (f32) -> ()
+  }
+  func.return
+}
+// CHECK-LABEL: @dynamic
+// Prologue:
+// CHECK:           scf.if
+// CHECK-NEXT:        memref.load
+// Kernel:
+// CHECK:           scf.for
+// CHECK-NEXT:        "test.pureop"
+// CHECK:             memref.load
+// Epilogue:
+// CHECK:           scf.if
+// CHECK-NEXT:        "test.pureop"
+
+// -----
+
+// `order` decides where it is given: here the producer comes first in the kernel.
+func.func @ordered() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %ap, %ta = nv_tileas.async.pipeline.produce_one_async %i attributes {stage = 0 : i32, iter_offset = 0 : i32, order = 0 : i32} : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
+    %a, %tac = nv_tileas.async.pipeline.consume_one %ta attributes {stage = 1 : i32, iter_offset = -1 : i32, order = 1 : i32} : (!nv_tileas.token) -> (tensor<4xf16>, !nv_tileas.token)
+  }
+  func.return
+}
+// CHECK-LABEL: @ordered
+// CHECK:           scf.for
+// CHECK:             produce_one_async
+// CHECK-NEXT:        consume_one
+// CHECK-NEXT:        scf.yield
+
+// -----
+
+// Left alone in silence: no tags; a carrier without iter_offset (an expanded body); a stage beyond num-stages; a value used in an
+// earlier stage than that of its definition; one stage only.
+func.func @silent(%m: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %x = memref.load %m[%i] : memref<64xf32>
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %x = memref.load %m[%i] {stage = 0 : i32} : memref<64xf32>
+    "test.pureop"(%x) {stage = 1 : i32} : (f32) -> ()
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %x = memref.load %m[%i] {stage = 0 : i32, iter_offset = 0 : i32} : memref<64xf32>
+    "test.pureop"(%x) {stage = 3 : i32, iter_offset = -3 : i32} : (f32) -> ()
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %x = memref.load %m[%i] {stage = 1 : i32, iter_offset = -1 : i32} : memref<64xf32>
+    "test.pureop"(%x) {stage = 0 : i32, iter_offset = 0 : i32} : (f32) -> ()
+  }
+  scf.for %i = %c0 to %n step %c1 {
+    %x = memref.load %m[%i] {stage = 0 : i32, iter_offset = 0 : i32} : memref<64xf32>
+  }
+  func.return
+}
+// CHECK-NOT:   remark
+// CHECK-LABEL: func.func @silent(%m: memref<64xf32>) {
+// CHECK:         scf.for %i{{.*}} = %c0 to %n step %c1 {
+// CHECK-NEXT:      %x{{.*}} = memref.load %m[%i{{.*}}] : memref<64xf32>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    scf.for %i{{.*}} = %c0 to %n step %c1 {
+// CHECK-NEXT:      %x{{.*}} = memref.load %m[%i{{.*}}] {stage = 0 : i32}
+// CHECK-NEXT:      "test.pureop"(%x{{.*}}) {stage = 1 : i32}
+// CHECK-NEXT:    }
+// CHECK-NEXT:    scf.for %i{{.*}} = %c0 to %n step %c1 {
+// CHECK-NEXT:      %x{{.*}} = memref.load %m[%i{{.*}}] {stage = 0 : i32, iter_offset = 0 : i32}
+// CHECK-NEXT:      "test.pureop"(%x{{.*}}) {stage = 3 : i32, iter_offset = -3 : i32}
+// CHECK-NEXT:    }
+// CHECK-NEXT:    scf.for %i{{.*}} = %c0 to %n step %c1 {
+// CHECK-NEXT:      %x{{.*}} = memref.load %m[%i{{.*}}] {stage = 1 : i32, iter_offset = -1 : i32}
+// CHECK-NEXT:      "test.pureop"(%x{{.*}}) {stage = 0 : i32, iter_offset = 0 : i32}
+// CHECK-NEXT:    }
+// CHECK-NEXT:    scf.for %i{{.*}} = %c0 to %n step %c1 {
+// CHECK-NEXT:      %x{{.*}} = memref.load %m[%i{{.*}}] {stage = 0 : i32, iter_offset = 0 : i32}
+// CHECK-NEXT:    }
+
+// -----
+
+// A function with agents is skipped whole: its pipelining belongs to the agents.
+func.func @agents() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  nv_tileas.async.pipeline.agent_switch attributes {num_agents_per_group = array<i32: 1>} {
+    scf.for %i = %c0 to %n step %c1 {
+      %ap, %ta = nv_tileas.async.pipeline.produce_one_async %i attributes {stage = 0 : i32, iter_offset = 0 : i32} : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
+      %a, %tac = nv_tileas.async.pipeline.consume_one %ta attributes {stage = 2 : i32, iter_offset = -2 : i32} : (!nv_tileas.token) -> (tensor<4xf16>, !nv_tileas.token)
+    }
+  } : () -> ()
+  func.return
+}
+// CHECK-LABEL: @agents
+// CHECK:           iter_offset = 0 : i32
+// CHECK:           iter_offset = -2 : i32
