@@ -28,6 +28,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
 
 PASSES: dict[str, tuple[str, str]] = {
     "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),
+    "tileas-queue-to-pipeline": ("queue_to_pipeline", "QueueToPipelinePass"),
     "tileas-unspecialized-pipeline": ("unspecialized_pipeline", "UnspecializedPipelinePass"),
     "verify-dominance": ("verify_dominance", "VerifyDominancePass"),
 }

@@ -1,0 +1,131 @@
+"""
+One type for one pipeline iterator, wherever it travels (seed 004, "there is no implicit merge").
+
+An iterator is made with a type (`create_iterator`) or comes from outside with one. Every value that it flows into has
+the same type; where control flow joins, all that join agree:
+
+    %i = create_iterator %p                      fixes the type
+    %j = inc_iter %i                             as %i
+    scf.for ... iter_args(%a = %i)               init, argument, yield and result of one position
+    scf.if ... { yield %i } else { yield %j }    both arms and the result
+    agent_switch %i { ^bb0(%a): ... }            operand and argument of one position
+    consume_one ... { yield %i }                 operand of the yield and result
+
+`iterator_types` computes the types that follow, to a fixed point, and changes nothing; `propagate_iterator_types` then
+retags the values that disagree with it. Two different types that meet are refused, for nothing says which one is meant.
+Both take time linear in the uses of iterators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Operation, SSAValue, Use
+from xdsl.rewriter import Rewriter
+
+from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.nv_tileas.classified import RegionOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import IncIterOp, PipelineYieldOp
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
+from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
+
+DISAGREEMENT = "branch arms must yield matching pipeline iterator types"
+"""Verbatim (spec/tileas-passes.md 3.2)."""
+
+
+def propagate_iterator_types(scope: Operation) -> bool:
+    """
+    Give every iterator in `scope` the type that follows from where it was made. Returns whether a value was retagged.
+
+    Raises `RefusedError` where two types meet, with nothing changed.
+    """
+    types = iterator_types(scope)
+    retagged = [value for value, type_ in types.items() if value.type != type_]
+    for value in retagged:
+        Rewriter.replace_value_with_new_type(value, types[value])
+    return bool(retagged)
+
+
+def iterator_types(scope: Operation) -> dict[SSAValue, Attribute]:
+    """
+    The type of every iterator in `scope` that follows from where iterators are made.
+
+    Raises `RefusedError` on the op at which two different types meet.
+    """
+    iterators = list(_iterators_in(scope))
+    derived = {target for value in iterators for use in value.uses for target in _flows_to(use)}
+    types: dict[SSAValue, Attribute] = {value: value.type for value in iterators if value not in derived}
+    reached = list(types)
+    for value in reached:
+        for use in value.uses:
+            for target in _flows_to(use):
+                if target not in types:
+                    types[target] = types[value]
+                    reached.append(target)
+                elif types[target] != types[value]:
+                    _refuse_disagreement(use.operation)
+    return types
+
+
+def _iterators_in(scope: Operation) -> Iterator[SSAValue]:
+    """Every value of iterator type, in program order."""
+    for op in scope.walk():
+        yield from (result for result in op.results if isinstance(result.type, PipelineIteratorType))
+        for region in op.regions:
+            for block in region.blocks:
+                yield from (argument for argument in block.args if isinstance(argument.type, PipelineIteratorType))
+
+
+def _flows_to(use: Use) -> Iterable[SSAValue]:
+    """The values that are the same iterator, or the next one of the same pipeline, behind a use."""
+    op, index = use.operation, use.index
+    match op:
+        case IncIterOp():
+            return op.results
+        case scf.ForOp() if index >= 3:
+            return (*op.body.block.args[index - 2 : index - 1], *op.results[index - 3 : index - 2])
+        case scf.WhileOp():
+            return op.before_region.block.args[index : index + 1]
+        case scf.ConditionOp() if index >= 1 and isinstance(parent := op.parent_op(), scf.WhileOp):
+            return (*parent.after_region.block.args[index - 1 : index], *parent.results[index - 1 : index])
+        case scf.YieldOp():
+            return _through_yield(op, index)
+        case PipelineYieldOp() if isinstance(parent := op.parent_op(), RegionOp):
+            return parent.value_results[index : index + 1]
+        case _ if AgentLikeOpInterface.of(op) is not None:
+            return _captured_as(op, index)
+        case _:
+            return ()
+
+
+def _through_yield(terminator: scf.YieldOp, index: int) -> Iterable[SSAValue]:
+    """A loop hands the value to its next trip and out; a branch only out."""
+    parent = terminator.parent_op()
+    if parent is None:
+        return ()
+    if isinstance(parent, scf.WhileOp):
+        return parent.before_region.block.args[index : index + 1]
+    loop = LoopLikeOpInterface.of(parent)
+    carried = () if loop is None else loop.carried_arguments[index : index + 1]
+    return (*carried, *parent.results[index : index + 1])
+
+
+def _captured_as(agents: Operation, index: int) -> Iterable[SSAValue]:
+    """The block argument for operand `index` in each agent region that has arguments for the operands."""
+    for region in agents.regions:
+        arguments = () if region.first_block is None else region.first_block.args
+        numbered = len(arguments) - len(agents.operands)
+        if numbered in (0, 1):
+            yield arguments[index + numbered]
+
+
+def _refuse_disagreement(meeting_point: Operation) -> None:
+    """Name the branch or loop rather than its terminator."""
+    op = meeting_point.parent_op() if isinstance(meeting_point, scf.YieldOp | scf.ConditionOp) else meeting_point
+    refuse(
+        op if op is not None else meeting_point,
+        DISAGREEMENT,
+        "make both iterators with one type: the same payload and the same depth",
+        verbatim=True,
+    )
