@@ -61,14 +61,15 @@ def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[Vi
         type_ = op.d.type
         accumulator = fresh_storage(agent, op, tile_shape(type_), element_of(op, type_), "register")
         write_tile(agent, accumulator, operands[2], op)
-    inputs = [operands[0], operands[1], accumulator, *operands[3:]]
+    inputs = [*operands[:2], *operands[3:]]
 
     def fetch() -> list[Any]:
         return [machine.read(value) if isinstance(value, View) else value for value in inputs]
 
     def deliver(tiles: list[Any]) -> None:
-        a, b, c, *extras = tiles
-        machine.write(accumulator, _multiplied(op, a, b, c, extras))
+        # The accumulator is no source that could be captured at issue: it is read where it is written.
+        a, b, *extras = tiles
+        machine.write(accumulator, _multiplied(op, a, b, machine.read(accumulator), extras))
 
     latest: dict[MemoryObject, Event] = machine.shared.setdefault("nv_tileas.latest_products", {})
     before = latest.get(accumulator.base)

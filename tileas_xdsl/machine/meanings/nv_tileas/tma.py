@@ -24,6 +24,7 @@ from tileas_xdsl.machine.async_work import issue_move
 from tileas_xdsl.machine.meaning import effect, sync
 from tileas_xdsl.machine.meanings.nv_tileas.memory import store_later
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
+from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.numerics import view_of
 from tileas_xdsl.machine.rings import StageToken
 from tileas_xdsl.machine.tiled_views import Lanes, TiledView, Window, assembled
@@ -35,7 +36,7 @@ from tileas_xdsl.machine.violations import UnsupportedError
 class Descriptor:
     """The run-time value of a TMA descriptor."""
 
-    array: Any
+    array: View
     box: tuple[int, ...] | None
     padding: float
 
@@ -48,12 +49,14 @@ def _bind_barrier(_argument: BlockArgument, _given: Any, _with_data: bool) -> No
 @effect(tma.MakeTiledTmaDescOp)
 def _make_descriptor(agent: Agent, op: tma.MakeTiledTmaDescOp, view: Any, *box_dims: Any) -> Descriptor:
     array = view_of(agent, op, view.array if isinstance(view, TiledView) else view)
-    box = tma.extents_of(op.box) or tuple(agent.known(extent, op, "makes a box of") for extent in box_dims)
+    box = tuple(agent.known(extent, op, "makes a box of") for extent in box_dims)
+    if op.box is not None:
+        box = tuple(int(extent) for extent in op.box.get_values())
     if not box and isinstance(op.atom, AtomAttr):
         box = op.atom.box or ()
     mode = getattr(op.oob_mode, "data", None)
     padding = np.nan if mode is not None and mode.value == "nan" else 0.0
-    return Descriptor(array, tuple(box) or None, padding)
+    return Descriptor(array, box or None, padding)
 
 
 def _window(agent: Agent, op: tma.TransferOp, descriptor: Descriptor, coordinates: Sequence[Any], tile: Any) -> Window:
