@@ -100,26 +100,27 @@ def test_a_hook_may_insert_before_a_copy_and_change_its_operands(bounds: str, st
 
 
 class Scopes(ScheduleHooks):
-    """Puts each load into an `scf.execute_region`, whose result stands for it."""
+    """Puts each load into a scope, whose result stands for it, and then asks which iteration it works on."""
 
     def on_copy(self, copy: OpCopy) -> Sequence[SSAValue] | None:
         super().on_copy(copy)
         if not isinstance(copy.op, memref.LoadOp):
             return None
         scope = test.TestOp(result_types=[copy.op.res.type], regions=[[]])
-        return self._moved_into(scope, copy.op)
-
-    def _moved_into(self, scope: test.TestOp, op: Operation) -> Sequence[SSAValue]:
-        Rewriter.insert_op(scope, InsertPoint.before(op))
-        op.detach()
-        scope.regions[0].add_block(Block([op, test.TestTermOp(operands=op.results)]))
+        Rewriter.insert_op(scope, InsertPoint.before(copy.op))
+        copy.op.detach()
+        end = test.TestTermOp(operands=copy.op.results)
+        scope.regions[0].add_block(Block([copy.op, end]))
+        note = test.TestOp(operands=[copy.iteration.ordinal()], attributes={"iteration": UnitAttr()})
+        Rewriter.insert_op(note, InsertPoint.before(copy.op))
         return scope.results
 
 
-def test_a_hook_may_wrap_a_copy_and_answer_for_its_results() -> None:
-    printed = expand_with(Scopes(), SUM_LOOP, returns="%r")
-    assert printed.count('"test.op"') == printed.count("memref.load") == 2
-    assert "%t_3 = arith.addf %t, %a_1" in printed
+@pytest.mark.parametrize("bounds", ["%c0 to %c10 step %c1", "%lb to %n step %st"])
+def test_a_hook_may_wrap_a_copy_and_answer_for_its_results(bounds: str) -> None:
+    """What it asks of the iteration afterwards is computed outside of the wrapping, and before it."""
+    printed = expand_with(Scopes(), SUM_LOOP.replace("%c0 to %c10 step %c1", bounds), returns="%r")
+    assert printed.count("{iteration}") == printed.count("memref.load") == 2
 
 
 class Objection(ExpansionHooks):

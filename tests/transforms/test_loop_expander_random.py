@@ -164,7 +164,7 @@ def test_where_mlir_is_right_we_agree(chunk: int, epilogue: str) -> None:
     """
     MLIR checks values and not memory, so it also expands illegal schedules; a legal one it gets right.
 
-    With one exception: when the loop yields a value from outside of it, LLVM 22 picks the wrong one in short loops.
+    With one exception: when the loop yields a value from outside of it, LLVM 22 gets the carried value wrong.
     """
     outcome = outcome_of(chunk)
     agreements = 0

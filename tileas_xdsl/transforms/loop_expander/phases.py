@@ -163,6 +163,8 @@ class Phases:
         body = self._block(Block(arg_types=arguments))
         section = _Section(Part.KERNEL, Site(body, self.loop), base=body.args[0])
         body.args[0].name_hint = self.loop.body.block.args[0].name_hint
+        for argument in body.args:
+            argument.location = self.loop.location
         inside: History = {}
         for (stream, age), argument in zip(carried, body.args[1:], strict=True):
             argument.name_hint = stream.source.name_hint
@@ -324,8 +326,12 @@ class Phases:
         """Wrap `body` in an `scf.if`. Returns what its results are, under the keys of `merge`."""
         taken, missing = merge.columns
         body.insert(scf.YieldOp(*taken))
-        otherwise = self._block(Block([scf.YieldOp(*missing)])) if missing else None
-        guard = scf.IfOp(condition, [value.type for value in taken], [body.block], [otherwise] if otherwise else None)
+        otherwise: list[Block] = []
+        if missing:
+            other = self._site()
+            other.insert(scf.YieldOp(*missing))
+            otherwise.append(other.block)
+        guard = scf.IfOp(condition, [value.type for value in taken], [body.block], otherwise or None)
         site.insert(guard)
         for value, result in zip(taken, guard.output, strict=True):
             result.name_hint = value.name_hint

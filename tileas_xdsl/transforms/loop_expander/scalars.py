@@ -23,7 +23,7 @@ Scalar = int | SSAValue
 
 
 class Site:
-    """A block under construction. Ops go to its end, or in front of `anchor` while there is one."""
+    """A block under construction. Ops go to its end, or, while there is an `anchor`, in front of what holds it here."""
 
     def __init__(self, block: Block, loop: scf.ForOp) -> None:
         self.block = block
@@ -33,7 +33,8 @@ class Site:
     def insert(self, op: Operation) -> Operation:
         """Put `op` here, at the location of the loop."""
         op.location = self._location
-        Rewriter.insert_op(op, InsertPoint(self.block, self.anchor))
+        before = None if self.anchor is None else self.block.find_ancestor_op_in_block(self.anchor)
+        Rewriter.insert_op(op, InsertPoint(self.block, before))
         return op
 
     def emit(self, op: Operation, hint: str | None = None) -> OpResult:
