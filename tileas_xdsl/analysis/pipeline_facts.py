@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import TensorType, TupleType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
@@ -145,14 +145,19 @@ def _taken(op: Operation) -> tuple[Attribute, ...]:
 
 
 def _consumers(root: Operation | None, members: Iterable[Operation]) -> int:
-    """The agents of the region in which the pipeline is consumed; 1 outside of agent regions."""
+    """The agents of the region in which the pipeline is consumed; 1 outside of those, and if each has its own."""
     for op in members:
         if not isinstance(op, ConsumeOp | ConsumerReadOp) and op.name != "nv_tileas.async.pipeline.consumer_wait":
             continue
         region = op.parent_region()
-        while region is not None and region.parent is not None and region.parent is not root:
+        while region is not None and region.parent is not None and not _holds_its_creation(region, root):
             agents = AgentLikeOpInterface.of(region.parent)
             if agents is not None:
                 return agents.group_sizes[list(agents.agent_regions).index(region)]
             region = region.parent.parent_region()
     return 1
+
+
+def _holds_its_creation(region: Region, root: Operation | None) -> bool:
+    """Whether each agent that runs `region` makes a pipeline of its own there."""
+    return isinstance(root, CreatePipelineOp) and region.is_ancestor(root)

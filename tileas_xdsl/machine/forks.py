@@ -14,6 +14,7 @@ from typing import Any
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.synchronization import EndOfAgents
@@ -72,11 +73,14 @@ def _body(child: Agent, op: Operation, seat: Seat, operands: Sequence[Any]) -> S
     entry = seat.region.first_block
     if entry is None:
         return
-    arguments = list(operands)
+    arguments = list(operands) if _takes_operands(op) else []
     if len(entry.args) == len(arguments) + 1 and isinstance(entry.args[0].type, IndexType):
         arguments = [seat.number, *arguments]
-    if not entry.args:
-        arguments = []
     if len(entry.args) != len(arguments):
         raise UnsupportedError(op, f"has {len(operands)} operands, and region {seat.group} takes {len(entry.args)}")
     yield from child.run_region(seat.region, arguments)
+
+
+def _takes_operands(op: Operation) -> bool:
+    """Whether the regions have arguments for the operands; those of a switch that is not isolated have none."""
+    return not isinstance(op, AgentSwitchOp) or op.is_isolated

@@ -24,7 +24,7 @@ from xdsl.pattern_rewriter import (
     RewritePattern,
     op_type_rewrite_pattern,
 )
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import InsertPoint
 
 from tileas_xdsl.dialects.nv_tileaa.queue import (
     CreateQueueOp,
@@ -254,7 +254,7 @@ class PutToProduceOne(QueuePattern):
         stage = op.index if end.start is None else end.start
         payload = side.queue.payload
         acquire = ProducerAcquireOp(end.token, stage)
-        body = _body_of(op) or Region(Block([PipelineYieldOp(*op.payload)], arg_types=payload))
+        body = _take_body(op, rewriter) or Region(Block([PipelineYieldOp(*op.payload)], arg_types=payload))
         write = ProducerWriteOp(acquire.results[0], stage, body=body, producer_types=payload)
         commit = ProducerCommitOp(write.results[0])
         region = Region(Block(steps := [acquire, write, commit, PipelineYieldOp()]))
@@ -284,7 +284,8 @@ class GetToConsumeOne(QueuePattern):
         last_use = self.plan.releases.get(op)
         number: dict[str, Attribute] = {"consumer_idx": IntegerAttr(op.consumer, i32)}
         wait = ConsumerWaitOp(end.token, stage, attributes=number)
-        read = self._read(op, side, wait, stage, releases_here=last_use is None)
+        body = _take_body(op, rewriter)
+        read = self._read(op, side, body, wait.results[0], stage, releases_here=last_use is None)
         values = read.value_results[: len(op.results)]
         release = [] if last_use is not None else [ConsumerReleaseOp(read.results[-1])]
         region = Region(Block(steps := [wait, read, *release, PipelineYieldOp(*values)]))
@@ -308,10 +309,16 @@ class GetToConsumeOne(QueuePattern):
             rewriter.insert(hoisted, InsertPoint.after(self.rewriting.became.get(last_use, last_use)))
 
     def _read(
-        self, op: GetOp, side: SidePlan, wait: ConsumerWaitOp, stage: SSAValue | None, *, releases_here: bool
+        self,
+        op: GetOp,
+        side: SidePlan,
+        body: Region | None,
+        token: SSAValue,
+        stage: SSAValue | None,
+        *,
+        releases_here: bool,
     ) -> ConsumerReadOp:
         """The read of the slot. A body that gives nothing gives the first tile, for a read gives something."""
-        body = _body_of(op)
         value_types = [result.type for result in op.results]
         if body is not None and not value_types:
             last = body.block.last_op
@@ -319,7 +326,7 @@ class GetToConsumeOne(QueuePattern):
                 last.operands = [body.block.args[0]]
             value_types = [side.queue.payload[0]]
         return ConsumerReadOp(
-            wait.results[0],
+            token,
             stage,
             value_types=value_types,
             returns=releases_here,
@@ -329,17 +336,16 @@ class GetToConsumeOne(QueuePattern):
         )
 
 
-def _body_of(op: TurnOp) -> Region | None:
+def _take_body(op: TurnOp, rewriter: PatternRewriter) -> Region | None:
     """The region of `op`, taken out of it, with a pipeline yield at its end; None in the short form."""
-    if op.body.first_block is None:
+    block = op.body.first_block
+    if block is None:
         return None
-    body = Rewriter.move_region_contents_to_new_regions(op.body)
-    last = body.block.last_op
-    if last is not None:
-        terminator = PipelineYieldOp(*last.operands)
-        terminator.location = last.location
-        Rewriter.replace_op(last, terminator)
-    return body
+    if block.last_op is not None:
+        terminator = PipelineYieldOp(*block.last_op.operands)
+        terminator.location = block.last_op.location
+        rewriter.replace(block.last_op, terminator, [])
+    return rewriter.move_region_contents_to_new_regions(op.body)
 
 
 def _name(hint: str, values: Sequence[SSAValue]) -> None:

@@ -104,17 +104,21 @@ class _Uses:
         seen = set(names)
         for name in names:
             for use in name.uses:
-                self._note(use)
+                if self._is_given(use):
+                    self.yielded.add(use.index)
+                    continue
+                self._note(use.operation)
                 for derived in names_of_same_bytes(use):
                     if derived not in seen:
                         seen.add(derived)
                         names.append(derived)
 
-    def _note(self, use: Use) -> None:
-        user = use.operation
-        if isinstance(user, QueueYieldOp) and user.parent_block() is self.block is self.get.body.first_block:
-            self.yielded.add(use.index)
-            return
+    def _is_given(self, use: Use) -> bool:
+        """Whether `use` ends the body of the get, seen from inside."""
+        return isinstance(use.operation, QueueYieldOp) and use.operation.parent_block() is self.get.body.first_block
+
+    def _note(self, user: Operation) -> None:
+        """Note the op of the block that holds `user`; refuses a use that outlives the block."""
         node = user
         if user.successors:
             self._refuse(user, "hands out of the block")

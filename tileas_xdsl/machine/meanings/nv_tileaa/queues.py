@@ -10,12 +10,12 @@ the turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
-from xdsl.ir import BlockArgument, Operation, Region
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.pipeline_facts import PipelineFact
 from tileas_xdsl.dialects.nv_tileaa.queue import (
@@ -79,10 +79,8 @@ def _consumers(op: CreateQueueOp) -> int:
     """How many agents take each slot: those of the groups that get from the queue."""
     agents = 0
     seen: set[Region] = set()
-    for use in op.queue.uses:
-        if not isinstance(use.operation, GetOp):
-            continue
-        region, size = _agent_region(use.operation)
+    for get in _gets_from(op.queue):
+        region, size = _agent_region(get, op)
         if region is None:
             return 1
         if region not in seen:
@@ -91,10 +89,23 @@ def _consumers(op: CreateQueueOp) -> int:
     return max(agents, 1)
 
 
-def _agent_region(op: Operation) -> tuple[Region | None, int]:
-    """The agent region around `op` and how many agents run it."""
+def _gets_from(queue: SSAValue) -> Iterable[GetOp]:
+    """The gets from a queue, also where agents call it by the name of a block argument."""
+    names = [queue]
+    for name in names:
+        for use in name.uses:
+            if isinstance(use.operation, GetOp):
+                yield use.operation
+            elif isinstance(use.operation, ExecuteOp):
+                for region in use.operation.bodies:
+                    arguments = region.block.args
+                    names.append(arguments[len(arguments) - len(use.operation.captured) + use.index])
+
+
+def _agent_region(op: Operation, create: CreateQueueOp) -> tuple[Region | None, int]:
+    """The agent region around `op`, but not around `create`, and how many agents run it."""
     region = op.parent_region()
-    while region is not None and region.parent is not None:
+    while region is not None and region.parent is not None and not region.is_ancestor(create):
         agents = AgentLikeOpInterface.of(region.parent)
         if agents is not None:
             return region, agents.group_sizes[list(agents.agent_regions).index(region)]
