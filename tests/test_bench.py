@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,7 @@ def test_throughput_sets_each_example_beside_plain_xdsl(tmp_path: Path, monkeypa
 def test_the_variants_of_startup_differ_by_our_plug_in_and_nothing_else(variant: str, known: bool):
     """With another command line, the same program shows what each variant of `xdsl-opt` knows."""
     program = startup.VARIANTS[variant].replace('"--version"', '"--help"')
-    listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    wide = {**os.environ, "COLUMNS": "10000"}  # so that the help text breaks no name
+    listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=wide).stdout
     assert "canonicalize" in listed
     assert ("verify-dominance" in listed) is known

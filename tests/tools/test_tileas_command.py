@@ -23,7 +23,7 @@ from tileas_xdsl.tools import main as command
 from tileas_xdsl.tools.errors import InputError, explain, reporting_errors
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_module
 from tileas_xdsl.tools.passes import describe
-from tileas_xdsl.universe import PASSES
+from tileas_xdsl.universe import DRIVERS, PASSES
 
 
 def locations(text: str) -> list[tuple[str, str | None]]:
@@ -367,14 +367,14 @@ def test_a_pass_without_docstring_has_no_description():
 def test_passes_lists_ours(capsys: pytest.CaptureFixture[str]):
     assert command.main(["passes"]) == 0
     listed = [line for line in capsys.readouterr().out.splitlines() if line and not line.startswith(" ")]
-    assert listed == sorted(PASSES)
+    assert listed == sorted({**PASSES, **DRIVERS})
 
 
 def test_every_pass_of_ours_says_what_it_does(capsys: pytest.CaptureFixture[str]):
     command.main(["passes", "--format", "json"])
     rows = json.loads(capsys.readouterr().out)["passes"]
     assert [row["name"] for row in rows if not row["description"]] == []
-    assert [row["name"] for row in rows] == sorted(PASSES)
+    assert [row["name"] for row in rows] == sorted({**PASSES, **DRIVERS})
 
 
 def test_all_passes_hold_ours_and_those_of_xdsl(capsys: pytest.CaptureFixture[str]):
