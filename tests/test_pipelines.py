@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import context, parse, universe
-from tileas_xdsl.pipelines import FAMILY, ORDER, TileIRPass
+from tileas_xdsl.pipelines import FAMILY, ORDER, STRATEGY_HELP, TileIRPass
 from tileas_xdsl.universe import PASSES
 
 NAMES = [step.name for step in FAMILY]
@@ -83,3 +86,67 @@ def test_option_without_its_pass_is_refused_by_name(driver: TileIRPass, needed: 
 
 def test_driver_is_a_pass_of_stock_xdsl_opt() -> None:
     assert universe().all_passes["tileir"]() is TileIRPass
+
+
+# What the target allows -----------------------------------------------------------------------------------------------
+
+BLOCK_SCALED = """
+func.func @f(%a: tensor<128x64xf8E4M3FN>, %b: tensor<64x128xf8E4M3FN>, %c: tensor<128x128xf32>,
+             %s: tensor<128x2xf8E8M0FNU>, %t: tensor<2x128xf8E8M0FNU>) {
+  %d = nv_tileas.block_scaled_mma %a, %b, %c sfa(%s) sfb(%t) : (tensor<128x64xf8E4M3FN>, tensor<64x128xf8E4M3FN>,
+    tensor<128x128xf32>, tensor<128x2xf8E8M0FNU>, tensor<2x128xf8E8M0FNU>) -> tensor<128x128xf32>
+  func.return
+}
+"""
+
+NOT_HERE = "mma block scale is not supported by compute capability < sm100"
+
+
+@pytest.mark.parametrize(
+    ("target", "refusal"),
+    [
+        ("sm_80", NOT_HERE),
+        ("sm_90a", NOT_HERE),
+        ("sm_100", None),
+        ("sm_121a", None),
+        ("hopper", "failed to get the target spec"),
+    ],
+)
+def test_block_scaled_multiplication_needs_a_target_that_has_it(target: str, refusal: str | None) -> None:
+    module = parse(BLOCK_SCALED)
+    before = str(module)
+    driver = TileIRPass(compute_capability=target)
+    if refusal is None:
+        driver.apply(context(), module)
+    else:
+        with pytest.raises(PassFailedException, match=refusal):
+            driver.apply(context(), module)
+        assert str(module) == before
+
+
+def test_what_the_ir_says_of_its_target_wins_over_the_option() -> None:
+    module = parse(BLOCK_SCALED)
+    module.attributes["nv_tileaa.compute_capability"] = IntegerAttr(90, i32)
+    with pytest.raises(PassFailedException, match=NOT_HERE):
+        TileIRPass(compute_capability="sm_100").apply(context(), module)
+
+
+def test_options_carry_the_help_texts_of_the_original() -> None:
+    texts = {field.name: field.metadata.get("help") for field in dataclasses.fields(TileIRPass) if field.init}
+    assert texts["num_warps"] == "number of warps"
+    assert texts["num_ctas"] == "number of ctas in a cga"
+    assert texts["compute_capability"] == "compute capability"
+    assert texts["opt_level"] == (
+        "Optimization level for NVVM compilation. Please notice that the default value is 2 and can be set from 0 to 3."
+    )
+    assert texts["v2_opt_level"] == "Optimization level for tile_ir V2 pass pipeline."
+    assert texts["pipeline_strategy"] == "Select the strategy of pipelining optimization."
+    assert texts["index_bitwidth"] == "Bitwidth of the index type, 0 to use size of machine word."
+    assert texts["unspecialized_pipeline_num_stages"] == "numStages for unspecialized pipeline pass."
+    assert texts["dynamic_persistent"] == "Enable dynamic persistent transformation"
+    assert texts["enable_random_delay"] == "enable random delay"
+    assert STRATEGY_HELP == {
+        "none": "no pipelining optimization",
+        "unspecialize": "do pipelining for unspecialized flow",
+        "warp-specialize": "do pipelining for warp specialized flow",
+    }

@@ -7,7 +7,7 @@ one must run before the other, and why. The driver runs what there is. Nothing h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from xdsl.context import Context
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from tileas_xdsl.analysis.target import refuse_block_scaling
 from tileas_xdsl.universe import PASSES, TILEAS
 
 Strategy = Literal["none", "unspecialize", "warp-specialize"]
@@ -94,6 +95,14 @@ ORDER = (
 """(before, after, why): spec/tileas-passes.md section 19. A test holds `FAMILY` against it."""
 
 
+STRATEGY_HELP: dict[Strategy, str] = {
+    "none": "no pipelining optimization",
+    "unspecialize": "do pipelining for unspecialized flow",
+    "warp-specialize": "do pipelining for warp specialized flow",
+}
+"""What each strategy does, in the words of the original driver."""
+
+
 @dataclass(frozen=True)
 class TileIRPass(ModulePass):
     """
@@ -101,7 +110,8 @@ class TileIRPass(ModulePass):
 
     Rewrites: what the passes of `FAMILY` rewrite.
     Requires: IR in the dialects nv_tileaa and nv_tileas.
-    Refuses: a strategy or an option whose pass does not exist yet; and what the passes refuse.
+    Refuses: a strategy or an option whose pass does not exist yet; block-scaled multiplication on a target without it;
+    and what the passes refuse.
 
     Options and defaults are those of the original driver (spec/tileas-passes.md 2.1).
     """
@@ -110,22 +120,41 @@ class TileIRPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Run the TileAS pass family"
 
-    num_warps: int = 4
-    num_ctas: int = 1
-    compute_capability: str = "sm_80"
-    opt_level: int = 2
-    v2_opt_level: int = 0
-    pipeline_strategy: Strategy = "none"
-    index_bitwidth: int = 32
-    unspecialized_pipeline_num_stages: int = 4
-    rrt_size_threshold: int = 4096
-    max_constraint_iterations: int = 10
-    dynamic_persistent: bool = False
-    schedule_trace_file: str = ""
-    enable_random_delay: bool = False
+    num_warps: int = field(default=4, metadata={"help": "number of warps"})
+    num_ctas: int = field(default=1, metadata={"help": "number of ctas in a cga"})
+    compute_capability: str = field(default="sm_80", metadata={"help": "compute capability"})
+    opt_level: int = field(
+        default=2,
+        metadata={
+            "help": "Optimization level for NVVM compilation. Please notice that the default value is 2 and can be "
+            "set from 0 to 3."
+        },
+    )
+    v2_opt_level: int = field(default=0, metadata={"help": "Optimization level for tile_ir V2 pass pipeline."})
+    pipeline_strategy: Strategy = field(
+        default="none", metadata={"help": "Select the strategy of pipelining optimization."}
+    )
+    index_bitwidth: int = field(
+        default=32, metadata={"help": "Bitwidth of the index type, 0 to use size of machine word."}
+    )
+    unspecialized_pipeline_num_stages: int = field(
+        default=4, metadata={"help": "numStages for unspecialized pipeline pass."}
+    )
+    rrt_size_threshold: int = field(
+        default=4096, metadata={"help": "quantise the reservation table beyond this many time slots; 0 = never"}
+    )
+    max_constraint_iterations: int = field(
+        default=10, metadata={"help": "iteration cap of resource-constraint generation"}
+    )
+    dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
+    schedule_trace_file: str = field(
+        default="", metadata={"help": "where a Chrome timeline trace of the schedule goes"}
+    )
+    enable_random_delay: bool = field(default=False, metadata={"help": "enable random delay"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.refuse_unbuilt_options()
+        refuse_block_scaling(op, self.compute_capability)
         for step in self.steps():
             step.apply(ctx, op)
             op.verify()

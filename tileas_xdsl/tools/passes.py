@@ -37,6 +37,8 @@ class OptionRow:
     required: bool
     default: object
     """A JSON value; meaningless where `required`."""
+    help: str
+    """What the option is for; empty where the pass's own description says it."""
 
     @property
     def allowed(self) -> str:
@@ -125,6 +127,7 @@ def _option(field: dataclasses.Field[Any], hint: object) -> OptionRow:
         choices=choices_of(hint),
         required=required,
         default=None if required else default,
+        help=field.metadata.get("help", ""),
     )
 
 
@@ -161,7 +164,7 @@ def written(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple | list):
         return ",".join(written(part) for part in cast(Sequence[object], value)) or "unset"
-    return str(value)
+    return str(value) or '""'
 
 
 # What people see ------------------------------------------------------------------------------------------------------
@@ -171,8 +174,14 @@ def as_text(row: PassRow) -> str:
     """One pass as plain lines, the same in every terminal and in a pipe."""
     lines = [row.name]
     lines += [f"  {line}" for line in row.description.splitlines()]
-    lines += [f"  {option.name}: {option.allowed}{option.ending}" for option in row.options]
+    lines += [f"  {described(option)}" for option in row.options]
     return "\n".join(lines)
+
+
+def described(option: OptionRow) -> str:
+    """One option on one line."""
+    meaning = f"  ({option.help})" if option.help else ""
+    return f"{option.name}: {option.allowed}{option.ending}{meaning}"
 
 
 def print_table(rows: Sequence[PassRow]) -> None:

@@ -1,0 +1,57 @@
+"""
+What the target allows: its compute capability, and the ops that it does not have.
+
+Block-scaled multiplication exists from sm_100 on. The gate stands where nv_tileaa becomes nv_tileas (seed 004;
+spec/tileas-passes.md 15.4): before that a program may be read and run without a target.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity
+from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileas.block_scaled import capability_refusal
+from tileas_xdsl.dialects.nv_tileas.compute import AbstractDotOp, BlockScaledMmaOp
+
+TARGET = re.compile(r"sm_(\d{2,3})[af]?")
+
+
+def compute_capability(target: str) -> int | None:
+    """`sm_100a` -> 100: major * 10 + minor of a target's name; None where it is no such name."""
+    match = TARGET.fullmatch(target)
+    return int(match[1]) if match else None
+
+
+def is_block_scaled(op: Operation) -> bool:
+    """Whether `op` multiplies with scale factors."""
+    match op:
+        case BlockScaledMmaOp():
+            return True
+        case DotOp():
+            return op.sfa is not None
+        case AbstractDotOp():
+            return bool(op.scales)
+        case _:
+            return False
+
+
+def refuse_block_scaling(module: ModuleOp, target: str) -> None:
+    """
+    Hold the block-scaled ops of `module` against the target: what the IR says around an op, else `target`.
+
+    Raises `RefusedError` with every op that the target does not have, or that has no target at all.
+    """
+    errors = ErrorCollector()
+    for op in filter(is_block_scaled, module.walk()):
+        stated = compute_capability_of(op)
+        capability = stated if stated is not None else compute_capability(target)
+        refusal = "failed to get the target spec" if capability is None else capability_refusal(capability)
+        if refusal is not None:
+            way_out = "say what it is compiled for: compute-capability=sm_100 or later"
+            errors.add(Diagnostic(Severity.ERROR, op, refusal, way_out, verbatim=True))
+    errors.raise_if_any()
