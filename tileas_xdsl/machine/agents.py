@@ -110,6 +110,8 @@ class Agent:
             self.waiting_for = next(self._steps)
         except StopIteration:
             self.finished = True
+            if self.current_op is not None:
+                self.machine.happened(self, self.current_op, "finish", "comes to its end", on=self)
             self.last_words = self.release()
             self.machine.agent_finished(self)
 

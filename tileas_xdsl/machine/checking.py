@@ -20,6 +20,7 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
 from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
+    argument_at,
     argument_names,
     bind_arguments,
     find_function,
@@ -34,6 +35,8 @@ from tileas_xdsl.machine.report import Finding, Report
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.witnesses import witness_of_undrained
+from tileas_xdsl.machine.works import AsyncWork
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256
@@ -74,11 +77,26 @@ def check(
     names = [function] if function is not None else public_functions(module)
     if not names:
         raise ArgumentError("there is no public function with a body to check")
+    _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
     report = Report(names, counts)
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
     for name in names:
         _check_function(module, name, counts, dict(args or {}), assumptions, report)
     return report
+
+
+def _must_be_arguments(module: Operation, functions: Sequence[str], named: Sequence[str]) -> None:
+    """Raises `ArgumentError` for a name that is no argument of any of `functions`."""
+    bodies = [find_function(module, name)[1] for name in functions]
+    for name in named:
+        if not any(_is_argument(body, name) for body in bodies):
+            known = dict.fromkeys(argument for body in bodies for argument in argument_names(body))
+            raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(known) or 'none'}")
+
+
+def _is_argument(body: Region, name: str) -> bool:
+    names = argument_names(body)
+    return name in names or (name.isdecimal() and int(name) < len(names))
 
 
 def _check_function(
@@ -90,7 +108,8 @@ def _check_function(
     report: Report,
 ) -> None:
     op, body = find_function(module, name)
-    known = [n for n in fixed if n in argument_names(body) or n.isdigit()]
+    names = argument_names(body)
+    fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if _is_argument(body, n)}
     bounds = [n for n in bounding_arguments(body) if n not in fixed]
     combinations = len(counts) ** len(bounds)
     if combinations > MOST_COMBINATIONS:
@@ -101,7 +120,7 @@ def _check_function(
     seen: set[object] = set()
     for values in product(counts, repeat=len(bounds)):
         arguments = dict(zip(bounds, values, strict=True))
-        scalars = {**{n: fixed[n] for n in known}, **arguments}
+        scalars = {**fixed, **arguments}
         try:
             machine, doubt = _decide(op, body, scalars, assumptions, report)
         except UndecidedError as error:
@@ -157,24 +176,27 @@ def symbolic_arguments(body: Region, scalars: Mapping[str, int], assumptions: As
     for name, argument in zip(argument_names(body), block.args, strict=True):
         if is_scalar(argument.type) and name not in given and str(argument.index) not in given:
             given[name] = UNKNOWN
-    return bind_arguments(body, given, with_data=False, aliases=assumptions.may_alias, dynamic_size=DYNAMIC_EXTENT)
+    aliases = [pair for pair in assumptions.may_alias if all(_is_argument(body, name) for name in pair)]
+    return bind_arguments(body, given, with_data=False, aliases=aliases, dynamic_size=DYNAMIC_EXTENT)
 
 
 def report_undrained(first: Agent) -> None:
     """Asynchronous work of which the function does not know, at its end, that it is complete."""
-    machine = first.machine
-    for work in machine.works:
-        if first.mind.knows_work(work):
-            continue
-        role = f"issues {work.label}, which nobody waits for"
-        machine.report(
-            Violation(
-                ViolationKind.UNDRAINED,
-                "asynchronous work may be unfinished when the function ends",
-                (Party(work.op, work.issuer.name, work.iteration, role),),
-                "a wait for it on every path to the end of the function",
-            )
-        )
+    for work in first.machine.works:
+        if not first.mind.knows_work(work):
+            _report_undrained_work(first, work)
+
+
+def _report_undrained_work(first: Agent, work: AsyncWork) -> None:
+    role = f"issues {work.label}, which nobody waits for"
+    party = Party(work.op, work.issuer.name, work.iteration, role)
+    violation = Violation(
+        ViolationKind.UNDRAINED,
+        "asynchronous work may be unfinished when the function ends",
+        (party,),
+        "a wait for it on every path to the end of the function",
+    )
+    first.machine.report(violation, lambda: witness_of_undrained(first, work, party))
 
 
 def bounding_arguments(body: Region) -> list[str]:

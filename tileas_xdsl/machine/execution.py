@@ -8,7 +8,7 @@ blocked agent waits for; when there are none, somebody waits for something that 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,15 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, get_effects
 
 from tileas_xdsl.analysis.captures import captured_values
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.agents import Agent, Step, Suspension
 from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy
 from tileas_xdsl.machine.meaning import Kind, meaning_of
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.orders import Order
-from tileas_xdsl.machine.trace import Happening, Trace
+from tileas_xdsl.machine.trace import Happening, Trace, Witness
 from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import StuckError, UndecidedError, UnsupportedError, Violation
+from tileas_xdsl.machine.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
 STEP_BUDGET = 20_000_000
@@ -163,7 +164,7 @@ class Machine:
         """Whether an op without a meaning may stand as an uninterpreted function when only checking."""
         if op.regions or op.has_trait(IsTerminator, value_if_unregistered=False):
             return False
-        return op.name in self.assume_pure or get_effects(op) == set()
+        return op_name(op) in self.assume_pure or get_effects(op) == set()
 
     def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
         """The values that `regions` take from their surroundings."""
@@ -212,12 +213,20 @@ class Machine:
             raise UnsupportedError(access.op, f"touches '{base.name}' after its end; end its lifetime later")
 
     def report_conflict(self, conflict: Conflict) -> None:
-        from tileas_xdsl.machine.explain import violation_of_conflict
+        """Report a conflict, unless one of the same kind between the same two ops is known."""
+        from tileas_xdsl.machine.explain import kind_of_conflict, violation_of_conflict
 
-        self.report(violation_of_conflict(self, conflict))
+        key = violation_key(kind_of_conflict(conflict), (conflict.earlier.op, conflict.later.op))
+        if key not in self.violations:
+            self.report(violation_of_conflict(conflict))
 
-    def report(self, violation: Violation) -> None:
-        self.violations.setdefault(violation.key, violation)
+    def report(self, violation: Violation, witness: Callable[[], Witness] | None = None) -> None:
+        """Keep `violation`, unless the same mistake is known; only then is the `witness` worked out."""
+        if violation.key in self.violations:
+            return
+        if witness is not None:
+            violation = replace(violation, witness=witness())
+        self.violations[violation.key] = violation
 
     def doubt(self, op: Operation, reason: str) -> None:
         """Note that one execution may not speak for all."""
@@ -241,21 +250,38 @@ class Machine:
             reason = f"may touch '{view.base.name}', which asynchronous work is still using"
             self.open_questions.append(Indeterminacy(op, reason))
 
-    def happened(self, agent: Agent, op: Operation, kind: str, text: str) -> None:
-        """Put a step into the trace."""
-        if self.trace.recording:
-            self.trace.add(
-                Happening(
-                    self.step_number,
-                    agent.number,
-                    agent.name,
-                    agent.moment,
-                    op,
-                    agent.iteration,
-                    kind,
-                    text,
-                )
+    def happened(
+        self,
+        agent: Agent,
+        op: Operation,
+        kind: str,
+        text: str,
+        *,
+        on: object | None = None,
+        turn: int = 0,
+        iteration: tuple[int, ...] | None = None,
+    ) -> None:
+        """Put a step of `agent` into the trace; for the other arguments see `Happening`."""
+        if not self.trace.recording:
+            return
+        # A number of its own, so that accesses before it and after it can be told apart.
+        self.step_number += 1
+        learner = on if kind == "fork" and isinstance(on, Agent) else agent
+        self.trace.add(
+            Happening(
+                self.step_number,
+                agent.number,
+                agent.name,
+                agent.moment,
+                op,
+                agent.iteration if iteration is None else iteration,
+                kind,
+                text,
+                on,
+                turn,
+                dict(learner.clock) if kind in ("wait", "fork") else None,
             )
+        )
 
     # Asynchronous work ---------------------------------------------------------------------------------------------
 
@@ -294,12 +320,12 @@ class Machine:
             engine=engine,
             perform=perform,
             resource=resource,
-            issue_step=self.step_number,
             bytes_moved=sum(t.view.region.byte_count for t in touches if t.is_write),
         )
         self.works.append(work)
         self._pending[work] = None
-        self.happened(agent, op, "issue", f"issues {label}")
+        self.happened(agent, op, "issue", f"issues {label}", on=work)
+        work.issue_step = self.step_number
         # What the issuer does from here on is not known to the work, and must not look as if it were.
         agent.moment += 1
         agent.clock[agent.number] = agent.moment
@@ -369,6 +395,7 @@ class Machine:
             work.perform()
         work.complete = True
         work.complete_step = self.step_number
+        self.happened(work.issuer, work.op, "complete", f"{work.label} completes", on=work, iteration=work.iteration)
         for signal in work.signals:
             signal(work)
 

@@ -7,21 +7,26 @@ from __future__ import annotations
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.execution import Machine
-from tileas_xdsl.machine.happens_before import Access, Clock, Conflict
+from tileas_xdsl.machine.happens_before import Access, Conflict
 from tileas_xdsl.machine.memory import ByteRegion
-from tileas_xdsl.machine.trace import Witness
+from tileas_xdsl.machine.synchronization import EndOfAgents
 from tileas_xdsl.machine.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.witnesses import point_of, witness_between, witness_of_standstill
+
+QUOTED = "'"
 
 
 def region_text(region: ByteRegion) -> str:
     """`shared 'ring'[1:2, 0:64]`, or the byte range where the region is no box."""
     base = region.base
-    if region.box is not None:
-        if not region.box:
-            return f"{base.space} '{base.name}'"
-        spans = ", ".join(str(low) if high == low + 1 else f"{low}:{high}" for low, high in region.box)
-        return f"{base.space} '{base.name}'[{spans}]"
-    return f"{base.space} '{base.name}' bytes {region.start}:{region.stop}"
+    # Slots of pipelines have names with quotes in them: slot 0 of pipeline 'a'.
+    name = f"{base.space} {base.name if base.name.endswith(QUOTED) else repr(base.name)}"
+    if region.box is None:
+        return f"{name} bytes {region.start}:{region.stop}"
+    if all((low, high) == (0, extent) for (low, high), extent in zip(region.box, base.shape, strict=True)):
+        return name
+    spans = ", ".join(str(low) if high == low + 1 else f"{low}:{high}" for low, high in region.box)
+    return f"{name}[{spans}]"
 
 
 def party_of(access: Access) -> Party:
@@ -40,27 +45,25 @@ def _dependence(earlier: Access, later: Access) -> str:
     return "read after write" if earlier.is_write else "write after read"
 
 
-def violation_of_conflict(machine: Machine, conflict: Conflict) -> Violation:
+def kind_of_conflict(conflict: Conflict) -> ViolationKind:
+    return ViolationKind.MISSING_FENCE if conflict.missing_fence else ViolationKind.RACE
+
+
+def violation_of_conflict(conflict: Conflict) -> Violation:
     """A race, or a missing proxy fence, between two accesses."""
     earlier, later = conflict.earlier, conflict.later
     parties = (party_of(earlier), party_of(later))
     where = region_text(later.region)
+    message = f"{_dependence(earlier, later)} on {where} with nothing that orders the two"
+    missing = _missing_edge(earlier, later)
     if conflict.missing_fence:
-        return Violation(
-            ViolationKind.MISSING_FENCE,
-            f"generic access to {where}, then an access of the asynchronous proxy, and no proxy fence between them",
-            parties,
+        message = f"generic access to {where}, then one of the asynchronous proxy, and no proxy fence between them"
+        missing = (
             "a fence.proxy.async by a thread that already observes the first access (before its arrive), or by the "
-            "issuer after it waited for it",
-            _witness(machine, earlier, later),
+            "issuer after it waited for it"
         )
-    return Violation(
-        ViolationKind.RACE,
-        f"{_dependence(earlier, later)} on {where} with nothing that orders the two",
-        parties,
-        _missing_edge(earlier, later),
-        _witness(machine, earlier, later),
-    )
+    witness = witness_between(point_of(earlier), point_of(later), parties, with_fences=conflict.missing_fence)
+    return Violation(kind_of_conflict(conflict), message, parties, missing, witness)
 
 
 def _missing_edge(earlier: Access, later: Access) -> str:
@@ -80,44 +83,28 @@ def _missing_edge(earlier: Access, later: Access) -> str:
     return f"a synchronisation of {later.agent.name} with {earlier.agent.name} after '{first}' and before '{second}'"
 
 
-def _past(access: Access) -> Clock:
-    """The clock up to which things must have happened for `access` to take place."""
-    if access.work is not None:
-        return {**access.work.mind.clock, access.agent.number: access.work.moment}
-    return {**access.agent.clock, access.agent.number: access.moment}
-
-
-def _witness(machine: Machine, earlier: Access, later: Access) -> Witness:
-    steps = machine.trace.before([_past(earlier), _past(later)])
-    last = max(earlier.step, later.step)
-    collision = (
-        f"{party_of(earlier)}",
-        f"{party_of(later)}, at the same time",
-    )
-    return Witness(tuple(step for step in steps if step.step <= last), collision)
-
-
 def violation_of_deadlock(machine: Machine) -> Violation:
     """Nobody can go on: who waits for what, and what would have had to happen."""
-    blocked = [agent for agent in machine.live if agent.waiting_for is not None]
+    waiting = [agent for agent in machine.live if agent.waiting_for is not None]
+    # Who merely waits for the end of blocked agents is blocked by them, and says nothing about why.
+    blocked = [agent for agent in waiting if not isinstance(agent.waiting_for, EndOfAgents)] or waiting
     parties = tuple(_blocked_party(agent) for agent in blocked)
     asynchronous = [work for work in machine.works if not work.complete]
-    missing = "; ".join(f"{agent.name} needs {_condition(agent)}" for agent in blocked)
+    missing = "; ".join(dict.fromkeys(_needed(agent) for agent in blocked))
     if asynchronous:
         missing += "; issued but never able to complete: " + ", ".join(w.label for w in asynchronous[:3])
-    steps = tuple(machine.trace.happenings[-_LAST_STEPS:])
     return Violation(
         ViolationKind.DEADLOCK,
         "no agent can go on, and no asynchronous work can complete",
         parties,
         missing,
-        Witness(steps, tuple(str(party) for party in parties)),
+        witness_of_standstill(machine, blocked, parties),
         stuck=True,
     )
 
 
-_LAST_STEPS = 12
-"""A deadlock's witness: the last steps before everything stood still."""
+def _needed(agent: Agent) -> str:
+    return agent.waiting_for.needed() if agent.waiting_for is not None else "nothing"
 
 
 def _condition(agent: Agent) -> str:

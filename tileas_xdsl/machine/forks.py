@@ -61,8 +61,10 @@ def fork_and_join(
         child.cohort, child.first_thread = cohort, first_thread
         first_thread += seat.threads
         cohort.append(child)
-        agent.machine.happened(agent, op, "fork", f"starts {child.name}")
-    yield from agent.wait(EndOfAgents(cohort), op)
+        agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
+    end = EndOfAgents(cohort)
+    yield from agent.wait(end, op)
+    agent.machine.happened(agent, op, "wait", f"sees the end of {len(cohort)} agents", on=end)
 
 
 def _name(seat: Seat) -> str:

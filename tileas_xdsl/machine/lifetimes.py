@@ -13,8 +13,8 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.happens_before import Access, Proxy, observe
 from tileas_xdsl.machine.memory import MemoryObject
-from tileas_xdsl.machine.trace import Witness
 from tileas_xdsl.machine.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.witnesses import here, point_of_work, witness_between
 from tileas_xdsl.machine.works import AsyncWork
 
 
@@ -43,7 +43,7 @@ def end_lifetime(agent: Agent, op: Operation, base: MemoryObject, *, freed: bool
     if base.lifetime_over:
         raise UnsupportedError(op, f"ends '{base.name}' a second time in iteration {agent.iteration}")
     for work in works_on(agent, base):
-        agent.machine.report(_undrained(agent, op, base, work, freed))
+        _report_undrained(agent, op, base, work, freed)
         observe(agent, [work])
     access = Access(
         base.whole().region,
@@ -60,17 +60,17 @@ def end_lifetime(agent: Agent, op: Operation, base: MemoryObject, *, freed: bool
     base.lifetime_over = True
 
 
-def _undrained(agent: Agent, op: Operation, base: MemoryObject, work: AsyncWork, freed: bool) -> Violation:
+def _report_undrained(agent: Agent, op: Operation, base: MemoryObject, work: AsyncWork, freed: bool) -> None:
     role = f"issues {work.label}, which touches '{base.name}'"
     parties = [Party(work.op, work.issuer.name, work.iteration, role)]
     ending = Party(op, agent.name, agent.iteration, f"ends '{base.name}'")
     if freed:
         parties.append(ending)
-    known = agent.machine.trace.before([{**agent.clock, agent.number: agent.moment}])
-    return Violation(
+    violation = Violation(
         ViolationKind.UNDRAINED,
         f"asynchronous work may still touch '{base.name}' when that ends",
         tuple(parties),
         f"a wait for '{op_name(work.op)}' before '{op_name(op)}'",
-        Witness(tuple(known), (str(parties[0]), f"{ending}, and nothing says that the work is complete")),
     )
+    collision = [parties[0], ending]
+    agent.machine.report(violation, lambda: witness_between(point_of_work(work), here(agent), collision))

@@ -29,6 +29,7 @@ from tileas_xdsl.machine.synchronization import PhaseBarrier
 from tileas_xdsl.machine.tiles import VIEW_SPACES, read_tile, residency_of
 from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type
 from tileas_xdsl.machine.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.witnesses import witness_about
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
 
@@ -88,6 +89,10 @@ class Ring:
     works: dict[int, list[AsyncWork]] = field(default_factory=dict[int, list[AsyncWork]])
     """Stage -> asynchronous writes that belong to it."""
     committed: dict[int, Operation] = field(default_factory=dict[int, Operation])
+    committed_by: dict[int, tuple[str, tuple[int, ...]]] = field(
+        default_factory=dict[int, "tuple[str, tuple[int, ...]]"]
+    )
+    """Stage -> the agent that committed it, and in which iteration."""
     held: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     """(agent, stage) for every stage that a consumer has taken and not released."""
     log: list[tuple[str, int, int, int]] = field(default_factory=list[tuple[str, int, int, int]])
@@ -99,6 +104,11 @@ class Ring:
     def parity(self, k: int) -> int:
         return 0 if self.depth is None else (k // self.depth) & 1
 
+    def committer(self, k: int, role: str) -> Party:
+        """Whoever committed stage `k`, as a party of a violation."""
+        agent, iteration = self.committed_by[k]
+        return Party(self.committed[k], agent, iteration, role)
+
     def slot(self, k: int, *, with_data: bool) -> Slot:
         number = self.slot_number(k)
         slot = self.slots.get(number)
@@ -106,13 +116,17 @@ class Ring:
             slot = self.slots[number] = self._make_slot(number, with_data)
         return slot
 
+    def _slot_name(self, number: int, index: int) -> str:
+        element = f", value {index}" if len(self.payload) > 1 else ""
+        return f"slot {number} of {self.name}{element}"
+
     def _make_slot(self, number: int, with_data: bool) -> Slot:
         full = PhaseBarrier(f"full[{number}] of {self.name}", 1, self.op)
         empty = PhaseBarrier(f"empty[{number}] of {self.name}", self.consumers, self.op)
         if self.buffer is not None:
             return Slot(full, empty, [self.buffer.index(number)])
         storage = [
-            MemoryObject.zeros(f"{self.name}[{number}].{i}", p.shape, p.element, p.space, with_data=with_data).whole()
+            MemoryObject.zeros(self._slot_name(number, i), p.shape, p.element, p.space, with_data=with_data).whole()
             for i, p in enumerate(self.payload)
         ]
         return Slot(full, empty, storage)
@@ -198,17 +212,14 @@ def _slot_to_fill(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
     slot = ring.slot(k, with_data=agent.machine.with_data)
     if k not in ring.acquired and slot.live is not None and slot.live != k:
         role = f"fills slot {ring.slot_number(k)} of {ring.name} with stage {k} while stage {slot.live} is live in it"
-        agent.machine.report(
-            Violation(
-                ViolationKind.SLOT,
-                f"more live values than slots: {ring.name} has {ring.depth}",
-                (
-                    Party(op, agent.name, agent.iteration, role),
-                    Party(ring.committed[slot.live], agent.name, (), f"committed stage {slot.live}"),
-                ),
-                f"a release of stage {slot.live} and an acquire before stage {k} is written, or one more slot",
-            )
+        party = Party(op, agent.name, agent.iteration, role)
+        violation = Violation(
+            ViolationKind.SLOT,
+            f"more live values than slots: {ring.name} has {ring.depth}",
+            (party, ring.committer(slot.live, f"committed stage {slot.live}")),
+            f"a release of stage {slot.live} and an acquire before stage {k} is written, or one more slot",
         )
+        agent.machine.report(violation, lambda: witness_about(agent, [slot.full, slot.empty], [party]))
     return slot
 
 
@@ -218,6 +229,7 @@ def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
     if k in ring.committed:
         raise UnsupportedError(op, f"commits stage {k} of {ring.name} a second time; commit each stage once")
     ring.committed[k] = op
+    ring.committed_by[k] = (agent.name, agent.iteration)
     ring.log.append(("producer", k, ring.slot_number(k), ring.parity(k)))
     slot.live, slot.releases = k, 0
     works = ring.works.get(k, [])
@@ -278,13 +290,16 @@ def report_undrained_rings(first: Agent, rings: Sequence[Ring]) -> None:
         taken = {k for side, k, _, _ in ring.log if side == "consumer"}
         left = sorted(set(ring.committed) - taken)
         if left:
-            op = ring.committed[left[0]]
-            role = f"publishes stage {left[0]} of {ring.name}, which nobody consumes"
-            first.machine.report(
-                Violation(
-                    ViolationKind.UNDRAINED,
-                    f"{len(left)} stage(s) of {ring.name} are produced and never consumed",
-                    (Party(op, first.name, (), role),),
-                    "a consumer for every stage that is produced, also in the last iterations",
-                )
-            )
+            _report_undrained(first, ring, left)
+
+
+def _report_undrained(first: Agent, ring: Ring, left: Sequence[int]) -> None:
+    slot = ring.slot(left[0], with_data=first.machine.with_data)
+    party = ring.committer(left[0], f"publishes stage {left[0]} of {ring.name}, which nobody consumes")
+    violation = Violation(
+        ViolationKind.UNDRAINED,
+        f"{len(left)} stage(s) of {ring.name} are produced and never consumed",
+        (party,),
+        "a consumer for every stage that is produced, also in the last iterations",
+    )
+    first.machine.report(violation, lambda: witness_about(first, [slot.full, slot.empty], [party]))

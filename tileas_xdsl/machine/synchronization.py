@@ -41,6 +41,10 @@ class Condition(ABC):
     def describe(self) -> str:
         """Completes the sentence "waits for ..."."""
 
+    def needed(self) -> str:
+        """What would have had to happen, in words."""
+        return self.describe()
+
 
 # Tokens -------------------------------------------------------------------------------------------------------------
 
@@ -363,6 +367,17 @@ class PhaseCondition(Condition):
             f", asking for parity {self.parity}: {state}"
         )
 
+    def needed(self) -> str:
+        barrier = self.barrier
+        lacking: list[str] = []
+        if barrier.pending > 0:
+            lacking.append(f"{barrier.pending} more arrival{'s' * (barrier.pending != 1)}")
+        if barrier.bytes_outstanding > 0:
+            lacking.append(f"{barrier.bytes_outstanding} more bytes")
+        if barrier.bytes_outstanding < 0:
+            lacking.append(f"the announcement of {-barrier.bytes_outstanding} bytes that arrived")
+        return f"{' and '.join(lacking) or 'a phase'} at {barrier.name} in phase {barrier.current.index}"
+
 
 # Barriers of agents -------------------------------------------------------------------------------------------------
 
@@ -417,6 +432,9 @@ class RendezvousCondition(Condition):
 
     def describe(self) -> str:
         return f"{self.barrier.name}: {self.barrier.arrived} of {self.barrier.expected} arrived"
+
+    def needed(self) -> str:
+        return f"{self.barrier.expected - self.barrier.arrived} more arrivals at {self.barrier.name}"
 
 
 @dataclass

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.witnesses import witness_about
 from tileas_xdsl.machine.works import Event
 
 TASKS = "tasks"
@@ -31,7 +32,7 @@ def start_task(
     tasks.append((child, op))
     for promise in promises:
         promise.task = child
-    machine.happened(agent, op, "fork", f"starts {child.name}")
+    machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
     return child
 
 
@@ -40,11 +41,15 @@ def _report_unawaited(first: Agent) -> None:
         # Its last moment is the one after the promises were kept.
         if first.mind.knows_moment(child.number, child.moment - 2):
             continue
-        first.machine.report(
-            Violation(
-                ViolationKind.UNDRAINED,
-                "a task may be unfinished when the function ends",
-                (Party(op, child.name, child.iteration, "starts a task that nobody awaits"),),
-                "an await of its token, or of something that depends on it, on every path to the end of the function",
-            )
-        )
+        _report_unawaited_task(first, child, op)
+
+
+def _report_unawaited_task(first: Agent, child: Agent, op: Operation) -> None:
+    party = Party(op, child.name, child.iteration, "starts a task that nobody awaits")
+    violation = Violation(
+        ViolationKind.UNDRAINED,
+        "a task may be unfinished when the function ends",
+        (party,),
+        "an await of its token, or of something that depends on it, on every path to the end of the function",
+    )
+    first.machine.report(violation, lambda: witness_about(first, [child], [party]))

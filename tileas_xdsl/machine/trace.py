@@ -115,11 +115,3 @@ class Trace:
     def about(self, things: Sequence[object]) -> list[Happening]:
         """The happenings that concern one of `things`."""
         return [h for h in self.happenings if any(h.on is thing for thing in things)]
-
-    def before(self, clocks: Sequence[Clock]) -> list[Happening]:
-        """The happenings that lie in the past of one of `clocks`."""
-        horizon: Clock = {}
-        for clock in clocks:
-            for agent, moment in clock.items():
-                horizon[agent] = max(horizon.get(agent, -1), moment)
-        return [h for h in self.happenings if h.moment <= horizon.get(h.agent, -1)]

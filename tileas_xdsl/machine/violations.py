@@ -14,7 +14,8 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import location_of, op_name
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.trace import Witness
+    from tileas_xdsl.machine.execution import Machine
+    from tileas_xdsl.machine.trace import Happening, Witness
 
 
 class ViolationKind(StrEnum):
@@ -34,6 +35,7 @@ class Party:
 
     op: Operation
     agent: str
+    """Its name; empty where it does not matter who did it."""
     iteration: tuple[int, ...]
     role: str
     """Completes the sentence "'the.op' ...", for example `writes shared memory 'ring'[1]`."""
@@ -47,7 +49,24 @@ class Party:
     def sentence(self) -> str:
         """What the op does, and which agent in which iteration."""
         turn = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
-        return f"'{op_name(self.op)}' {self.role} ({self.agent}{turn})"
+        who = f" ({self.agent}{turn})" if self.agent else ""
+        return f"'{op_name(self.op)}' {self.role}{who}"
+
+    def as_step(self, machine: Machine) -> Happening:
+        """The party as the line of a witness that says what collides."""
+        from tileas_xdsl.machine.trace import Happening
+
+        agent = next(agent for agent in reversed(machine.agents) if agent.name == self.agent)
+        return Happening(
+            step=machine.step_number,
+            agent=agent.number,
+            agent_name=self.agent,
+            moment=agent.moment,
+            op=self.op,
+            iteration=self.iteration,
+            kind="access",
+            text=self.role,
+        )
 
     def __str__(self) -> str:
         return f"{self.place}: {self.sentence}" if self.place is not None else self.sentence

@@ -130,6 +130,10 @@ class AsyncWork:
     issue_step: int = 0
     complete_step: int | None = None
     bytes_moved: int = 0
+    channels: list[object] = field(default_factory=list[object])
+    """What tells of its completion, for witnesses: queues, counters, barriers."""
+    phases: list[tuple[object, int]] = field(default_factory=list[tuple[object, int]])
+    """The barriers that it told, and for which phase of each it counted."""
 
     @property
     def event_knowledge(self) -> Knowledge:

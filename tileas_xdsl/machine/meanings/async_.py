@@ -46,10 +46,10 @@ def _execute(agent: Agent, op: async_.ExecuteOp, *operands: Event) -> Any:
 
     def body(child: Agent) -> Suspension:
         for dependency in operands[:edges]:
-            yield from child.wait(EventCondition(dependency), op)
+            yield from _awaited(child, op, dependency, "token")
         arguments: list[Any] = []
         for value in operands[edges:]:
-            yield from child.wait(EventCondition(value, "value"), op)
+            yield from _awaited(child, op, value, "value")
             arguments.append(value.payload)
         payloads = yield from child.run_region(op.body, arguments)
         _fulfil(promises, payloads, child)
@@ -80,9 +80,13 @@ def _function_task(
 
 @suspends(async_.AwaitOp)
 def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Suspension:
-    yield from agent.wait(EventCondition(promise, "value" if op.results else "token"), op)
-    agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete")
+    yield from _awaited(agent, op, promise, "value" if op.results else "token")
     return promise.payload
+
+
+def _awaited(agent: Agent, op: Operation, promise: Event, what: str) -> Suspension:
+    yield from agent.wait(EventCondition(promise, what), op)
+    agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete", on=promise)
 
 
 @sync(async_.CreateGroupOp)
@@ -99,4 +103,4 @@ def _add_to_group(_agent: Agent, _op: async_.AddToGroupOp, member: Event, group:
 @suspends(async_.AwaitAllOp)
 def _await_all(agent: Agent, op: async_.AwaitAllOp, group: PromiseGroup) -> Suspension:
     yield from agent.wait(GroupCondition(group), op)
-    agent.machine.happened(agent, op, "wait", f"sees a group of {group.size} complete")
+    agent.machine.happened(agent, op, "wait", f"sees a group of {group.size} complete", on=group)

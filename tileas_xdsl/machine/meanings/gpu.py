@@ -26,8 +26,9 @@ terminators(gpu.ReturnOp, gpu.TerminatorOp, gpu.YieldOp)
 
 
 def _wait_for(agent: Agent, op: Operation, tokens: Sequence[Event]) -> Suspension:
-    yield from agent.wait(EventCondition(Event.all_of(tokens, "gpu token")), op)
-    agent.machine.happened(agent, op, "wait", f"sees {len(tokens)} gpu tokens complete")
+    event = Event.all_of(tokens, "gpu token")
+    yield from agent.wait(EventCondition(event), op)
+    agent.machine.happened(agent, op, "wait", f"sees {len(tokens)} gpu tokens complete", on=event)
 
 
 @suspends(gpu.WaitOp)

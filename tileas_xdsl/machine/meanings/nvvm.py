@@ -40,6 +40,7 @@ from tileas_xdsl.machine.synchronization import (
 )
 from tileas_xdsl.machine.values import ELECTED
 from tileas_xdsl.machine.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.witnesses import witness_about
 from tileas_xdsl.machine.works import AsyncWork, Touch
 
 BOX_BYTES = "tileas.box_bytes"
@@ -74,17 +75,17 @@ def _at(agent: Agent, op: Operation, address: Any) -> BarrierObject:
 
 
 def _unordered_init(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
-    agent.machine.report(
-        Violation(
-            ViolationKind.RACE,
-            f"{barrier.state.name} is used by {agent.name} with nothing that orders its initialisation before",
-            (
-                Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
-                Party(op, agent.name, agent.iteration, "uses the barrier"),
-            ),
-            "a barrier of all threads between the initialisation and the first use",
-        )
+    parties = (
+        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
+        Party(op, agent.name, agent.iteration, "uses the barrier"),
     )
+    violation = Violation(
+        ViolationKind.RACE,
+        f"{barrier.state.name} is used by {agent.name} with nothing that orders its initialisation before",
+        parties,
+        "a barrier of all threads between the initialisation and the first use",
+    )
+    agent.machine.report(violation, lambda: witness_about(agent, [barrier.maker, agent], parties))
 
 
 @sync("nvvm.mbarrier.init")
@@ -95,6 +96,7 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: An
     barrier = BarrierObject(PhaseBarrier(name, expected, op), agent, agent.moment, op)
     agent.machine.shared["mbarrier", pointer.key] = barrier
     agent.local.setdefault("nvvm.unfenced_inits", []).append(barrier)
+    agent.machine.happened(agent, op, "init", f"makes {name} for {expected} arrivals a phase", on=barrier.state)
 
 
 @sync("nvvm.mbarrier.inval")
@@ -187,6 +189,7 @@ def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: An
     wanted = agent.known(which, op, "waits for")
     if str(op.operands[1].type) == "i64":
         yield from agent.wait(StateCondition(barrier, wanted), op)
+        agent.machine.happened(agent, op, "wait", f"sees phase {wanted} of {barrier.name}", on=barrier, turn=wanted)
     else:
         yield from wait_for_parity(agent, barrier, wanted & 1, op)
     return 1
@@ -274,17 +277,17 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
 def _check_init_fence(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
     if barrier.fenced:
         return
-    agent.machine.report(
-        Violation(
-            ViolationKind.MISSING_FENCE,
-            f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
-            (
-                Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
-                Party(op, agent.name, agent.iteration, "lets asynchronous work signal it"),
-            ),
-            "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
-        )
+    parties = (
+        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
+        Party(op, agent.name, agent.iteration, "lets asynchronous work signal it"),
     )
+    violation = Violation(
+        ViolationKind.MISSING_FENCE,
+        f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
+        parties,
+        "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
+    )
+    agent.machine.report(violation, lambda: witness_about(agent, [barrier.state], parties[1:]))
 
 
 @sync("nvvm.cp.async.bulk.shared.cluster.global", "nvvm.cp.async.bulk.shared.cluster.shared.cta")
@@ -398,8 +401,14 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int) -> Rendez
 def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous) -> int:
     if barrier.is_ahead(agent.mind):
         agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
-    agent.machine.happened(agent, op, "arrive", f"arrives at {barrier.name}")
+    agent.machine.happened(agent, op, "arrive", f"arrives at {barrier.name}", on=barrier, turn=barrier.generation)
     return barrier.arrive(agent.release(), agent.threads)
+
+
+def _passed(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Suspension:
+    """Wait until everybody has arrived for `generation` of `barrier`."""
+    yield from agent.wait(RendezvousCondition(barrier, generation), op)
+    agent.machine.happened(agent, op, "wait", f"passes {barrier.name}", on=barrier, turn=generation)
 
 
 def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rendezvous:
@@ -414,7 +423,7 @@ def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rende
 def barrier_of_all_threads(agent: Agent, op: Operation) -> Suspension:
     """Arrive at the barrier of the whole block, and wait for everybody else."""
     barrier = _rendezvous(agent, op, "barrier 0", _block_threads(agent))
-    yield from agent.wait(RendezvousCondition(barrier, _arrive_at(agent, op, barrier)), op)
+    yield from _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
 
 @suspends("nvvm.barrier")
@@ -422,7 +431,7 @@ def _barrier(agent: Agent, op: Any, *operands: Any) -> Suspension:
     if op.reduction_predicate is not None:
         raise UnsupportedError(op, "reduces over the threads of a barrier, and an agent has one flow of control")
     barrier = _barrier_numbered(agent, op, operands)
-    yield from agent.wait(RendezvousCondition(barrier, _arrive_at(agent, op, barrier)), op)
+    yield from _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
 
 @sync("nvvm.barrier.arrive")
@@ -441,7 +450,7 @@ def _cluster_wait(agent: Agent, op: Operation) -> Suspension:
     arrived = agent.local.pop("nvvm.cluster", None)
     if arrived is None:
         raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
-    yield from agent.wait(RendezvousCondition(*arrived), op)
+    yield from _passed(agent, op, *arrived)
 
 
 # Fences, election, registers ------------------------------------------------------------------------------------------

@@ -57,7 +57,9 @@ def _issue(agent: Agent, op: Operation, source: Any, target: Any, size: int | No
         deliver=lambda data: machine.write(into, data),
     )
     agent.transfers.append(work)
-    _counted(agent, counter_of(op)).append(work)
+    counted = _counted(agent, counter_of(op))
+    counted.append(work)
+    work.channels += [agent.transfers, counted]
 
 
 def _counted(agent: Agent, counter: str) -> list[AsyncWork]:
@@ -89,7 +91,9 @@ def _counted_transfer(agent: Agent, op: Any, source: Any, target: Any) -> None:
 def _mark(agent: Agent, op: Operation) -> None:
     marks = agent.activation.marks
     marks.positions.append(len(agent.transfers))
-    agent.machine.happened(agent, op, "commit", f"mark {len(marks.positions)} covers {len(agent.transfers)} transfers")
+    number, covered = len(marks.positions), len(agent.transfers)
+    text = f"mark {number} covers {covered} transfers"
+    agent.machine.happened(agent, op, "commit", text, on=agent.transfers, turn=covered)
 
 
 @suspends("rocdl.wait.asyncmark")
@@ -97,7 +101,8 @@ def _wait_mark(agent: Agent, op: Any) -> Suspension:
     outstanding = op.count.value.data
     covered = agent.activation.marks.covered_by_wait(outstanding)
     yield from agent.wait(MarkCondition(agent.transfers, covered, outstanding), op)
-    agent.machine.happened(agent, op, "wait", f"sees the first {covered} transfers complete")
+    text = f"sees the first {covered} transfers complete"
+    agent.machine.happened(agent, op, "wait", text, on=agent.transfers, turn=covered)
 
 
 # Counters -----------------------------------------------------------------------------------------------------------
@@ -129,7 +134,8 @@ def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -
     oldest = counted[: max(len(counted) - outstanding, 0)]
     yield from agent.wait(CounterCondition(counter, oldest, outstanding), op)
     del counted[: len(oldest)]
-    agent.machine.happened(agent, op, "wait", f"sees {len(oldest)} transfers of {counter} complete")
+    text = f"sees {len(oldest)} transfers of {counter} complete"
+    agent.machine.happened(agent, op, "wait", text, on=counted)
 
 
 @suspends("rocdl.s.wait.asynccnt")

@@ -42,4 +42,4 @@ def _token_to_async(_agent: Agent, _op: TokenToAsyncOp, token: Any) -> StageToke
 def _wait(agent: Agent, op: AsyncWaitOp | FutureWaitOp, token: Any) -> Suspension:
     awaited = as_token(token)
     yield from agent.wait(EventCondition(awaited.event), op)
-    agent.machine.happened(agent, op, "wait", f"sees {awaited.event.label} complete")
+    agent.machine.happened(agent, op, "wait", f"sees {awaited.event.label} complete", on=awaited.event)
