@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.tile_programs import ORDERS
+from tests.machine.tile_programs import ORDERS, assert_no_violations
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
@@ -108,7 +108,7 @@ def test_example_computes_the_same_in_every_order(
     arguments, verify = make(n)
     for order, seed in ORDERS:
         outcome = run(example(file), function, arguments, order=order, seed=seed)
-        assert not outcome.violations, "\n".join(map(str, outcome.violations))
+        assert_no_violations(outcome)
         verify(outcome)
 
 

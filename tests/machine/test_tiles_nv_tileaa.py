@@ -382,6 +382,24 @@ def test_dot_with_scales(transposed: bool) -> None:
     assert exactly(result, expected.astype(np.float32))
 
 
+def test_narrow_accumulators_are_summed_in_f32_and_rounded_once() -> None:
+    """36 * 63 + 0.25 is no f16; what is left after -2268 is added shows in which type the sum was made."""
+    a = np.full((8, 64), 6).astype(ml_dtypes.float4_e2m1fn)
+    b = np.full((64, 8), 6).astype(ml_dtypes.float4_e2m1fn)
+    a[:, -1], b[-1, :] = 0.5, 0.5
+    scale = np.ones((8, 2)).astype(ml_dtypes.float8_e8m0fnu)
+    types = {
+        "a": "tensor<8x64xf4E2M1FN>",
+        "b": "tensor<64x8xf4E2M1FN>",
+        "c": "tensor<8x8xf16>",
+        "s": "tensor<8x2xf8E8M0FNU>",
+        "t": "tensor<8x2xf8E8M0FNU>",
+    }
+    body = f"%r = nv_tileaa.dot %a, %b, %c sfa(%s) sfb(%t) : ({', '.join(types.values())}) -> tensor<8x8xf16>"
+    result = result_of(function(types, body, "tensor<8x8xf16>"), a, b, np.full((8, 8), -2268.0), scale, scale)
+    assert exactly(result, np.full((8, 8), 0.25, np.float16))
+
+
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 ARRAY = (np.arange(80, dtype=np.float32)).reshape(8, 10)

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from tests.dialects.nv_tileas_samples import SAMPLES, program
-from tests.machine.tile_programs import ORDERS, exactly, floats, function, outcome_of, result_of, verdict_of
+from tests.machine.tile_programs import (
+    ORDERS,
+    assert_no_violations,
+    exactly,
+    floats,
+    function,
+    outcome_of,
+    result_of,
+    verdict_of,
+)
 from tests.support.ir import parse
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.checking import check
@@ -168,6 +177,17 @@ def test_views_see_what_is_written_later_and_values_do_not() -> None:
     assert exactly(whole, np.vstack([A[2:4], -A[2:]]))
 
 
+def test_what_is_put_into_shared_memory_is_storage() -> None:
+    """A load, copy or conversion into shared memory may be written; the value that it came from stays."""
+    for make in ("nv_tileas.convert_layout %a", "nv_tileas.copy %a"):
+        body = f"""%s = {make} : ($T) -> $S
+        nv_tileas.copy %b, %s : ($T, $S) -> ()
+        %r = nv_tileas.convert_layout %s : ($S) -> $T"""
+        written_tile, value = result_of(written({"a": "$T", "b": "$T"}, body, "$T, $T", returned="%r, %a"), A, -A)
+        assert exactly(written_tile, -A)
+        assert exactly(value, A)
+
+
 def test_a_buffer_of_stages() -> None:
     body = """%c1 = arith.constant 1 : index
     %b = nv_tileas.alloc_tensor : () -> $B
@@ -188,6 +208,22 @@ def test_writing_to_a_value_is_refused() -> None:
     body = "nv_tileas.copy %a, %b : ($T, $T) -> ()"
     with pytest.raises(UnsupportedError, match="a value, not storage; make the destination with alloc_tensor"):
         outcome_of(written({"a": "$T", "b": "$T"}, body), A, A)
+
+
+PLACEHOLDERS = {
+    "copy": "nv_tileas.copy %p, %s : ($T, $S) -> ()",
+    "async.copy": "%t = nv_tileas.async.copy %p, %s : ($T, $S) -> $TOK",
+    "tiled_store": "nv_tileas.tiled_store %m[%z, %z], %p : ($M, $T, index, index) -> ()",
+    "async.insert_slice": "%t0 = nv_tileas.create_none : () -> $TOK\n"
+    "%q, %t = nv_tileas.async.insert_slice %p, %s[%z, %z], %t0 : ($T, $S, $TOK, index, index) -> ($S, $TOK)",
+}
+
+
+@pytest.mark.parametrize("name", PLACEHOLDERS)
+def test_a_placeholder_holds_no_tile(name: str) -> None:
+    body = "%z = arith.constant 0 : index\n%p = nv_tileas.create_none : () -> $T\n" + PLACEHOLDERS[name]
+    with pytest.raises(UnsupportedError, match="moves a placeholder"):
+        outcome_of(written({"s": "$S", "m": "$M"}, body), A, ARRAY)
 
 
 def test_elements_narrower_than_a_byte_are_not_read_as_bytes() -> None:
@@ -396,6 +432,50 @@ def test_an_asynchronous_load_in_a_produce_region_belongs_to_the_stage() -> None
     assert verdict_of(text, n=4).verdict is Verdict.SAFE
 
 
+def test_asynchronous_work_in_a_consume_region_is_not_part_of_the_stage() -> None:
+    """The consumer scales the slot in place, waits, and hands it back."""
+    text = """func.func @f(%b: memref<16x4xf32>, %v: $T, %n: index) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %buffer = nv_tileas.alloc_tensor : () -> tensor<2x8x4xf32, #nv_tileas.layout<smem>>
+      %p, %c = nv_tileas.async.pipeline.create_pipeline %buffer attributes {numStages = 2 : i32,
+        producerGroupId = 0 : i8, consumerGroupId = 1 : i8}
+        : (tensor<2x8x4xf32, #nv_tileas.layout<smem>>) -> (!nv_tileas.producer_token, !nv_tileas.consumer_token)
+      nv_tileas.async.pipeline.agent_switch attributes {num_agents_per_group = array<i32: 1, 1>} {
+        scf.for %i = %c0 to %n step %c1 {
+          %p1 = nv_tileas.async.pipeline.produce_one %p attributes {producer_types = [$S]} {
+          ^bb0(%slot: $S):
+            nv_tileas.copy %v, %slot : ($T, $S) -> ()
+            nv_tileas.async.pipeline.yield %slot : ($S) -> ()
+          } : (!nv_tileas.producer_token) -> !nv_tileas.producer_token
+        }
+      }, {
+        %first = nv_tileas.async.pipeline.create_iterator %c
+          : (!nv_tileas.consumer_token) -> !nv_tileas.pipeline_iter<$S>
+        scf.for %i = %c0 to %n step %c1 iter_args(%it = %first) -> (!nv_tileas.pipeline_iter<$S>) {
+          %c2 = nv_tileas.async.pipeline.consume_one %c, %it {
+            %slot = nv_tileas.view %buffer[%it]
+              : (tensor<2x8x4xf32, #nv_tileas.layout<smem>>, !nv_tileas.pipeline_iter<$S>) -> $S
+            %x = nv_tileas.convert_layout %slot : ($S) -> $T
+            %y = arith.addf %x, %x : $T
+            %t = nv_tileas.async.copy %y, %slot : ($T, $S) -> !nv_tileas.token
+            nv_tileas.async.wait %t : (!nv_tileas.token) -> ()
+            nv_tileas.tiled_store %b[%c0, %c0], %slot : (memref<16x4xf32>, $S, index, index) -> ()
+            nv_tileas.async.pipeline.yield : () -> ()
+          } : (!nv_tileas.consumer_token, !nv_tileas.pipeline_iter<$S>) -> !nv_tileas.consumer_token
+          %next = nv_tileas.async.pipeline.inc_iter %it
+            : (!nv_tileas.pipeline_iter<$S>) -> !nv_tileas.pipeline_iter<$S>
+          scf.yield %next : !nv_tileas.pipeline_iter<$S>
+        }
+      } : () -> ()
+      func.return
+    }""".replace("$S", TYPES["S"]).replace("$T", TYPES["T"])
+    for order, seed in ORDERS:
+        outcome = outcome_of(text, np.zeros((16, 4)), A, 5, order=order, seed=seed)
+        assert exactly(outcome.arrays["b"][:8], 2 * A)
+    assert verdict_of(text).verdict is Verdict.SAFE
+
+
 # Products -------------------------------------------------------------------------------------------------------------
 
 
@@ -450,7 +530,7 @@ def test_asynchronous_products_on_one_accumulator_are_performed_in_order() -> No
     for order, seed in ORDERS:
         for capture in ("completion", "issue"):
             outcome = run(parse(text), None, [a, b, c], order=order, seed=seed, capture=capture)
-            assert not outcome.violations
+            assert_no_violations(outcome)
             assert exactly(outcome.results[0], wide_a @ wide_b + wide_b @ wide_a + c)
     assert verdict_of(text).verdict is Verdict.SAFE
     early = ASYNC_DOT.replace("nv_tileas.async.wait %t2", "nv_tileas.async.wait %t1")
@@ -459,6 +539,20 @@ def test_asynchronous_products_on_one_accumulator_are_performed_in_order() -> No
 
 
 # Arguments and completeness -------------------------------------------------------------------------------------------
+
+
+def test_arguments_in_shared_memory_are_storage() -> None:
+    body = """nv_tileas.copy %a, %s : ($T, $S) -> ()
+    %r = nv_tileas.convert_layout %s : ($S) -> $T"""
+    outcome = outcome_of(written({"a": "$T", "s": "$S"}, body, "$T"), A, -A)
+    assert exactly(outcome.results[0], A)
+    assert exactly(outcome.arrays["s"], A)
+
+    racing = """%t = nv_tileas.async.copy %a, %s : ($T, $S) -> $TOK
+    %r = nv_tileas.convert_layout %s : ($S) -> $T
+    nv_tileas.async.wait %t : ($TOK) -> ()"""
+    report = verdict_of(written({"a": "$T", "s": "$S"}, racing, "$T"))
+    assert [finding.violation.kind.value for finding in report.findings] == ["race"]
 
 
 def test_functions_and_tiled_views() -> None:

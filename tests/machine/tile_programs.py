@@ -28,8 +28,14 @@ def function(arguments: Mapping[str, str], body: str, results: str = "", *, retu
 def outcome_of(text: str, *arguments: Any, order: str = "lazy", seed: int = 0) -> Outcome:
     """What the only function of `text` leaves behind, run on `arguments`; it must be free of violations."""
     outcome = run(parse(text), None, arguments, order=order, seed=seed)
-    assert not outcome.violations, "\n".join(map(str, outcome.violations))
+    assert_no_violations(outcome)
     return outcome
+
+
+def assert_no_violations(outcome: Outcome) -> None:
+    """Fails naming what went wrong and who took part."""
+    wrong = [f"{v.kind}: {v.message}; missing: {v.missing}; {[*map(str, v.parties)]}" for v in outcome.violations]
+    assert not wrong, "\n".join(wrong)
 
 
 def result_of(text: str, *arguments: Any) -> Any:

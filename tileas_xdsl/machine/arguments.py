@@ -19,6 +19,7 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.meaning import load_dialect
 from tileas_xdsl.machine.memory import MemoryObject, View
+from tileas_xdsl.machine.tiles import VIEW_SPACES, residency_of
 from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type, wrap
 
 Array = NDArray[Any]
@@ -218,9 +219,10 @@ def _bind_array(
         static = kind.get_shape()
         if len(shape) != len(static) or any(s not in (DYNAMIC_INDEX, g) for s, g in zip(static, shape, strict=True)):
             raise ArgumentError(f"argument '{name}' has type {kind}, and the array given has shape {shape}")
-    if isinstance(kind, TensorType):
+    space = VIEW_SPACES.get(residency_of(kind)) if isinstance(kind, TensorType) else memory_space(kind)
+    if space is None:
+        # A tile in registers is a value; one in shared or tensor memory is storage.
         return np.asarray(given).astype(element.dtype) if with_data else UNKNOWN
-    space = memory_space(kind)
     if not with_data:
         return MemoryObject(name, shape, element, space).whole()
     return MemoryObject.from_array(name, np.asarray(given), element, space).whole()

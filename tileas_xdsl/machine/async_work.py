@@ -16,7 +16,7 @@ from tileas_xdsl.machine import rings
 from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.rings import Ring, StageToken
-from tileas_xdsl.machine.tiles import refuse_in_scope
+from tileas_xdsl.machine.tiles import refuse_in_scope, refuse_placeholder
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
 OPEN_STAGES = "nv_tileas.open_stages"
@@ -26,7 +26,7 @@ OPEN_STAGES = "nv_tileas.open_stages"
 def issue_move(
     agent: Agent,
     op: Operation,
-    reads: Sequence[View],
+    sources: Sequence[Any],
     writes: Sequence[View],
     fetch: Callable[[], Any],
     deliver: Callable[[Any], None],
@@ -36,10 +36,15 @@ def issue_move(
     dependencies: Sequence[Event] = (),
 ) -> StageToken:
     """
-    Issue work that reads `reads` by `fetch` and writes `writes` by `deliver`, after `dependencies`. Returns its token.
+    Issue work that reads `sources` (tiles: views and values) by `fetch` and writes `writes` by `deliver`, after
+    `dependencies`. Returns its token.
     """
     refuse_in_scope(agent, op)
-    touches = [*(Touch(view, False) for view in reads), *(Touch(view, True) for view in writes)]
+    refuse_placeholder(agent, op, *sources)
+    touches = [
+        *(Touch(view, False) for view in sources if isinstance(view, View)),
+        *(Touch(view, True) for view in writes),
+    ]
     work = agent.issue(
         op, touches, None, label=label, engine=engine, dependencies=dependencies, fetch=fetch, deliver=deliver
     )

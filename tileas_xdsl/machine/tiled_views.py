@@ -24,7 +24,7 @@ from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.happens_before import Proxy
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.numerics import Array
-from tileas_xdsl.machine.tiles import PointerTile, refuse_in_scope
+from tileas_xdsl.machine.tiles import PointerTile, refuse_in_scope, refuse_placeholder
 from tileas_xdsl.machine.values import UNKNOWN, ElementType
 from tileas_xdsl.machine.violations import UnsupportedError
 from tileas_xdsl.machine.works import Touch
@@ -207,6 +207,7 @@ def assembled(pieces: Sequence[Piece], contents: Sequence[Any], lanes: Lanes) ->
 def write_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], value: Any, mask: Any = None) -> None:
     """Write a tile (contents, not a view), lanes where the mask is false and what sticks out left alone."""
     refuse_in_scope(agent, op)
+    refuse_placeholder(agent, op, value)
     for piece in pieces:
         agent.store(piece.view, _part(agent, piece, value, mask), op, Proxy.UNSPECIFIED)
 

@@ -74,6 +74,7 @@ def write_tile(agent: Agent, target: Any, value: Any, op: Operation) -> None:
     """Put `value` (contents, not a view) into the bytes of `target`, which may be of another shape or element type."""
     view = storage_of(target, op)
     refuse_in_scope(agent, op)
+    refuse_placeholder(agent, op, value)
     contents = value if value is UNKNOWN else retyped(np.asarray(value), view.shape, view.element, op)
     agent.store(view, contents, op, Proxy.UNSPECIFIED)
 
@@ -89,6 +90,12 @@ def refuse_in_scope(agent: Agent, op: Operation) -> None:
     """Ops on tiles run now; the body of an asynchronous scope is put down for later."""
     if agent.recording is not None:
         raise UnsupportedError(op, "works on memory inside an asynchronous scope; move it out, or use memref there")
+
+
+def refuse_placeholder(agent: Agent, op: Operation, *values: Any) -> None:
+    """What `create_none` makes in place of a tile has no contents to move when running."""
+    if agent.machine.with_data and any(value is UNKNOWN for value in values):
+        raise UnsupportedError(op, "moves a placeholder, which holds no tile; give it the tile that it stands for")
 
 
 def fresh_storage(

@@ -73,12 +73,11 @@ def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[Vi
 
     latest: dict[MemoryObject, Event] = machine.shared.setdefault("nv_tileas.latest_products", {})
     before = latest.get(accumulator.base)
-    reads = [value for value in inputs if isinstance(value, View)]
     label = f"the product into '{accumulator.base.name}'"
     done = issue_move(
         agent,
         op,
-        reads,
+        inputs,
         [accumulator],
         fetch,
         deliver,

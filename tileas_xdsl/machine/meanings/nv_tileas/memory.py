@@ -204,7 +204,7 @@ def store_later(
     return issue_move(
         agent,
         op,
-        [value] if isinstance(value, View) else [],
+        [value],
         [piece.view for piece in pieces],
         _contents(agent, value),
         lambda data: put_pieces(agent, pieces, data, mask),
@@ -228,7 +228,7 @@ def _async_copy(agent: Agent, op: memory.AsyncCopyOp, source: Any, destination: 
     return issue_move(
         agent,
         op,
-        [origin] if isinstance(origin, View) else [],
+        [origin],
         [target],
         _contents(agent, origin),
         lambda data: machine.write(target, retyped(np.asarray(data), target.shape, target.element, op)),

@@ -74,7 +74,7 @@ def _async_insert_slice(
     done = issue_move(
         agent,
         op,
-        [source] if isinstance(source, View) else [],
+        [source],
         [part],
         lambda: machine.read(source) if isinstance(source, View) else source,
         lambda data: machine.write(part, retyped(np.asarray(data), part.shape, part.element, op)),
