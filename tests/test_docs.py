@@ -3,8 +3,8 @@ What the documentation shows is true: its IR parses and verifies, its commands r
 
 A fence tagged `mlir` is a module (or several, split by `// -----`); `mlir-fragment` is for IR that cannot stand alone.
 The commands of a fence tagged `sh` run as one script in a copy of the checkout's root, so that what they write lands in
-a build folder of their own; they must end with status 0, or with N where the tag says `sh exit=N`. Lines that install
-or build (`make`, `pip`, `apt-get`, `git clone`) are left to continuous integration.
+a build folder of their own; they must end with status 0, or with N where the tag says `sh exit=N`. What they print on
+standard output is what the fence behind them shows, where that is tagged `text output`. Lines that install or build (`make`, `pip`, `apt-get`, `git clone`) are left to continuous integration.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,8 @@ class Fence:
     line: int
     tag: tuple[str, ...]
     body: str
+    output: str | None = None
+    """What the page shows as the output of this block; None where it shows nothing."""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -49,7 +51,11 @@ def fences() -> list[Fence]:
             indent = match["indent"]
             body = "".join(line.removeprefix(indent) for line in match["body"].splitlines(keepends=True))
             line = text.count("\n", 0, match.start()) + 1
-            found.append(Fence(str(page.relative_to(ROOT)), line, tuple(match["tag"].split()), body))
+            tag = tuple(match["tag"].split())
+            if tag == ("text", "output"):
+                found[-1] = replace(found[-1], output=body)
+            else:
+                found.append(Fence(str(page.relative_to(ROOT)), line, tag, body))
     return found
 
 
@@ -98,6 +104,7 @@ def test_commands_in_the_documentation_run(fence: Fence, checkout: Path):
     )
     assert result.returncode == expected, f"{fence}:\n{fence.body}\n{result.stdout}{result.stderr}"
     assert "Traceback" not in result.stderr
+    assert fence.output is None or result.stdout == fence.output
 
 
 def search_path() -> str:
