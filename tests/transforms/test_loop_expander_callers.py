@@ -224,6 +224,18 @@ REFUSED = [
         id="a load that overtakes a store",
     ),
     pytest.param(
+        COPY_LOOP.replace("@0.2", "@3.2"),
+        "'arith.addf' op scheduled before what it depends on: flow from 'memref.load' through %a, distance 0; "
+        "that runs at stage 3, order 2, this at stage 1, order 0",
+        id="one of one",
+    ),
+    pytest.param(
+        COPY_LOOP.replace("@0.2", "@3.2").replace("%b, %R", "%a, %R"),
+        "'arith.addf' op scheduled before what it depends on (2 dependences, this the first): flow from 'memref.load' "
+        "through %a, distance 0; that runs at stage 3, order 2, this at stage 1, order 0",
+        id="one of two",
+    ),
+    pytest.param(
         COPY_LOOP.replace("step %c1", "step %c0"),
         "'scf.for' op has step 0",
         id="a step that does not lead on",

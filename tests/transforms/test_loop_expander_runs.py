@@ -58,6 +58,26 @@ LOOPS = {
       memref.store %r#1, %A[%c92] : memref<96xi64>
       memref.store %r#2, %A[%c93] : memref<96xi64>
     """,
+    "late_pair": """
+      %r:2 = scf.for %i = %lb to %ub step %st iter_args(%x = %k3, %y = %k5) -> (i64, i64) {
+        %a = memref.load %A[%i] {@0.2} : memref<96xi64>
+        %b = arith.addi %a, %x {@3.0} : i64
+        memref.store %y, %B[%i] {@3.1} : memref<96xi64>
+        scf.yield %b, %x : i64, i64
+      } {@}
+      memref.store %r#0, %A[%c91] : memref<96xi64>
+      memref.store %r#1, %A[%c92] : memref<96xi64>
+    """,
+    # A sum that only its own stage, the first, looks at.
+    "sum_in_front": """
+      %r = scf.for %i = %lb to %ub step %st iter_args(%x = %k3) -> (i64) {
+        %a = memref.load %A[%i] {@0.1} : memref<96xi64>
+        %b = arith.addi %a, %x {@0.2} : i64
+        memref.store %b, %B[%i] {@0.3} : memref<96xi64>
+        memref.store %k3, %A[%i] {@1.0} : memref<96xi64>
+        scf.yield %b : i64
+      } {@}
+    """,
     # One value carried from two starts, one of them with an older sibling.
     "two_starts": """
       %r:3 = scf.for %i = %lb to %ub step %st iter_args(%x = %k3, %y = %k5, %z = %k7) -> (i64, i64, i64) {
@@ -129,6 +149,21 @@ LOOPS = {
         memref.store %s, %B[%i] {@2.0} : memref<96xi64>
       } {@}
     """,
+    # Some of the bounds are constants.
+    "from_one": """
+      scf.for %i = %c1 to %ub step %st {
+        %a = memref.load %A[%i] {@0.2} : memref<96xi64>
+        %b = arith.muli %a, %k3 {@1.1} : i64
+        memref.store %b, %B[%i] {@2.0} : memref<96xi64>
+      } {@}
+    """,
+    "in_steps_of_two": """
+      scf.for %i = %lb to %ub step %c2 {
+        %a = memref.load %A[%i] {@0.2} : memref<96xi64>
+        %b = arith.muli %a, %k3 {@1.1} : i64
+        memref.store %b, %B[%i] {@2.0} : memref<96xi64>
+      } {@}
+    """,
     # A loop over i8 that starts at its least number: the kernel's bound must not wrap around.
     "narrow": """
       %l8 = arith.index_cast %lb : index to i8
@@ -174,7 +209,7 @@ NARROW = ("narrow", "two_bits")
 
 def function(name: str, loop: str) -> str:
     constants = "\n".join(f"%k{n} = arith.constant {n} : i64" for n in (3, 5, 7, 9))
-    indices = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 3, 91, 92, 93, 95))
+    indices = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 91, 92, 93, 95))
     return spelled_out(
         f"func.func @{name}(%A: {ARRAY}, %B: {ARRAY}, %lb: index, %ub: index, %st: index) {{\n{constants}\n{indices}\n"
         f"{loop}\nfunc.return\n}}"

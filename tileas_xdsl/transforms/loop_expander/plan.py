@@ -255,7 +255,7 @@ def _check_dependences(graph: DependenceGraph, placements: Mapping[Operation, Pl
     if not violations:
         return
     edge = violations[0]
-    more = f" (and {len(violations) - 1} dependences more)" if len(violations) > 1 else ""
+    more = f" ({len(violations)} dependences, this the first)" if len(violations) > 1 else ""
     refuse(
         edge.sink,
         f"scheduled before what it depends on{more}: {edge}; {_times(edge, placements)}",

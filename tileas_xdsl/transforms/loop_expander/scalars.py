@@ -93,9 +93,7 @@ class Scalars:
         return left if right == 0 else site.emit(arith.SubiOp(self.value(left), self.value(right)))
 
     def divide(self, site: Site, left: Scalar, right: Scalar) -> Scalar:
-        """The quotient of unsigned numbers, rounded down; emitted to `site`."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left // right
+        """The quotient of unsigned numbers, of which one is not known, rounded down; emitted to `site`."""
         return left if right == 1 else site.emit(arith.DivUIOp(self.value(left), self.value(right)))
 
     def steps(self, count: Scalar) -> Scalar:
