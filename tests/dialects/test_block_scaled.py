@@ -102,6 +102,12 @@ def test_phases_run_in_their_order() -> None:
     assert text(sfa, sfb, full) == Configuration(64, 32)
 
 
+def test_with_an_atom_the_scales_are_compared_in_its_words() -> None:
+    a, b, c, sfa, _ = tiles(E2M1, E2M1, E8M0, 32)
+    inputs = BlockScaledInputs(a, b, c, sfa, TensorType(E4M3, [2, 8]), atom_k=64)
+    assert configuration_of(inputs) == "expects sfa/sfb element types to be the same"
+
+
 def test_scales_of_b_may_be_written_either_way_round() -> None:
     a, b, c, sfa, _ = tiles(E4M3, E4M3, E8M0, 32)
     assert packed_configuration(a, b, c, sfa, TensorType(E8M0, [4, 8])) == 0x2000000020

@@ -25,6 +25,8 @@ from tileas_xdsl.dialects.float4 import is_fp4, is_fp8
 from tileas_xdsl.dialects.nv_tileas.verification import element_type_of, static_shape
 
 UNSUPPORTED = "unsupported block-scaled mma configuration"
+SAME_SCALES_OF_ATOM = "expects sfa/sfb element types to be the same"
+"""How phase 2 says it where an atom is given."""
 CAPABILITY_REFUSAL = "mma block scale is not supported by compute capability < sm100"
 
 
@@ -78,7 +80,7 @@ def configuration_of(inputs: BlockScaledInputs) -> Configuration | str:
     if None in scales:
         return UNSUPPORTED
     if scales[0] != scales[1]:
-        return "sfa and sfb element type mismatch"
+        return "sfa and sfb element type mismatch" if inputs.atom_k is None else SAME_SCALES_OF_ATOM
     if not isinstance(element_type_of(inputs.c), Float32Type):
         return "expects c type to be Float32"
     extents = _k_extents(inputs)
