@@ -27,6 +27,8 @@ DIALECTS: dict[str, tuple[str, str]] = {
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
 
 PASSES: dict[str, tuple[str, str]] = {
+    "check-async": ("check_async", "CheckAsyncPass"),
+    "tileas-materialize-async": ("materialize_async", "MaterializeAsyncPass"),
     "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "tileas-queue-to-pipeline": ("queue_to_pipeline", "QueueToPipelinePass"),
     "tileas-unspecialized-pipeline": ("unspecialized_pipeline", "UnspecializedPipelinePass"),

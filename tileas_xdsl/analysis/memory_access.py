@@ -69,6 +69,19 @@ _VIEW_OPERANDS: dict[str, int] = {
     "memref.assume_alignment": 0,
     "memref.subview": 0,
     "memref.view": 0,
+    "nv_tileaa.addptr": 0,
+    "nv_tileaa.block_tile": 0,
+    "nv_tileaa.conv_tile": 0,
+    "nv_tileaa.expand_dims": 0,
+    "nv_tileaa.extract_slice": 0,
+    "nv_tileaa.make_memref": 0,
+    "nv_tileaa.view": 0,
+    "nv_tileas.async.extract_slice": 0,
+    "nv_tileas.async.to_async": 0,
+    "nv_tileas.expand_dims": 0,
+    "nv_tileas.extract_slice": 0,
+    "nv_tileas.reinterpret": 0,
+    "nv_tileas.view": 0,
 }
 
 

@@ -234,8 +234,7 @@ def _fill(agent: Agent, op: ProduceOp, ring: Ring, k: int, values: Sequence[Any]
     if len(payload) != len(ring.payload) and ring.buffer is None:
         raise UnsupportedError(op, f"fills a slot of {len(ring.payload)} values with {len(payload)}")
     if isinstance(op, ProduceOneAsyncOp):
-        kind = op.producer_kind.data if op.producer_kind is not None else "tma"
-        rings.write_later(agent, ring, k, payload, op, engine=kind)
+        rings.write_later(agent, ring, k, payload, op, engine=_engine(op))
     else:
         rings.write(agent, ring, k, payload, op)
 
@@ -280,9 +279,25 @@ def _write(agent: Agent, op: ProducerWriteOp, *operands: Any) -> Suspension:
     elif not values:
         values = rings.source_values(agent, ring, k)
     if not (values and all(isinstance(value.type, AsyncTokenType) for value in op.yielded) and op.yielded):
-        rings.write(agent, ring, k, values, op)
+        _fill_from_write(agent, op, ring, k, values)
     event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
     return _results(op, [], ring, "producer", k, event) if op.results else None
+
+
+def _fill_from_write(agent: Agent, op: ProducerWriteOp, ring: Ring, k: int, values: Sequence[Any]) -> None:
+    """A write is asynchronous where the op that it does it for is."""
+    node: Operation | None = op.parent_op()
+    while node is not None and not isinstance(node, ProduceOp):
+        node = node.parent_op()
+    if isinstance(node, ProduceOneAsyncOp):
+        rings.write_later(agent, ring, k, values, op, engine=_engine(node))
+    else:
+        rings.write(agent, ring, k, values, op)
+
+
+def _engine(op: ProduceOp) -> str:
+    """What performs the asynchronous write of `op`: TMA unless it says otherwise."""
+    return op.producer_kind.data if op.producer_kind is not None else "tma"
 
 
 def _stage_in_hand(agent: Agent, op: Operation, ring: Ring, token: StageToken, stage: Any) -> int:

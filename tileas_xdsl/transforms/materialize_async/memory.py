@@ -1,0 +1,96 @@
+"""
+May the memory that an op reads change under it? Asked before a read is made asynchronous or moved.
+
+Two scopes matter. A load that becomes asynchronous within its iteration asks whether its loop writes what it reads. A
+load that is complete only when another agent takes its stage asks whether anything else in the function does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+from xdsl.traits import MemoryEffect, MemoryEffectKind, RecursiveMemoryEffect, get_effects
+
+from tileas_xdsl.analysis.induction import LoopIndices
+from tileas_xdsl.analysis.memory_access import Access, AccessReader, MemoryObject, ObjectKind, may_alias
+from tileas_xdsl.analysis.pipeline_dependence import PIPELINE_OPS
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+
+
+class MemoryObjects:
+    """A set of memory objects, which tells in constant time whether one of them may share bytes with another."""
+
+    def __init__(self) -> None:
+        self._objects: set[MemoryObject] = set()
+        self._of_kind: dict[ObjectKind, MemoryObject] = {}
+
+    def add(self, access: Access) -> None:
+        for item in access.place.objects:
+            self._objects.add(item)
+            self._of_kind.setdefault(item.kind, item)
+
+    def may_hold(self, item: MemoryObject) -> bool:
+        """Whether some object of the set may alias `item`. Objects that differ do so, or not, by their kinds."""
+        if item in self._objects:
+            return True
+        return any(may_alias(item, other, arguments_alias=False) for other in self._of_kind.values())
+
+    def may_hold_any(self, accesses: Iterable[Access]) -> bool:
+        return any(self.may_hold(item) for access in accesses for item in access.place.objects)
+
+
+class LoopMemory:
+    """What the ops of one loop body read and write. `writers` are ops anywhere in the function that write."""
+
+    def __init__(self, loop: scf.ForOp, writers: Iterable[Operation]) -> None:
+        self._reader = AccessReader(LoopIndices(loop))
+        self._writers = writers
+        self._accesses: dict[Operation, list[Access]] = {}
+
+    def accesses_of(self, op: Operation) -> list[Access]:
+        """The accesses of `op` and of the ops in its regions."""
+        if op not in self._accesses:
+            self._accesses[op] = list(self._reader.accesses_of(op))
+        return self._accesses[op]
+
+    def reads_of(self, op: Operation) -> list[Access]:
+        return [access for access in self.accesses_of(op) if not access.writes]
+
+    def writes_of(self, op: Operation) -> list[Access]:
+        return [access for access in self.accesses_of(op) if access.writes]
+
+    def written_by(self, ops: Iterable[Operation]) -> MemoryObjects:
+        """The objects that `ops` write."""
+        objects = MemoryObjects()
+        for op in ops:
+            for access in self.writes_of(op):
+                objects.add(access)
+        return objects
+
+    @cached_property
+    def written_in_function(self) -> MemoryObjects:
+        """The objects that anything in the function writes."""
+        return self.written_by(self._writers)
+
+
+def writers_in(function: Operation) -> list[Operation]:
+    """
+    The ops of `function` that write memory themselves, or of which that cannot be told.
+
+    Loops, branches and agents do not: what is in them does. Nor do the steps of a pipeline: the slot that they write is
+    nobody else's memory.
+    """
+    return [op for op in function.walk() if op is not function and _writes(op)]
+
+
+def _writes(op: Operation) -> bool:
+    if op.name in PIPELINE_OPS or AgentLikeOpInterface.of(op) is not None:
+        return False
+    traits = op.get_traits_of_type(MemoryEffect)
+    if traits and all(isinstance(trait, RecursiveMemoryEffect) for trait in traits):
+        return False
+    effects = get_effects(op)
+    return effects is None or any(effect.kind is not MemoryEffectKind.READ for effect in effects)
