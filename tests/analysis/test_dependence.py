@@ -160,6 +160,38 @@ def test_distances_are_exact_where_both_move_alike(offset: int, bounds: str, exp
     assert memory_edges(body, bounds=bounds) == expected
 
 
+UNKNOWN_STEP = [
+    # Both subscripts are `factor * %i`, the store is `offset` ahead: met when factor * step * distance = offset.
+    pytest.param(2, 0, ["r -> w anti 0"], id="the same element"),
+    pytest.param(2, 4, ["w -> r flow 1"], id="ahead by a multiple"),
+    pytest.param(2, 3, [], id="ahead by no multiple"),
+    pytest.param(2, -4, ["r -> w anti 1"], id="behind by a multiple"),
+    pytest.param(-2, 4, ["r -> w anti 1"], id="behind, going down"),
+    pytest.param(-2, -4, ["w -> r flow 1"], id="ahead, going down"),
+    pytest.param(-2, -3, [], id="between the elements, going down"),
+]
+
+
+@pytest.mark.parametrize(("factor", "offset", "expected"), UNKNOWN_STEP)
+def test_of_an_unknown_step_the_sign_is_known(factor: int, offset: int, expected: list[str]) -> None:
+    body = f"{shifted(offset, factor)}\n{load('%g')}\n{store('%k')}"
+    assert memory_edges(body, bounds="%n to %m step %s") == expected
+
+
+def test_vectors_at_an_unknown_step_meet_where_a_whole_step_fits() -> None:
+    """Elements 2i .. 2i + 3 are loaded and 2i + 6 .. 2i + 9 stored: steps of 2, 3 and 4 bring them together."""
+    body = """
+      %k6 = arith.constant 6 : index
+      %g = arith.muli %i, %c2 : index
+      %k = arith.addi %g, %k6 : index
+      %v = vector.load %A[%g] {id = "r"} : memref<64xf32>, vector<4xf32>
+      vector.store %z, %A[%k] {id = "w"} : memref<64xf32>, vector<4xf32>
+    """
+    before = "%z = arith.constant dense<0.0> : vector<4xf32>"
+    found = memory_edges(body, bounds="%c0 to %n step %s", before=before)
+    assert found == ["w -> r flow 1", "w -> w output 1"]
+
+
 RATES = [
     # factor, offset of the store; the load is at %i; the loop runs from 0.
     pytest.param(2, 0, "%n", ["r -> w anti 0", "w -> r flow 1"], id="twice as fast: both at 0"),
@@ -187,7 +219,7 @@ def test_distances_agree_with_enumeration() -> None:
     """Every pair of rates and offsets in a small range, in loops of up to seven iterations."""
     for trips in (1, 2, 4, 7):
         for factor in (-2, -1, 0, 1, 2, 3):
-            for offset in range(-5, 6):
+            for offset in range(-10, 11):
                 body = f"{shifted(offset, factor)}\n{load()}\n{store('%k')}"
                 bounds = "%c1 to %last step %c1"
                 before = f"%last = arith.constant {trips + 1} : index"
@@ -214,6 +246,13 @@ def test_a_loaded_subscript_may_be_anything() -> None:
 def test_a_symbol_that_both_add_cancels() -> None:
     body = f"%k = arith.addi %i, %m : index\n%j = arith.addi %k, %c1 : index\n{load('%k')}\n{store('%j')}"
     assert memory_edges(body) == ["w -> r flow 1"]
+
+
+def test_a_product_of_unknown_numbers_is_a_symbol_of_its_own() -> None:
+    before = "%p = arith.muli %n, %m : index\n%q = arith.muli %n, %m : index"
+    body = "%k = arith.addi %i, %p : index\n%j = arith.addi %i, {} : index\n{}\n{}"
+    assert memory_edges(body.format("%p", load("%k"), store("%j")), before=before) == ["r -> w anti 0"]
+    assert memory_edges(body.format("%q", load("%k"), store("%j")), before=before) == ["r -> w anti 0", "w -> r flow 1"]
 
 
 def test_a_symbol_that_one_adds_may_be_anything() -> None:
@@ -278,6 +317,16 @@ def test_vectors_touch_all_their_elements() -> None:
     assert memory_edges(body) == ["r -> w flow 0", "r -> w anti 0", "w -> r flow 1"]
 
 
+def test_a_vector_lies_along_the_last_axis() -> None:
+    body = """
+      %k = arith.addi %i, %c1 : index
+      %v = vector.load %M[%i, %c0] {id = "r"} : memref<8x8xf32>, vector<4xf32>
+      memref.store %x, %M[%k, %c3] {id = "w"} : memref<8x8xf32>
+      memref.store %x, %M[%k, %c4] {id = "v"} : memref<8x8xf32>
+    """
+    assert memory_edges(body) == ["w -> r flow 1"]
+
+
 # Objects ------------------------------------------------------------------------------------------------------------
 
 
@@ -305,6 +354,41 @@ def test_objects(before: str, array: str, expected: list[str]) -> None:
     assert memory_edges(body, before="%unused2 = arith.constant 0 : i1\n" + before) == expected
 
 
+def test_one_buffer_of_unknown_origin_has_elements() -> None:
+    """It comes from outside the loop, so that it is the same one in every iteration."""
+    before = '%D = "test.op"() : () -> memref<64xf32>'
+    body = f"%k = arith.addi %i, %c2 : index\n{load('%i', '%D')}\n{store('%k', '%D')}"
+    assert memory_edges(body, before=before) == ["w -> r flow 2"]
+
+
+def test_a_buffer_of_unknown_origin_in_the_body_may_be_another_one_each_time() -> None:
+    body = f"""
+      %D = "test.pureop"() : () -> memref<64xf32>
+      %k = arith.addi %i, %c2 : index
+      {load("%i", "%D")}
+      {store("%k", "%D")}
+    """
+    assert memory_edges(body) == ["r -> w anti 0", "w -> r flow 1", "w -> w output 1"]
+
+
+def subview(name: str, offset: str) -> str:
+    kind = "memref<8xf32, strided<[1], offset: ?>>"
+    return f"{name} = memref.subview %A[{offset}] [8] [1] : memref<64xf32> to {kind}"
+
+
+def test_one_of_two_subviews_may_be_either() -> None:
+    kind = "memref<8xf32, strided<[1], offset: ?>>"
+    body = f"""
+      {subview("%V", "%c0")}
+      {subview("%W", "%c8")}
+      %E = arith.select %unused, %V, %W : {kind}
+      memref.store %x, %E[%c0] {{id = "w"}} : {kind}
+      {load("%c16")}
+      {load("%c16", "%B").replace("%l", "%h").replace('"r"', '"other"')}
+    """
+    assert memory_edges(body) == ["w -> w output 1", "w -> r flow 0", "r -> w anti 1"]
+
+
 def test_two_names_of_one_global_are_one() -> None:
     before = "%D = memref.get_global @table : memref<64xf32>\n%E = memref.get_global @table : memref<64xf32>"
     assert memory_edges(f"{store(array='%D')}\n{load(array='%E')}", before=before) == ["w -> r flow 0"]
@@ -330,11 +414,6 @@ def test_a_carried_buffer_may_be_any_that_it_was() -> None:
     assert memory_edges(body, bounds=bounds, carried="%y, %z = ") == expected
 
 
-def subview(name: str, offset: str) -> str:
-    kind = "memref<8xf32, strided<[1], offset: ?>>"
-    return f"{name} = memref.subview %A[{offset}] [8] [1] : memref<64xf32> to {kind}"
-
-
 def test_subviews_are_seen_through() -> None:
     kind = "memref<8xf32, strided<[1], offset: ?>>"
     body = f"""
@@ -347,6 +426,44 @@ def test_subviews_are_seen_through() -> None:
       memref.store %x, %W[%c2] {{id = "v"}} : {kind}
     """
     assert memory_edges(body) == ["w -> r flow 1"]
+
+
+@pytest.mark.parametrize("kept", ["8xf32, strided<[1], offset: ?>", "1x8xf32, strided<[8, 1], offset: ?>"])
+def test_a_row_of_a_matrix_is_a_subview_of_either_rank(kept: str) -> None:
+    """Row i is loaded at column 2, row i + 1 is stored there: with the unit axis dropped, or kept."""
+    index = "%c2" if kept.startswith("8") else "%c0, %c2"
+    body = f"""
+      %V = memref.subview %M[%i, 0] [1, 8] [1, 1] : memref<8x8xf32> to memref<{kept}>
+      %l = memref.load %V[{index}] {{id = "r"}} : memref<{kept}>
+      %k = arith.addi %i, %c1 : index
+      memref.store %x, %M[%k, %c2] {{id = "w"}} : memref<8x8xf32>
+      memref.store %x, %M[%k, %c3] {{id = "v"}} : memref<8x8xf32>
+    """
+    assert memory_edges(body) == ["w -> r flow 1"]
+
+
+def test_a_dropped_axis_that_might_be_another_hides_the_place() -> None:
+    """Two axes of one element, one of them dropped: which one cannot be told from the types."""
+    kept = "1xf32, strided<[1], offset: ?>"
+    body = f"""
+      %V = memref.subview %M[%i, %c2] [1, 1] [1, 1] : memref<8x8xf32> to memref<{kept}>
+      %l = memref.load %V[%c0] {{id = "r"}} : memref<{kept}>
+      memref.store %x, %M[%i, %c3] {{id = "w"}} : memref<8x8xf32>
+    """
+    assert memory_edges(body) == ["r -> w anti 0", "w -> r flow 1"]
+
+
+def test_a_subview_with_a_stride_touches_every_other_element() -> None:
+    kept = "8xf32, strided<[2], offset: ?>"
+    body = f"""
+      %V = memref.subview %A[%c0] [8] [2] : memref<64xf32> to memref<{kept}>
+      %l = memref.load %V[%i] {{id = "r"}} : memref<{kept}>
+      %g = arith.muli %i, %c2 : index
+      %k = arith.addi %g, %c1 : index
+      {store("%k")}
+      {store("%g", name="v")}
+    """
+    assert memory_edges(body) == ["r -> v anti 0"]
 
 
 def test_a_copy_covers_the_whole_subview() -> None:
@@ -374,6 +491,21 @@ def test_typed_views_of_bytes_overlap_by_bytes() -> None:
       %m2 = memref.load %H[%c3] {id = "q"} : memref<32xi16>
     """
     assert memory_edges(body, before=before) == ["w -> w output 1", "w -> r flow 0", "r -> w anti 1"]
+
+
+def test_an_atomic_op_reads_and_writes() -> None:
+    body = f"""
+      %o = "memref.atomic_rmw"(%x, %A, %c0) <{{kind = 0 : i64}}> {{id = "add"}} : (f32, memref<64xf32>, index) -> f32
+      {load("%c0")}
+    """
+    assert memory_edges(body) == ["add -> add flow 1", "add -> add output 1", "add -> r flow 0", "r -> add anti 1"]
+
+
+def test_what_is_freed_must_have_been_read() -> None:
+    body = (
+        f'%D = memref.alloc() : memref<64xf32>\n{load(array="%D")}\nmemref.dealloc %D {{id = "free"}} : memref<64xf32>'
+    )
+    assert memory_edges(body) == ["r -> free anti 0"]
 
 
 # Other effects ------------------------------------------------------------------------------------------------------
