@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types unit filecheck bench zoo mutate clean
+.PHONY: demo test lint types unit filecheck bench zoo clean
 
 test: lint types unit filecheck
 
@@ -39,9 +39,6 @@ bench: $(INSTALLED)
 
 zoo: $(INSTALLED)
 	$(BIN)/python -m examples.zoo
-
-mutate: $(INSTALLED)
-	$(BIN)/python -m bench.mutate
 
 clean:
 	rm -rf build
