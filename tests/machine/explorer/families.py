@@ -44,7 +44,7 @@ def task_graph(rng: Random) -> Source:
     tasks: dict[int, list[Stmt]] = {}
     behind: dict[int, set[int]] = {}
     awaited: set[int] = set()
-    for name in range(1, rng.randint(2, 4) + 1):
+    for name in range(1, rng.randint(3, 5) + 1):
         accesses = some_accesses(rng)
         after = [n for n, earlier in tasks.items() if n not in awaited and conflict(accesses, earlier)]
         late = [n for n in after if rng.random() < 0.3]
@@ -105,6 +105,24 @@ def nested_tasks(rng: Random) -> Source:
     body = [*inner, load(1, at(0)), *awaits(2, 3), load(0, at(rng.randrange(2)))]
     outer = [task(1, body, []), store(1, at(1)), *awaits(1), store(0, at(0))]
     return Source("tokens", outer)
+
+
+def tasks_of_agents(rng: Random) -> Source:
+    """Agents that start tasks on their own cells and await them, or leave that to an agent that has their group."""
+    count = rng.randint(1, 2)
+    if rng.random() < 0.5:
+        bodies = [
+            [task(agent + 1, [store(0, at(agent))], []), load(1, at(0)), *awaits(agent + 1), load(0, at(agent))]
+            for agent in range(count + 1)
+        ]
+        return Source("tokens", [agents(*bodies), load(0, at(0))])
+    starts = [s for name in range(1, count + 1) for s in (_started(name), Stmt("add", uses=[name, 100]))]
+    reads = [Stmt("await_all", uses=[100]), *(load(0, at(cell)) for cell in range(count))]
+    return Source("tokens", [Stmt("group", [count], name=100), agents(starts, reads), store(0, at(0))])
+
+
+def _started(name: int) -> Stmt:
+    return task(name, [store(0, at(name - 1))], [])
 
 
 def random_tasks(rng: Random) -> Source:
@@ -199,7 +217,7 @@ def open_queue(rng: Random) -> Source:
     """Agents with one queue: the groups of the others come between, and only a count of 0 is certain to do."""
     bodies: list[list[Stmt]] = []
     for agent in range(rng.choice((2, 2, 3))):
-        body = [commit(at(0), [store(0, at(agent))])]
+        body = [commit(at(0), [store(0, at(agent))])] if rng.random() < 0.8 else []
         if rng.random() < 0.4:
             body.append(commit(at(0), *rng.choice(([], [[load(1, at(0)), store(1, at(agent + 1))]]))))
         body.append(wait(at(0), rng.choice((0, 0, 0, 1, 2)), [load(0, at(agent))]))
@@ -314,7 +332,8 @@ def barrier_ring(rng: Random) -> Source:
     depth, trips = rng.randint(1, 2), rng.randint(1, 3)
     consumers = rng.choice((1, 1, 1, 2)) if trips < 3 else 1
     full, empty, slot = at(0, depth, 0), at(depth, depth, 0), at(0, depth, 0)
-    fill = fetch(slot, full) if rng.random() < 0.6 else [store(0, slot), arrive(full)]
+    announced = [Stmt("expect", [*full, 1]), Stmt("bulk", [*slot, 0, *full, 1]), arrive(full)]
+    fill = rng.choice((fetch(slot, full), announced, [store(0, slot), arrive(full)]))
     producer = loop(trips, [wait_phase(empty, 1, depth), *fill])
     consumer = loop(trips, [wait_phase(full, 0, depth), load(0, slot), arrive(empty)])
     bodies = [maybe_unrolled(rng, deepcopy(body)) for body in [producer, *[consumer] * consumers]]
@@ -385,7 +404,16 @@ def random_barriers(rng: Random) -> Source:
 
 Family = Callable[[Random], Source]
 FAMILIES: dict[str, tuple[Family, ...]] = {
-    "tokens": (task_graph, task_graph, grouped_tasks, grouped_loop, carried_token, nested_tasks, random_tasks),
+    "tokens": (
+        task_graph,
+        task_graph,
+        grouped_tasks,
+        grouped_loop,
+        carried_token,
+        nested_tasks,
+        tasks_of_agents,
+        random_tasks,
+    ),
     "queues": (queue_pipeline, two_stages, queue_per_slot, groups_of_several, queue_agents, open_queue, random_queues),
     "marks": (mark_pipeline, uneven_blocks, marks_and_calls, reused_buffers, mark_agents, random_marks),
     "barriers": (barrier_ring, barrier_ring, rendezvous, chain, copies_of_one_thread, open_phases, random_barriers),

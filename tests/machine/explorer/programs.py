@@ -16,6 +16,8 @@ from tests.machine.explorer.families import FAMILIES
 from tests.machine.explorer.statements import LAYOUT, Source, Stmt, fresh
 from tests.machine.explorer.text import text_of
 
+SYNCHRONISING = frozenset(LAYOUT) - {"load", "store", "loop", "call", "scope", "copy"}
+"""Kinds where a mutation is more likely to break something."""
 FIXED = frozenset({"init", "agents"})
 """Kinds that stay where they are: a barrier is made once, before anybody may use it."""
 
@@ -60,9 +62,10 @@ def mutate(rng: Random, source: Source) -> None:
     if counts and rng.random() < 0.15:
         rng.choice(counts).numbers[1] = rng.randint(1, 3)
         return
+    telling = [(s, n) for s, n in lists if s[n].kind in SYNCHRONISING]
     if not lists:
         return
-    statements, place = rng.choice(lists)
+    statements, place = rng.choice(telling if telling and rng.random() < 0.7 else lists)
     statement = statements[place]
     change = rng.choice(
         ("drop", "drop", "swap", "swap", "number", "number", "number", "use", "use", "repeat", "insert")

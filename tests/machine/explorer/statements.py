@@ -38,6 +38,8 @@ class Source:
     helpers: list[list[Stmt]] = field(default_factory=list["list[Stmt]"])
 
 
+BARRIERS = 4
+
 LAYOUT: dict[str, tuple[int, ...]] = {
     "load": (1, 3, 2, 2),  # array, place
     "store": (1, 3, 2, 2),
@@ -57,7 +59,7 @@ LAYOUT: dict[str, tuple[int, ...]] = {
     "wait_marks": (3,),  # count
     "call": (1,),  # helper
     "init": (2, 3),  # barrier, count
-    "arrive": (3, 2, 2),  # place of the barrier
+    "arrive": (3, 2, 2, 2),  # place of the barrier, count (at least 1)
     "arrive_expect": (3, 2, 2, 2),  # place of the barrier, words
     "expect": (3, 2, 2, 2),
     "wait_phase": (3, 2, 2, 1, 2),  # place of the barrier, parity, depth of the ring that the parity goes round
@@ -136,8 +138,8 @@ def wait_marks(count: int) -> Stmt:
     return Stmt("wait_marks", [count])
 
 
-def arrive(barrier: list[int]) -> Stmt:
-    return Stmt("arrive", list(barrier))
+def arrive(barrier: list[int], count: int = 1) -> Stmt:
+    return Stmt("arrive", [*barrier, count])
 
 
 def wait_phase(barrier: list[int], parity: int, depth: int = 0) -> Stmt:
@@ -150,8 +152,8 @@ def fetch(target: list[int], barrier: list[int]) -> list[Stmt]:
 
 
 def inits(*counts: int) -> list[Stmt]:
-    """Barriers 0, 1, ... with these counts."""
-    return [Stmt("init", [barrier, count]) for barrier, count in enumerate(counts)]
+    """Barriers 0, 1, ... with these counts; those that are left over, which a mutation may turn to, have count 1."""
+    return [Stmt("init", [barrier, count]) for barrier, count in enumerate((*counts, 1, 1, 1, 1)[:BARRIERS])]
 
 
 def maybe_unrolled(rng: Random, statement: Stmt) -> list[Stmt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.machine.explorer.statements import CELLS, Source, Stmt, at
+from tests.machine.explorer.statements import BARRIERS, CELLS, Source, Stmt, at
 
 
 def text_of(source: Source) -> str:
@@ -68,8 +68,8 @@ class _Writer:
         turned = self.value(f"arith.remui {moved}, %c{depth} : index")
         return self.value(f"arith.addi {turned}, %c{max(0, min(base, most - depth))} : index")
 
-    def pointer(self, base: str, place: list[int], space: int, element: str) -> str:
-        index = self.index(place, 8)
+    def pointer(self, base: str, place: list[int], space: int, element: str, most: int = 8) -> str:
+        index = self.index(place, most)
         type_ = f"!llvm.ptr<{space}>"
         if index.startswith("%c"):
             return self.value(f"llvm.getelementptr {base}[{index[2:]}] : ({type_}) -> {type_}, {element}")
@@ -215,14 +215,17 @@ class _Writer:
     # Barriers
 
     def barrier(self, place: list[int]) -> str:
-        return self.pointer("%bar", place, 3, "i64")
+        return self.pointer("%bar", place, 3, "i64", BARRIERS)
 
     def write_init(self, statement: Stmt) -> None:
         number, count = statement.numbers
         self.emit(f"nvvm.mbarrier.init {self.barrier(at(number))}, %n{count} : !llvm.ptr<3>, i32")
+        self.emit("nvvm.fence.mbarrier.init")
 
     def write_arrive(self, statement: Stmt) -> None:
-        self.emit(f"nvvm.mbarrier.arrive {self.barrier(statement.numbers)} : !llvm.ptr<3>")
+        *place, count = statement.numbers
+        several = f", %n{count}" if count > 1 else ""
+        self.emit(f"nvvm.mbarrier.arrive {self.barrier(place)}{several} : !llvm.ptr<3>")
 
     def write_arrive_expect(self, statement: Stmt) -> None:
         *place, words = statement.numbers
@@ -251,6 +254,7 @@ class _Writer:
             max(1, statement.numbers[7]),
         )
         into = self.pointer("%l", target, 3, "i32")
+        self.emit("nvvm.fence.proxy {kind = #nvvm.proxy_kind<async>}")
         out_of = self.pointer("%g", at(source), 1, "i32")
         self.emit(
             f"nvvm.cp.async.bulk.shared.cluster.global {into}, {out_of}, {self.barrier(barrier)}, %n{4 * words} "
