@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.arguments import argument_names, bind_arguments, find_function
+from tileas_xdsl.machine.arguments import argument_at, argument_names, bind_arguments, find_function, object_behind
 from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.explain import violation_of_deadlock
 from tileas_xdsl.machine.memory import View
@@ -70,7 +71,9 @@ def run(
     values = bind_arguments(body, args, with_data=True)
     machine = Machine(make_order(order, seed), capture=capture)
     results = execute(machine, op, values)
-    arrays = {name: value.array().copy() for name, value in zip(names, values, strict=True) if isinstance(value, View)}
+    given = {argument_at(body, name).index: value for name, value in args.items()}
+    contents = [contents_of(value, given.get(index)) for index, value in enumerate(values)]
+    arrays = {name: array for name, array in zip(names, contents, strict=True) if array is not None}
     return Outcome(results, arrays, tuple(machine.violations.values()), machine.trace, machine)
 
 
@@ -96,6 +99,26 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
         machine.report(violation_of_deadlock(machine))
         return ()
     return tuple(_result(value) for value in returned)
+
+
+def contents_of(value: Any, given: Any = None) -> NDArray[Any] | None:
+    """
+    What the memory behind an argument holds now, in the shape and type of what was `given` for it; None for a value
+    that names no memory.
+    """
+    array = value if isinstance(value, View) else getattr(value, "array", None)
+    if isinstance(array, View):
+        return array.array().copy()
+    base = object_behind(value)
+    if base is None:
+        return None
+    contents = base.whole().array().copy()
+    if given is None:
+        return contents
+    like = np.asarray(given)
+    if contents.dtype.itemsize != like.dtype.itemsize and contents.nbytes == like.nbytes:
+        contents = contents.view(like.dtype)
+    return contents.reshape(like.shape)
 
 
 def _result(value: Any) -> Any:
