@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from tileas_xdsl.machine.arguments import ArgumentError
 
 Array = NDArray[Any]
-NUMPYS_OWN = "biuf"
-"""Kinds of dtypes that are numbers to numpy itself."""
+NUMBERS = "biuf"
+"""Kinds of dtypes that a file can hold as numbers."""
 BYTES = "V"
 """The kind of a small float in a file."""
 
@@ -36,7 +36,7 @@ def load(file: str) -> Array:
 def as_numbers(array: Array, wanted: np.dtype[Any] | None, file: str) -> Array:
     """`array` with its elements as numbers; bytes are read as `wanted`. Raises `ArgumentError` for anything else."""
     dtype = array.dtype
-    if dtype.kind in NUMPYS_OWN:
+    if dtype.kind in NUMBERS:
         return array
     if dtype.kind == BYTES and dtype.names is None and wanted is not None and dtype.itemsize == wanted.itemsize:
         return array.view(wanted)
@@ -45,7 +45,19 @@ def as_numbers(array: Array, wanted: np.dtype[Any] | None, file: str) -> Array:
 
 def widened(array: Array) -> Array:
     """`array` with elements that numpy prints and lists by itself: small floats become f32, which holds them all."""
-    return array.astype(np.float32) if array.dtype.kind not in NUMPYS_OWN else array
+    return array if _is_numpys_own(array.dtype) else array.astype(np.float32)
+
+
+def storable(array: Array) -> Array:
+    """`array` with elements that every numpy can read: small floats as bytes, which is what is in the file anyway."""
+    if _is_numpys_own(array.dtype):
+        return array
+    return array.view(np.dtype((np.void, array.dtype.itemsize)))
+
+
+def _is_numpys_own(dtype: np.dtype[Any]) -> bool:
+    """The kind does not tell: some small floats pass for floats of numpy's."""
+    return dtype.type.__module__.partition(".")[0] == "numpy"
 
 
 # Comparing ------------------------------------------------------------------------------------------------------------
@@ -100,7 +112,7 @@ def write_arrays(files: Mapping[str, Array]) -> None:
     try:
         for (target, draft), array in zip(beside.items(), files.values(), strict=True):
             with _blaming(target), draft.open("wb") as stream:
-                np.save(stream, array, allow_pickle=False)
+                np.save(stream, storable(array), allow_pickle=False)
         for target, draft in beside.items():
             with _blaming(target):
                 draft.replace(target)

@@ -83,9 +83,9 @@ def parse_trip_counts(text: str) -> list[int]:
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise InputError([f"error: --trip-counts {text}: the range {part} is empty; write {last}..{first}"])
-        if last - first >= MOST_COMBINATIONS or len(counts) > MOST_COMBINATIONS:
+        counts.update(dict.fromkeys(range(first, min(last, first + MOST_COMBINATIONS) + 1)))
+        if len(counts) > MOST_COMBINATIONS:
             raise InputError([f"error: --trip-counts {text}: at most {MOST_COMBINATIONS} trip counts can be tried"])
-        counts.update(dict.fromkeys(range(first, last + 1)))
     return sorted(counts)
 
 

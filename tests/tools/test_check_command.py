@@ -1,0 +1,401 @@
+"""`tileas check`: exit statuses, the report in both forms, and one clear message for each thing that can be wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.support.ir import ROOT
+from tests.tools import programs
+from tileas_xdsl.tools import main as command
+from tileas_xdsl.tools.check import parse_trip_counts
+from tileas_xdsl.tools.errors import InputError
+
+SAFE, VIOLATION, INPUT, UNDECIDED = 0, 1, 2, 3
+RACE = ROOT / "examples" / "double_buffer_race.mlir"
+
+Check = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Check:
+    """`check(text, *options)`: status, standard output, standard error; the program is called `p.mlir` in them."""
+
+    def run(text: str, *options: str) -> tuple[int, str, str]:
+        path = tmp_path / "p.mlir"
+        path.write_text(text)
+        status = command.main(["check", str(path), *options])
+        captured = capsys.readouterr()
+        return status, captured.out.replace(str(path), "p.mlir"), captured.err.replace(str(path), "p.mlir")
+
+    return run
+
+
+# Verdicts -------------------------------------------------------------------------------------------------------------
+
+VERDICTS: dict[str, tuple[str, int, str]] = {
+    "queue": (programs.queue(0), SAFE, "safe for trip counts 0..8"),
+    "queue, one too many in flight": (programs.queue(1), VIOLATION, "unsafe: race"),
+    "tasks": (programs.tasks(awaited=True), SAFE, "safe for trip counts 0..8"),
+    "tasks, not awaited": (programs.tasks(awaited=False), VIOLATION, "unsafe: race"),
+    "marks": (programs.marks(0), SAFE, "safe for trip counts 0..8"),
+    "marks, one outstanding": (programs.marks(1), VIOLATION, "unsafe: race"),
+    "mbarrier": (programs.barrier(), SAFE, "safe for trip counts 0..8"),
+    "mbarrier, not fenced": (programs.barrier(fenced=False), VIOLATION, "unsafe: missing-fence"),
+    "pipeline": (handshake(2, f"{READ}\n{RELEASE}"), SAFE, "safe for trip counts 0..8"),
+    "pipeline, released too early": (handshake(2, f"{RELEASE}\n{READ}"), VIOLATION, "unsafe: race"),
+    "call of the unknown": (programs.CALL, UNDECIDED, "undecided for trip counts 0..8"),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_the_status_and_the_last_line_are_the_verdict(name: str, check: Check) -> None:
+    text, status, line = VERDICTS[name]
+    found, out, err = check(text)
+    assert (found, out.splitlines()[-1], err) == (status, line, "")
+
+
+@pytest.mark.parametrize("expected", ["c1", "bytes"])
+def test_bytes_that_do_not_match_the_expectation_are_found(expected: str, check: Check) -> None:
+    status, out, _ = check(programs.barrier(expected=expected))
+    assert status == (SAFE if expected == "bytes" else VIOLATION), out
+
+
+def test_undecided_says_why_and_which_op(check: Check) -> None:
+    _, out, _ = check(programs.CALL)
+    assert out.splitlines()[0] == (
+        "undecided: p.mlir:11:3: 'func.call' op may touch 'dst', which asynchronous work is still using"
+    )
+
+
+def test_examples_from_another_process() -> None:
+    results = [
+        subprocess.run(
+            [sys.executable, "-m", "tileas_xdsl.tools.main", "check", *arguments],
+            input=(ROOT / "examples" / "double_buffer.mlir").read_text(),
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+        for arguments in (["-"], ["examples/double_buffer_race.mlir"], ["no-such-file.mlir"])
+    ]
+    assert [result.returncode for result in results] == [SAFE, VIOLATION, INPUT]
+    assert results[0].stdout == "safe for trip counts 0..8\n"
+    assert results[2].stderr == "no-such-file.mlir: error: no such file or directory\n"
+    assert "Traceback" not in "".join(result.stderr for result in results)
+
+
+# The report -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_race_is_shown_with_both_lines_what_is_missing_and_a_witness(check: Check) -> None:
+    _, out, _ = check(programs.queue(1))
+    assert (
+        out.split("\n\n")[0]
+        == """\
+p.mlir:8:7: race: read after write on shared 'tile' with nothing that orders the two
+p.mlir:8:7: note: 'async_queue.scope' asynchronously writes shared 'tile' (main, iteration 0)
+    8 |       async_queue.scope {
+      |       ^~~~~~~~~~~~~~~~~
+p.mlir:14:10: note: 'memref.load' reads shared 'tile' (main, iteration 0)
+   14 |     %y = memref.load %tile[%c0] : memref<1xf32, 3>
+      |          ^~~~~~~~~~~
+  missing: a wait that completes 'async_queue.scope' before 'memref.load' is reached
+  witness, in @queue(n = 1):
+   1. main [0]  8:7    async_queue.scope: issues an asynchronous scope
+   2. main [0]  7:5    async_queue.commit: commits group 1 of queue 0
+   3. main [0]  13:5   async_queue.wait: waits for no group of queue 0
+   => main [0]  8:7    async_queue.scope: asynchronously writes shared 'tile'
+   => main [0]  14:10  memref.load: reads shared 'tile'"""
+    )
+
+
+def test_a_witness_leaves_out_what_explains_nothing(check: Check) -> None:
+    """Ten slots: nine other stages come and go before the slot is written again; they are counted, not listed."""
+    _, out, _ = check(handshake(10, f"{RELEASE}\n{READ}"), "--trip-counts", "11")
+    witness = out[out.index("witness") : out.index("unsafe")].splitlines()[1:]
+    steps = [line for line in witness if re.match(r" *\d+\. ", line)]
+    assert len(steps) <= 8
+    assert any(line.strip().startswith("... ") and "steps of agent 0" in line for line in witness)
+    assert not any("[1]" in line or "full[5]" in line for line in steps)
+    assert [line.split()[0] for line in witness if line][-2:] == ["=>", "=>"]
+
+
+def test_a_deadlock_names_who_waits_for_what_and_what_is_lacking(check: Check) -> None:
+    status, out, _ = check(
+        handshake(2, READ + "\n%cond = arith.cmpi ne, %i, %c1 : index\nscf.if %cond {\n" + RELEASE + "\n}")
+    )
+    assert status == VIOLATION
+    assert re.search(
+        r"^p\.mlir:\d+:\d+: note: '\S+producer_acquire' waits for phase 0 \S+ 0\) of empty\[1\]", out, re.M
+    )
+    assert "missing: 2 more arrivals at empty[1] of pipeline 'p' in phase 0" in out
+    assert out.splitlines()[-1] == "unsafe: deadlock"
+
+
+def test_json_is_the_report_as_data(check: Check) -> None:
+    status, out, _ = check(programs.queue(1), "--format", "json")
+    report: dict[str, Any] = json.loads(out)
+    assert status == VIOLATION
+    assert {key: report[key] for key in ("file", "verdict", "line", "functions", "undecided", "executions")} == {
+        "file": "p.mlir",
+        "verdict": "violation",
+        "line": "unsafe: race",
+        "functions": ["queue"],
+        "undecided": [],
+        "executions": 9,
+    }
+    assert report["trip_counts"] == list(range(9))
+    first = report["findings"][0]
+    assert sorted(first) == ["arguments", "function", "kind", "message", "missing", "parties", "witness"]
+    assert (first["kind"], first["function"], first["arguments"]) == ("race", "queue", {"n": 1})
+    assert first["parties"][1] == {
+        "place": "p.mlir:14:10",
+        "op": "memref.load",
+        "agent": "main",
+        "iteration": [0],
+        "role": "reads shared 'tile'",
+    }
+    assert first["witness"][0] == {
+        "agent": "main",
+        "iteration": [0],
+        "place": "p.mlir:8:7",
+        "op": "async_queue.scope",
+        "kind": "issue",
+        "text": "issues an asynchronous scope",
+    }
+    elided = [step for finding in report["findings"] for step in finding["witness"] if "elided" in step]
+    assert all(isinstance(count, int) for step in elided for count in step["elided"].values())
+
+
+def test_a_safe_program_has_json_as_well(check: Check) -> None:
+    status, out, _ = check(programs.queue(0), "--format", "json")
+    assert (status, json.loads(out)["verdict"], json.loads(out)["findings"]) == (SAFE, "safe", [])
+
+
+def test_colours_are_for_terminals_only(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = check(programs.queue(1))[1]
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    coloured = check(programs.queue(1))[1]
+    assert "\x1b[" not in plain
+    assert "\x1b[" in coloured
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+
+
+# Options --------------------------------------------------------------------------------------------------------------
+
+TWO = programs.queue(0) + programs.queue(1).replace("@queue", "@other")
+PRIVATE = programs.queue(0) + programs.queue(1).replace("@queue", "private @other")
+
+
+def test_without_function_every_public_one_is_checked(check: Check) -> None:
+    assert check(TWO)[0] == VIOLATION
+    assert check(PRIVATE)[0] == SAFE
+    assert check(TWO, "--function", "queue")[0] == SAFE
+    assert check(TWO, "--function", "@other")[0] == VIOLATION
+    assert json.loads(check(TWO, "--format", "json")[1])["functions"] == ["queue", "other"]
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"), [("0..8", list(range(9))), ("3", [3]), ("0..2,7", [0, 1, 2, 7]), ("5,1,1..2", [1, 2, 5])]
+)
+def test_trip_counts_are_numbers_and_ranges(text: str, counts: list[int]) -> None:
+    assert parse_trip_counts(text) == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "'' is neither a number from 0 up nor a range, as 0..8"),
+        ("-1", "'-1' is neither a number"),
+        ("1..", "'1..' is neither a number"),
+        ("two", "'two' is neither a number"),
+        ("8..0", "the range 8..0 is empty; write 0..8"),
+        ("0..256", "at most 256 trip counts can be tried"),
+        ("0..200,300..400", "at most 256 trip counts can be tried"),
+        ("0..1000000000000", "at most 256 trip counts can be tried"),
+    ],
+)
+def test_other_trip_counts_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=re.escape(complaint)):
+        parse_trip_counts(text)
+
+
+def test_trip_counts_bound_what_is_tried(check: Check) -> None:
+    assert check(programs.queue(1), "--trip-counts", "0")[:2] == (SAFE, "safe for trip counts 0\n")
+    assert check(programs.queue(1), "--trip-counts", "0,1")[0] == VIOLATION
+
+
+@pytest.mark.parametrize("name", ["n", "0", "%n"])
+def test_an_argument_can_be_fixed_by_name_or_number(name: str, check: Check) -> None:
+    status, out, _ = check(programs.queue(1), "--arg", f"{name}=0", "--format", "json")
+    assert (status, json.loads(out)["executions"]) == (SAFE, 1)
+
+
+def test_too_many_combinations_are_refused_with_the_way_out(check: Check) -> None:
+    loops = "".join(f"  scf.for %j{k} = %c0 to %n{k} step %c1 {{\n  }}\n" for k in range(3))
+    text = (
+        "func.func @f(%n0: index, %n1: index, %n2: index) {\n"
+        "  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n" + loops + "  func.return\n}\n"
+    )
+    status, _, err = check(text)
+    assert status == INPUT
+    assert "3 arguments that bound loops (n0, n1, n2): 729 combinations" in err
+    assert "fix some with --arg n2=4" in err
+    assert check(text, "--arg", "n2=4")[0] == SAFE
+
+
+def test_capture_at_issue_makes_an_early_write_of_the_source_harmless(check: Check) -> None:
+    text = """
+func.func @early(%src: memref<1xi32>, %dst: memref<1xi32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1 : i32
+  async_queue.commit 0 {
+    async_queue.scope {
+      %x = memref.load %src[%c0] : memref<1xi32>
+      memref.store %x, %dst[%c0] : memref<1xi32>
+    }
+  }
+  memref.store %one, %src[%c0] : memref<1xi32>
+  async_queue.wait 0, 0
+  func.return
+}
+"""
+    assert check(text)[0] == VIOLATION
+    assert check(text, "--capture", "completion")[0] == VIOLATION
+    assert check(text, "--capture", "issue")[0] == SAFE
+
+
+ALIASES = """
+func.func @copy(%A, %B) {
+  %c0 = arith.constant 0 : index
+  async_queue.commit 0 {
+    async_queue.scope {
+      %x = memref.load %src[%c0] : memref<8xf32>
+      memref.store %x, %out[%c0] : memref<8xf32>
+    }
+  }
+  %y = memref.load %other[%c0] : memref<8xf32>
+  async_queue.wait 0, 0
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "order", ["%out: memref<8xf32>, %other: memref<8xf32>", "%other: memref<8xf32>, %out: memref<8xf32>"]
+)
+@pytest.mark.parametrize("pair", ["out,other", "other,out", "%out, %other"])
+def test_arrays_are_apart_unless_they_may_alias(order: str, pair: str, check: Check) -> None:
+    text = ALIASES.replace("%A, %B", f"%src: memref<8xf32>, {order}")
+    assert check(text)[0] == SAFE
+    status, out, _ = check(text, "--may-alias", pair)
+    assert status == VIOLATION, out
+    assert check(text, "--may-alias", "src,other")[0] == SAFE
+
+
+def test_aliases_reach_further_than_one_pair_and_over_shapes(check: Check) -> None:
+    arguments = "%src: memref<8xf32>, %out: memref<8xf32>, %between: memref<2x2xi8>, %other: memref<8xf32>"
+    text = ALIASES.replace("%A, %B", arguments)
+    assert check(text, "--may-alias", "out,between")[0] == SAFE
+    assert check(text, "--may-alias", "out,between", "--may-alias", "other,between")[0] == VIOLATION
+
+
+UNKNOWN = """
+func.func @f(%x: memref<1xf32>) {
+  %y = "my.op"() : () -> f32
+  func.return
+}
+"""
+
+
+def test_an_op_can_be_assumed_pure(check: Check) -> None:
+    status, _, err = check(UNKNOWN)
+    assert (status, err.splitlines()[0]) == (
+        INPUT,
+        "p.mlir:3:8: error: my.op: there is no such operation in any dialect that is installed here",
+    )
+    assert check(UNKNOWN, "--assume-pure", "my.op")[0] == SAFE
+    status, _, err = check(UNKNOWN, "--assume-pure", "your.op")
+    assert status == INPUT
+    assert err.startswith("p.mlir:3:8: error: 'my.op' op has no meaning here")
+
+
+# What can be wrong ----------------------------------------------------------------------------------------------------
+
+BAD_OPTIONS = {
+    "no equals sign": (["--arg", "n"], "error: --arg n: write --arg NAME=VALUE"),
+    "no value": (["--arg", "n="], "error: --arg n=: write --arg NAME=VALUE"),
+    "no integer": (["--arg", "n=1.5"], "error: --arg n=1.5: checking takes integers, as n=8"),
+    "twice": (["--arg", "n=1", "--arg", "n=2"], "error: --arg n is given twice"),
+    "unknown argument": (["--arg", "m=1"], "p.mlir: error: there is no argument 'm'; there are: n, src, dst"),
+    "number out of range": (["--arg", "7=1"], "p.mlir: error: there is no argument '7'; there are: n, src, dst"),
+    "unknown function": (["--function", "g"], "p.mlir: error: there is no function @g with a body; there are: @queue"),
+    "one alias": (["--may-alias", "src"], "error: --may-alias src: name two arguments, as A,B"),
+    "alias of itself": (["--may-alias", "src,src"], "error: --may-alias src,src: name two arguments, as A,B"),
+    "unknown alias": (["--may-alias", "src,x"], "p.mlir: error: there is no argument 'x'; there are: n, src, dst"),
+    "alias of a number": (
+        ["--may-alias", "src,n"],
+        "p.mlir: error: argument 'n' : index names no memory that another one could name, too",
+    ),
+    "trip counts": (
+        ["--trip-counts", "x"],
+        "error: --trip-counts x: 'x' is neither a number from 0 up nor a range, as 0..8",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_OPTIONS)
+def test_each_wrong_option_gets_one_message_and_status_2(name: str, check: Check) -> None:
+    options, message = BAD_OPTIONS[name]
+    assert check(programs.queue(0), *options) == (INPUT, "", f"{message}\n")
+
+
+BAD_PROGRAMS = {
+    "does not parse": ("func.func @f( {", "p.mlir:1:15: error: "),
+    "does not verify": ("async_queue.wait 0, -1\n", "p.mlir:1:1: error: 'async_queue.wait' op "),
+    "nothing to check": ("func.func private @f()\n", "p.mlir: error: there is no public function with a body to check"),
+    "an op of which nobody knows what it does": (
+        'func.func @f() {\n  "test.op"() : () -> ()\n  func.return\n}\n',
+        "p.mlir:2:3: error: 'test.op' op has no meaning here",
+    ),
+    "outside an array": (
+        "func.func @f(%a: memref<2xf32>) {\n  %c9 = arith.constant 9 : index\n"
+        "  %x = memref.load %a[%c9] : memref<2xf32>\n  func.return\n}\n",
+        "p.mlir:3:8: error: 'memref.load' op ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PROGRAMS)
+def test_each_unreadable_or_unsupported_program_gets_a_place_and_status_2(name: str, check: Check) -> None:
+    text, message = BAD_PROGRAMS[name]
+    status, out, err = check(text)
+    assert (status, out) == (INPUT, "")
+    assert err.startswith(message), err
+    assert "defect of tileas" not in err
+
+
+def test_checking_leaves_the_module_as_it_was() -> None:
+    """The same module checked twice gives the same report, word for word."""
+    from tests.support.ir import print_custom
+    from tileas_xdsl.machine.checking import check as check_module
+    from tileas_xdsl.tools.inputs import read_module
+
+    module = read_module(str(RACE))
+    before = print_custom(module)
+    first = str(check_module(module))
+    assert print_custom(module) == before
+    assert str(check_module(module)) == first
