@@ -58,6 +58,13 @@ PIPELINE_OPS = tuple(
 )
 
 
+def _pipelines_of(op: Operation, roots: PipelineRoots) -> list[PipelineRoot | None]:
+    """The pipelines that `op` works on: one, but for a commit or release of several."""
+    if isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
+        return list(dict.fromkeys(roots.of(token) for token in op.tokens))
+    return [roots.of_op(op)]
+
+
 def _resource(root: PipelineRoot | None, op: Operation) -> str:
     side = "producer" if isinstance(op, PRODUCER_OPS) else "consumer"
     identity = "unknown" if root is None else id(root.op) if isinstance(root.key, Operation) else root.key
@@ -67,7 +74,7 @@ def _resource(root: PipelineRoot | None, op: Operation) -> str:
 @access_model(*PIPELINE_OPS)
 def _takes_its_turn(op: Operation) -> Sequence[Effect]:
     """A pipeline op does nothing to memory by itself, and keeps its place among the ops of its side."""
-    return [Effect(True, _resource(PipelineRoots().of_op(op), op))]
+    return [Effect(True, _resource(root, op)) for root in _pipelines_of(op, PipelineRoots())]
 
 
 @access_model("nv_tileas.async.wait", "nv_tileas.async.future_wait")
@@ -123,10 +130,11 @@ def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:
     roots = PipelineRoots()
     for op in values.ops:
         for inner in op.walk():
-            if not isinstance(inner, ClassifiedOp) or (root := roots.of_op(inner)) is None:
+            if not isinstance(inner, ClassifiedOp):
                 continue
-            sides = found.setdefault(root, _Sides(root))
-            _sort_in(sides, op, inner)
+            for root in _pipelines_of(inner, roots):
+                if root is not None:
+                    _sort_in(found.setdefault(root, _Sides(root)), op, inner)
     return found
 
 
@@ -139,22 +147,21 @@ def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp) -> None:
     if isinstance(inner, ProducerAcquireOp) or (takes and isinstance(inner, ProduceOp)):
         sides.acquires.append(op)
     if isinstance(inner, ProducerCommitOp) or (gives and isinstance(inner, ProduceOp)):
-        sides.commits.extend([op] * _stages_of(inner))
+        sides.commits.extend([op] * _stages_of(inner, sides.root))
     if isinstance(inner, ConsumerWaitOp) or (takes and isinstance(inner, ConsumeOp)):
         sides.waits.append(op)
     if isinstance(inner, ConsumerReleaseOp) or (gives and isinstance(inner, ConsumeOp)):
-        sides.releases.extend([op] * _stages_of(inner))
+        sides.releases.extend([op] * _stages_of(inner, sides.root))
     if isinstance(inner, ConsumeOp | ConsumerReadOp) and inner is op:
         sides.views[op] = _users_of_views(op)
 
 
-def _stages_of(op: ClassifiedOp) -> int:
-    """How many stages a commit or release of one pipeline stands for: one a token of that pipeline."""
+def _stages_of(op: ClassifiedOp, root: PipelineRoot) -> int:
+    """How many stages of the pipeline a commit or release stands for: one for each token of it."""
     if not isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
         return 1
     roots = PipelineRoots()
-    own = roots.of_op(op)
-    return sum(roots.of(token) == own for token in op.tokens)
+    return sum(roots.of(token) == root for token in op.tokens)
 
 
 def _users_of_views(op: Operation) -> list[Operation]:
