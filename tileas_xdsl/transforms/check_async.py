@@ -1,0 +1,77 @@
+"""
+`tileas check` as a pass, to stand anywhere in an `xdsl-opt` pipeline: it stops the pipeline at a race or a deadlock.
+
+    xdsl-opt ring.mlir -p 'tileas-queue-to-pipeline,check-async{trip-counts=0,1,2,5}'
+
+What is safe passes through untouched, with a remark on standard error that says for which trip counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from tileas_xdsl.diagnostics import refuse, remark
+from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.checking import DEFAULT_TRIP_COUNTS, check
+from tileas_xdsl.machine.report import Report, Verdict
+from tileas_xdsl.machine.violations import UnsupportedError
+
+
+@dataclass(frozen=True)
+class CheckAsyncPass(ModulePass):
+    """
+    Check functions for races, deadlocks and other mistakes in asynchronous code; fail with the report if there are any.
+
+    Rewrites: nothing.
+
+    Requires: ops that the machine knows, which are those of docs/machine.md; ops that only compute from their operands
+    may be named in `assume-pure`.
+
+    Refuses: ops that the machine does not know, by name; a function or trip counts that cannot be checked.
+
+    Fails: where the verdict is a violation or undecided. The exception carries the report, the verdict as its last
+    line.
+    """
+
+    name = "check-async"
+
+    function: str | None = None
+    """Check this function only; without it every public one."""
+    trip_counts: tuple[int, ...] = DEFAULT_TRIP_COUNTS
+    """What arguments that bound loops are tried with."""
+    capture: Literal["completion", "issue"] = "completion"
+    """When asynchronous work reads its sources."""
+    assume_pure: tuple[str, ...] = ()
+    """Names of ops that only compute from their operands."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        report = self._report(op)
+        if report.verdict is not Verdict.SAFE:
+            raise PassFailedException(str(report))
+        remark(op, f"is {report.verdict_line}")
+
+    def _report(self, module: ModuleOp) -> Report:
+        try:
+            return check(
+                module,
+                self.function,
+                trip_counts=self.trip_counts,
+                capture=self.capture,
+                assume_pure=self.assume_pure,
+            )
+        except UnsupportedError as error:
+            _refuse_unsupported(error)
+        except ArgumentError as error:
+            refuse(module, f"cannot be checked: {error}", "see the options of check-async")
+
+
+def _refuse_unsupported(error: UnsupportedError) -> NoReturn:
+    """The machine's reasons end with a way out behind a semicolon, where there is one."""
+    reason, _, way_out = error.reason.rpartition("; ")
+    refuse(error.op, reason or error.reason, way_out if reason else "use ops in a way that docs/machine.md describes")
