@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.machine.happens_before import Access, Clock, Knowledge, Mind, Proxy, join, observe
+from tileas_xdsl.machine.late_values import LateValue, first_missing, report_missing, seen_by_agent
 from tileas_xdsl.machine.meaning import Jump, Kind
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.orders import Pauses
 from tileas_xdsl.machine.recording import Deferred, Recording
-from tileas_xdsl.machine.synchronization import Condition, MarkSequence
+from tileas_xdsl.machine.synchronization import Condition, EventCondition, MarkSequence
 from tileas_xdsl.machine.values import ELECTED, UNKNOWN
 from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.execution import Machine
+    from tileas_xdsl.machine.resources import Resource
 
 Suspension = Generator["Condition | None", None, Any]
 """What an agent's steps are: yields the condition that it waits for, or None for a mere pause."""
@@ -50,6 +52,8 @@ class Step:
     results: tuple[SSAValue, ...]
     reads_tiles: bool = False
     """Whether it is upstream arithmetic on tiles: an operand that is a view is read first."""
+    looks_later: bool = False
+    """Whether it looks at its operands after it was reached, so that they may be late values."""
 
 
 @dataclass
@@ -89,6 +93,10 @@ class Agent:
         self.finished = False
         self.last_words = Knowledge()
         """What its end makes known."""
+        self.started_by: Operation | None = None
+        """The op whose task it is, if it is one."""
+        self.resource: Resource | None = None
+        """What it holds, or held, for itself alone."""
         self.recording: Recording | None = None
         self.transfers: list[AsyncWork] = []
         """Marked transfers of this thread, in order of issue."""
@@ -180,7 +188,7 @@ class Agent:
         The elements under `view`: an array, a scalar for a view of rank 0, or UNKNOWN when data is not computed. Inside
         an asynchronous scope the value is deferred: it is read when the work is performed.
         """
-        self._check_bounds(view, op)
+        self.check_bounds(view, op)
         if self.recording is not None:
             return self.recording.load(view, proxy)
         self.touch(view, op, write=False, proxy=proxy)
@@ -188,14 +196,15 @@ class Agent:
 
     def store(self, view: View, value: Any, op: Operation, proxy: Proxy = Proxy.GENERIC) -> None:
         """Write `value` (array, scalar or UNKNOWN) to the bytes under `view`."""
-        self._check_bounds(view, op)
+        self.check_bounds(view, op)
         if self.recording is not None:
             self.recording.store(view, value, proxy)
             return
         self.touch(view, op, write=True, proxy=proxy)
         self.machine.write(view, value)
 
-    def _check_bounds(self, view: View, op: Operation) -> None:
+    def check_bounds(self, view: View, op: Operation) -> None:
+        """Raise `UnsupportedError` where `view` reaches outside its object."""
         if not view.in_bounds():
             region, base = view.region, view.base
             raise UnsupportedError(
@@ -217,17 +226,20 @@ class Agent:
         dependencies: Sequence[Event] = (),
         fetch: Callable[[], Any] | None = None,
         deliver: Callable[[Any], None] | None = None,
-        resource: object | None = None,
+        resource: Resource | None = None,
+        look: Callable[[AsyncWork], list[Touch]] | None = None,
+        needs: Sequence[Any] = (),
     ) -> AsyncWork:
         """
         Issue asynchronous work that reads and writes `touches`.
 
         Data moves either by `move`, all at once when the work is performed, or by `fetch` (reads the sources) and
         `deliver` (writes the destination), which `capture=issue` takes apart. The work is performed at some time
-        after all `dependencies` are complete.
+        after all `dependencies` are complete, and while nobody holds `resource`. Work that looks at its operands only
+        then says by `look` what it touches; the late values among `needs` have to be there.
         """
         for touch in touches:
-            self._check_bounds(touch.view, op)
+            self.check_bounds(touch.view, op)
         return self.machine.issue(
             self,
             op,
@@ -239,20 +251,45 @@ class Agent:
             fetch,
             deliver,
             resource,
+            look,
+            needs,
         )
 
     # Running IR ----------------------------------------------------------------------------------------------------
 
     def value(self, ssa: SSAValue) -> Any:
-        return self.activation.values[ssa]
+        """What the op that runs now sees of `ssa`."""
+        value = self.activation.values[ssa]
+        return self._seen_now(value, self.current_op) if isinstance(value, LateValue) else value
 
     def known(self, value: Any, op: Operation, use: str) -> Any:
         """`value`, which must be known: `use` says what for ("branches on", "computes an address from")."""
         if isinstance(value, Deferred):
             value = self.resolve(value)
+        if isinstance(value, LateValue):
+            value = self._seen_now(value, op)
         if value is UNKNOWN:
             raise UndecidedError(op, f"{use} data that is not computed when checking")
         return value
+
+    def _seen_now(self, value: LateValue, op: Operation | None) -> Any:
+        """What a late value is now, where there is no waiting for it; UNKNOWN when it is not there."""
+        assert op is not None
+        missing = first_missing([value])
+        if missing is None:
+            return seen_by_agent(value, self, op)
+        report_missing(missing, self, op)
+        return UNKNOWN
+
+    def settled(self, values: Sequence[Any], op: Operation) -> Suspension:
+        """
+        `values` as this agent sees them in `op`. A late one that is not there yet is reported, and waited for, as if it
+        had been there in time.
+        """
+        while (missing := first_missing(values)) is not None:
+            report_missing(missing, self, op)
+            yield from self.wait(EventCondition(missing.there, "value"), op)
+        return [seen_by_agent(value, self, op) for value in values]
 
     def resolve(self, value: Any) -> Any:
         """The value behind a deferred one, read now, by this thread: for control flow and addresses inside a scope."""
@@ -272,10 +309,12 @@ class Agent:
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
+            if kind is Kind.TERMINATOR:
+                return tuple(operands)
+            if machine.late_values and not step.looks_later:
+                operands = cast("list[Any]", (yield from self.settled(operands, step.op)))
             if kind is Kind.PURE:
                 outcome = self._run_pure(step, operands)
-            elif kind is Kind.TERMINATOR:
-                return tuple(operands)
             elif kind is Kind.JUMP:
                 machine.check_budget(step.op)
                 return step.function(self, step.op, *operands)

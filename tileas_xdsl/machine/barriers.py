@@ -2,35 +2,85 @@
 Arriving at a barrier and waiting for its phases, with the checks that make one execution speak for all.
 
 An execution is *phase-determinate* if any two arrivals or waits that belong to different phases of a barrier are
-ordered by happens-before, and any two commits to one queue by different agents are. Then every interleaving passes
-through the same phases and groups. What is not ordered is noted as a doubt; a phase that visibly ran away under a
-waiting agent is a violation.
+ordered by happens-before, and any commit to a queue and any commit or wait of another agent there are. Then every
+interleaving passes through the same phases and groups. For a barrier that comes down to this: whoever takes part in a
+phase (by arriving, by expecting bytes, by asynchronous work that signals) knows that the phase before is complete;
+and whatever may precede the completion of a phase (the waits for the phase before, the bytes expected) happens before
+one of the arrivals without which it is not complete. What is not ordered is noted as a doubt; a phase that visibly ran
+away under a waiting agent is a violation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.happens_before import Knowledge, Mind
 from tileas_xdsl.machine.synchronization import CommitGroup, GroupQueue, PhaseBarrier, PhaseCondition, QueueCondition
 from tileas_xdsl.machine.violations import Party, Violation, ViolationKind
 from tileas_xdsl.machine.witnesses import witness_about
 from tileas_xdsl.machine.works import AsyncWork
 
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.execution import Machine
 
-def arrive(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int = 1) -> None:
-    """`agent` arrives `count` times, and hands over what it knows to whoever waits for the phase."""
-    previous = barrier.last_completed
-    if previous is not None and not (previous.all_known_to(agent.mind) and previous.waits_known_to(agent.mind)):
-        agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with phase {previous.index} of it")
+
+def arrive(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int = 1, *, hands_over: bool = True) -> None:
+    """`agent` arrives `count` times, and hands over what it knows (or nothing) to whoever waits for the phase."""
+    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "arrives")
     phase = barrier.phases_completed
-    agent.machine.happened(agent, op, "arrive", f"arrives at {barrier.name}, phase {phase}", on=barrier, turn=phase)
-    moment = agent.moment
-    barrier.arrive(agent.release(), agent.number, moment, count)
-    if barrier.pending < 0:
+    text = f"arrives at {barrier.name}, phase {phase}{'' if hands_over else ', and hands over nothing: see its scope'}"
+    agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=phase)
+    moment, too_many = agent.moment, count > barrier.pending
+    knowledge = agent.release()
+    barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, count)
+    # Arrivals change places with each other and with waits, unless one of them is the last of its phase.
+    agent.machine.shares(barrier.name, alone=barrier.pending <= 0 or barrier.phases_completed != phase)
+    if too_many:
         _too_many_arrivals(agent, barrier, op, count)
+    _judge_if_completed(agent.machine, barrier, phase, op)
+
+
+def expect_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
+    """The present phase completes only when `size` bytes more have arrived."""
+    agent.machine.shares(barrier.name, alone=True)
+    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "expects bytes")
+    barrier.expect(size, agent.number, agent.moment)
+
+
+def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
+    """`agent` itself says that `size` of the bytes expected have arrived."""
+    agent.machine.shares(barrier.name, alone=True)
+    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "reports bytes")
+    phase, moment = barrier.phases_completed, agent.moment
+    barrier.count_bytes(agent.release(), agent.number, moment, size)
+    _judge_if_completed(agent.machine, barrier, phase, op)
+
+
+def _must_know_last_phase(machine: Machine, mind: Mind, barrier: PhaseBarrier, op: Operation, does: str) -> None:
+    """Who takes part in a phase without knowing that the one before is complete might as well take part in that."""
+    previous = barrier.last_completed
+    if not previous.all_known_to(mind):
+        machine.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
+
+
+def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op: Operation) -> None:
+    """
+    If phase number `phase` is complete now: would it be, in every interleaving, with the same participants, and not
+    before whoever waits for the phase before it has seen that one?
+    """
+    if barrier.phases_completed == phase:
+        return
+    last, before = barrier.completed[-1], barrier.completed[-2]
+    if not last.comes_after(before.waits):
+        machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with a wait for phase {before.index}")
+    if not last.comes_after(last.expectations):
+        machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with bytes that are expected there")
+    if barrier.contributors:
+        machine.doubt(op, f"completes phase {phase} of {barrier.name}, which work under way might have signalled, too")
 
 
 def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int) -> None:
@@ -48,16 +98,23 @@ def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count
 
 def wait_for_parity(agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation) -> Suspension:
     """Wait until the phase of `parity` is complete; a phase that is more than one ahead is a violation."""
+    if op is agent.machine.inverted_wait:
+        parity ^= 1
     meant = barrier.phase_named(parity, agent.mind)
     if barrier.phases_completed - 1 > meant:
         _phase_ran_away(agent, barrier, meant, op)
-    yield from agent.wait(PhaseCondition(barrier, parity), op)
+    yield from agent.wait(PhaseCondition(barrier, parity, meant), op)
+    agent.machine.shares(barrier.name, alone=False)
+    if barrier.phases_completed - 1 > meant:
+        _phase_ran_away(agent, barrier, meant, op)
     phase = barrier.phases_completed - 1
     text = f"sees phase {phase} of {barrier.name}" if phase >= 0 else f"passes {barrier.name} before its first phase"
     agent.machine.happened(agent, op, "wait", text, on=barrier, turn=phase)
 
 
 def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
+    agent.machine.shares(barrier.name, alone=False)
+    agent.machine.doubt(op, f"waits for phase {meant} of {barrier.name}, unordered with the next one")
     seen = barrier.phases_completed - 1
     role = f"waits for phase {meant} of {barrier.name}, of which phase {seen} is already complete"
     arrivals = [other for other in barrier.completed if other.index > meant]
@@ -83,21 +140,30 @@ def promise_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count:
 
 
 def _promise(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, signal: Callable[[], None]) -> None:
-    def signalled(_done: AsyncWork) -> None:
-        work.phases.append((barrier, barrier.phases_completed))
-        signal()
+    machine = agent.machine
 
+    def signalled(_done: AsyncWork) -> None:
+        machine.shares(barrier.name, alone=True)
+        phase = barrier.phases_completed
+        work.phases.append((barrier, phase))
+        signal()
+        _judge_if_completed(machine, barrier, phase, work.op)
+
+    _must_know_last_phase(machine, agent.mind, barrier, work.op, "signals completion")
     barrier.contributors[work] = None
+    work.barriers.append(barrier.name)
     work.channels.append(barrier)
-    agent.machine.signal_when_complete(work, signalled)
+    machine.signal_when_complete(work, signalled)
 
 
 def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operation) -> CommitGroup:
     """Put `works` on `queue` as one group."""
-    last = queue.last_committer
-    if last is not None and not agent.mind.knows_moment(*last):
+    agent.machine.shares(f"queue {queue.name}", alone=True)
+    if not agent.mind.knows_moments(queue.commits):
         agent.machine.doubt(op, f"commits to queue {queue.name}, unordered with a commit of another agent")
-    queue.last_committer = (agent.number, agent.moment)
+    if not agent.mind.knows_moments(queue.waits):
+        agent.machine.doubt(op, f"commits to queue {queue.name}, unordered with a wait of another agent")
+    queue.commits[agent.number] = agent.moment
     group = queue.commit(works, op)
     for work in works:
         work.channels.append(queue)
@@ -108,6 +174,10 @@ def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operatio
 
 def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operation) -> Suspension:
     """Wait until at most the `in_flight` youngest groups of `queue` are unfinished; a negative count means none."""
+    agent.machine.shares(f"queue {queue.name}", alone=False)
+    if not agent.mind.knows_moments(queue.commits):
+        agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
+    queue.waits[agent.number] = agent.moment
     allowed = max(in_flight, 0)
     ordinal = max(queue.committed - allowed, 0)
     yield from agent.wait(QueueCondition(queue, ordinal, allowed), op)

@@ -28,8 +28,9 @@ from tileas_xdsl.machine.arguments import (
     is_scalar,
     public_functions,
 )
+from tileas_xdsl.machine.diagnosis import blame_first_wait
 from tileas_xdsl.machine.execution import Machine
-from tileas_xdsl.machine.exploration import explore
+from tileas_xdsl.machine.exploration import RedundantRunError, explore
 from tileas_xdsl.machine.orders import Lazy, Order
 from tileas_xdsl.machine.report import Finding, Report
 from tileas_xdsl.machine.running import execute
@@ -122,50 +123,65 @@ def _check_function(
         arguments = dict(zip(bounds, values, strict=True))
         scalars = {**fixed, **arguments}
         try:
-            machine, doubt = _decide(op, body, scalars, assumptions, report)
+            violations, doubt = _decide(op, body, scalars, assumptions, report)
         except UndecidedError as error:
             report.undecided.append(str(error))
             continue
-        for violation in machine.violations.values():
+        for violation in violations:
             if violation.key not in seen:
                 seen.add(violation.key)
                 report.findings.append(Finding(name, arguments, violation))
-        if doubt is not None and not machine.violations and doubt not in report.undecided:
+        if doubt is not None and doubt not in report.undecided:
             report.undecided.append(doubt)
 
 
 def _decide(
     op: Operation, body: Region, scalars: Mapping[str, int], assumptions: Assumptions, report: Report
-) -> tuple[Machine, str | None]:
-    """One execution; more where it cannot speak for all. Returns the telling machine and the doubt that remains."""
+) -> tuple[list[Violation], str | None]:
+    """One execution; more where it cannot speak for all. Returns what is wrong, or else the doubt that remains."""
 
     def make(order: Order) -> Machine:
         report.executions += 1
-        return _execute_once(op, body, scalars, assumptions, order)
+        return Machine(order, with_data=False, capture=assumptions.capture, assume_pure=assumptions.pure)
+
+    def run(machine: Machine) -> None:
+        machine.at_end.append(report_undrained)
+        execute(machine, op, symbolic_arguments(body, scalars, assumptions))
+        # What nobody waits for completes some time, too, and may complete a phase of a barrier.
+        machine.perform_all()
+
+    def explored(order: Order) -> tuple[Machine, bool]:
+        machine = make(order)
+        try:
+            run(machine)
+        except RedundantRunError:
+            return machine, False
+        return machine, True
+
+    def rerun(inverted_wait: Operation) -> Machine:
+        other = make(Lazy())
+        other.inverted_wait = inverted_wait
+        run(other)
+        return other
 
     machine = make(Lazy())
-    if machine.violations:
-        return machine, None
-    if machine.open_questions:
+    run(machine)
+    blame_first_wait(machine, rerun)
+    if machine.open_questions and not machine.violations:
         question = machine.open_questions[0]
-        return machine, str(UndecidedError(question.op, question.reason))
+        return [], str(UndecidedError(question.op, question.reason))
     if not machine.indeterminacies:
-        return machine, None
+        return list(machine.violations.values()), None
     doubt = machine.indeterminacies[0]
-    exploration = explore(make)
-    if exploration.machine.violations or exploration.exhausted:
-        return exploration.machine, None
+    exploration = explore(explored)
+    violations = list({**machine.violations, **exploration.violations}.values())
+    if exploration.exhausted:
+        return violations, None
     reason = UndecidedError(doubt.op, doubt.reason)
-    return exploration.machine, f"{reason}; {exploration.runs} interleavings were tried and none went wrong"
-
-
-def _execute_once(
-    op: Operation, body: Region, scalars: Mapping[str, int], assumptions: Assumptions, order: Order
-) -> Machine:
-    machine = Machine(order, with_data=False, capture=assumptions.capture, assume_pure=assumptions.pure)
-    machine.at_end.append(report_undrained)
-    execute(machine, op, symbolic_arguments(body, scalars, assumptions))
-    return machine
+    if violations:
+        report.unexplored.append(f"{reason}; {exploration.runs} interleavings were tried, there are more")
+        return violations, None
+    return [], f"{reason}; {exploration.runs} interleavings were tried and none went wrong"
 
 
 def symbolic_arguments(body: Region, scalars: Mapping[str, int], assumptions: Assumptions) -> list[Any]:

@@ -7,9 +7,10 @@ blocked agent waits for; when there are none, somebody waits for something that 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -19,7 +20,8 @@ from xdsl.traits import IsTerminator, get_effects
 from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.agents import Agent, Step, Suspension
-from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy
+from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
+from tileas_xdsl.machine.late_values import LateValue, when_there
 from tileas_xdsl.machine.meaning import Kind, meaning_of
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.orders import Order
@@ -27,6 +29,9 @@ from tileas_xdsl.machine.trace import Happening, Trace, Witness
 from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.resources import Resource
 
 STEP_BUDGET = 20_000_000
 """Steps after which an execution counts as endless."""
@@ -60,6 +65,10 @@ class Machine:
     """Everything ever issued, in order."""
     violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
     """By key, first come first kept."""
+    conflicts: dict[object, Conflict] = field(default_factory=dict[object, Conflict])
+    """What lies behind the violations that are races or missing fences."""
+    inverted_wait: Operation | None = None
+    """A wait that asks for the other parity than it says: what if (see `diagnosis`)."""
     indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     trace: Trace = field(default_factory=Trace)
     open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
@@ -67,8 +76,10 @@ class Machine:
     step_number: int = 0
     shared: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """State that dialects keep per execution: queues by id, barriers by address, pipelines by op."""
-    footprint: set[str] = field(default_factory=set[str])
-    """Names of what the present step shares with other agents, other than memory: see `shares`."""
+    footprint: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Names of what the present step shares with other agents, other than memory, and whether alone: see `shares`."""
+    late_values: bool = False
+    """Whether there are any values that are named before they are there (`late_values`)."""
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
     """Checks that dialects want made when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
@@ -76,6 +87,10 @@ class Machine:
     _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
     _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     _agents_made: int = 0
+    _works_ready: int = 0
+    _due: deque[AsyncWork] = field(default_factory=deque["AsyncWork"])
+    """Works to be performed as soon as the present one is."""
+    _performing: bool = False
 
     # Agents --------------------------------------------------------------------------------------------------------
 
@@ -127,14 +142,13 @@ class Machine:
         stack, seen = [work], {work}
         while stack:
             current = stack.pop()
-            if current.ready and not current.complete:
+            if current.can_start:
                 self.perform(current)
                 return True
-            for event in current.blockers:
-                for helper in event.source:
-                    if not helper.complete and helper not in seen:
-                        seen.add(helper)
-                        stack.append(helper)
+            for helper in current.held_up_by():
+                if helper not in seen:
+                    seen.add(helper)
+                    stack.append(helper)
         return False
 
     def check_budget(self, op: Operation | None) -> None:
@@ -155,7 +169,8 @@ class Machine:
         meaning = meaning_of(op)
         operands, results = tuple(op.operands), tuple(op.results)
         if meaning is not None:
-            return Step(op, meaning.kind, meaning.function, operands, results, _is_tile_arithmetic(op, meaning.kind))
+            reads_tiles = _is_tile_arithmetic(op, meaning.kind)
+            return Step(op, meaning.kind, meaning.function, operands, results, reads_tiles, meaning.looks_later)
         if not self.with_data and self._is_harmless(op):
             return Step(op, Kind.EFFECT, _uninterpreted, operands, results)
         raise UnsupportedError(op, "has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure")
@@ -218,6 +233,7 @@ class Machine:
 
         key = violation_key(kind_of_conflict(conflict), (conflict.earlier.op, conflict.later.op))
         if key not in self.violations:
+            self.conflicts[key] = conflict
             self.report(violation_of_conflict(conflict))
 
     def report(self, violation: Violation, witness: Callable[[], Witness] | None = None) -> None:
@@ -232,13 +248,14 @@ class Machine:
         """Note that one execution may not speak for all."""
         self.indeterminacies.append(Indeterminacy(op, reason))
 
-    def shares(self, name: str) -> None:
+    def shares(self, name: str, *, alone: bool) -> None:
         """
         Note that the present step depends on, or changes, the barrier or queue `name`: its place among others matters.
 
-        Names rather than objects, so that steps of two executions can be compared.
+        It may change places with another step on `name` where neither wants it `alone`. Names rather than objects, so
+        that steps of two executions can be compared.
         """
-        self.footprint.add(name)
+        self.footprint[name] = alone or self.footprint.get(name, False)
 
     def doubt_access(self, agent: Agent, view: View, op: Operation) -> None:
         """An op of which only the name is known may touch `view`: where that would conflict, the verdict is open."""
@@ -296,7 +313,9 @@ class Machine:
         dependencies: Sequence[Event],
         fetch: Callable[[], Any] | None,
         deliver: Callable[[Any], None] | None,
-        resource: object | None,
+        resource: Resource | None,
+        look: Callable[[AsyncWork], list[Touch]] | None,
+        needs: Sequence[Any],
     ) -> AsyncWork:
         """See `Agent.issue`."""
         if self.capture == "issue":
@@ -320,7 +339,10 @@ class Machine:
             engine=engine,
             perform=perform,
             resource=resource,
-            bytes_moved=sum(t.view.region.byte_count for t in touches if t.is_write),
+            look=look,
+            needs=[value for value in needs if isinstance(value, LateValue)],
+            barriers=[resource.name] if resource is not None else [],
+            bytes_moved=_bytes_written(touches),
         )
         self.works.append(work)
         self._pending[work] = None
@@ -349,16 +371,21 @@ class Machine:
             event.when_complete(one_less)
 
     def _ready(self, work: AsyncWork, dependencies: list[Event]) -> None:
-        """All that `work` depends on is complete: its accesses take place from here on."""
+        """All that `work` depends on is complete: it may look at its operands."""
         work.blockers = []
-        known: list[AsyncWork] = []
-        for event in dependencies:
-            knowledge = event.knowledge
-            for agent, moment in knowledge.clock.items():
-                if work.mind.clock.get(agent, -1) < moment:
-                    work.mind.clock[agent] = moment
-            known.extend(knowledge.works)
-        work.mind = Mind(work.mind.clock, work.mind.fenced, dict.fromkeys(known))
+        works = list(dict.fromkeys(other for event in dependencies for other in event.knowledge.works))
+        for clock in [*(event.knowledge.clock for event in dependencies), *(other.mind.clock for other in works)]:
+            join(work.mind.clock, clock)
+        work.mind = Mind(work.mind.clock, work.mind.fenced, works)
+        when_there(work.needs, lambda: self._let_start(work))
+
+    def _let_start(self, work: AsyncWork) -> None:
+        """From here on the accesses of `work` take place."""
+        if work.look is not None:
+            work.touches = work.look(work)
+            work.bytes_moved = _bytes_written(work.touches)
+        work.turn = self._works_ready
+        self._works_ready += 1
         work.ready = True
         for touch in work.touches:
             self.note_access(
@@ -376,7 +403,27 @@ class Machine:
                 work.mind,
             )
         if self.order.performs_at_once:
-            self.perform(work)
+            self._perform_at_once([work])
+
+    def _perform_at_once(self, works: Sequence[AsyncWork]) -> None:
+        """Perform what can start; what becomes ready by that comes next, not inside."""
+        self._due.extend(works)
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while self._due:
+                work = self._due.popleft()
+                if work.can_start:
+                    self.perform(work)
+        finally:
+            self._due.clear()
+            self._performing = False
+
+    def resource_freed(self, resource: Resource) -> None:
+        """`resource` may be taken: where work does not linger, by the works that were held up."""
+        if self.order.performs_at_once:
+            self._perform_at_once([work for work in self._pending if work.resource is resource])
 
     def works_under_way(self) -> list[AsyncWork]:
         """Works that are issued and not complete, oldest first."""
@@ -384,13 +431,16 @@ class Machine:
 
     def ready_works(self) -> list[AsyncWork]:
         """Works that may be performed now, oldest first."""
-        return [work for work in self._pending if work.ready]
+        return [work for work in self._pending if work.can_start]
 
     def perform(self, work: AsyncWork) -> None:
         """Do what `work` does and tell those who wait for it."""
         if work.complete:
             return
         self._pending.pop(work, None)
+        if work.resource is not None:
+            work.resource.performed.append(work)
+            self.shares(work.resource.name, alone=True)
         if work.perform is not None:
             work.perform()
         work.complete = True
@@ -398,6 +448,12 @@ class Machine:
         self.happened(work.issuer, work.op, "complete", f"{work.label} completes", on=work, iteration=work.iteration)
         for signal in work.signals:
             signal(work)
+
+    def perform_all(self) -> None:
+        """Let all work complete that still can, though nobody waits for it."""
+        while ready := self.ready_works():
+            for work in ready:
+                self.perform(work)
 
     def signal_when_complete(self, work: AsyncWork, signal: Callable[[AsyncWork], None]) -> None:
         """Call `signal` once `work` is complete; at once where it is."""
@@ -409,9 +465,13 @@ class Machine:
     def event_of(self, work: AsyncWork, label: str = "token") -> Event:
         """A token that completes with `work`."""
         event = Event(label)
-        event.source.append(work)
+        event.comes_from(work)
         self.signal_when_complete(work, lambda done: event.finish(done.event_knowledge))
         return event
+
+
+def _bytes_written(touches: Sequence[Touch]) -> int:
+    return sum(touch.view.region.byte_count for touch in touches if touch.is_write)
 
 
 def _fetch_and_deliver(

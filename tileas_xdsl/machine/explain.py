@@ -9,9 +9,11 @@ from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.happens_before import Access, Conflict
 from tileas_xdsl.machine.memory import ByteRegion
+from tileas_xdsl.machine.resources import Resource
 from tileas_xdsl.machine.synchronization import EndOfAgents
 from tileas_xdsl.machine.violations import Party, Violation, ViolationKind
 from tileas_xdsl.machine.witnesses import point_of, witness_between, witness_of_standstill
+from tileas_xdsl.machine.works import AsyncWork
 
 QUOTED = "'"
 
@@ -69,18 +71,30 @@ def violation_of_conflict(conflict: Conflict) -> Violation:
 def _missing_edge(earlier: Access, later: Access) -> str:
     first, second = op_name(earlier.op), op_name(later.op)
     work = earlier.work
-    if work is not None and later.work is not None and work.resource is not None:
-        if work.resource is later.work.resource:
-            return (
-                "both run on one resource, so they never overlap, but either may come first: "
-                f"let '{second}' depend on the token of '{first}'"
-            )
+    resource = _resource_of(earlier)
+    if resource is not None and resource is _resource_of(later):
+        return (
+            f"both run on resource '{resource.name}', so they never overlap, but either may come first: let "
+            f"{_on_resource(later)} depend on the token of {_on_resource(earlier)}"
+        )
     if work is not None:
         reached = "issued" if later.work is not None else "reached"
         return f"a wait that completes '{first}' before '{second}' is {reached}"
     if later.work is not None:
         return f"an edge that lets '{second}' start only after '{first}' of {earlier.agent.name}"
     return f"a synchronisation of {later.agent.name} with {earlier.agent.name} after '{first}' and before '{second}'"
+
+
+def _resource_of(access: Access) -> Resource | None:
+    """What the work, or the launch, that made `access` has for itself alone."""
+    return access.work.resource if access.work is not None else access.agent.resource
+
+
+def _on_resource(access: Access) -> str:
+    """The work or launch that made `access`, as one speaks of it."""
+    if access.work is not None or access.agent.started_by is None:
+        return f"'{op_name(access.op)}'"
+    return f"'{op_name(access.agent.started_by)}' of {access.agent.name}"
 
 
 def violation_of_deadlock(machine: Machine) -> Violation:
@@ -92,7 +106,7 @@ def violation_of_deadlock(machine: Machine) -> Violation:
     asynchronous = [work for work in machine.works if not work.complete]
     missing = "; ".join(dict.fromkeys(_needed(agent) for agent in blocked))
     if asynchronous:
-        missing += "; issued but never able to complete: " + ", ".join(w.label for w in asynchronous[:3])
+        missing += "; issued but never able to complete: " + ", ".join(map(_standing_still, asynchronous[:3]))
     return Violation(
         ViolationKind.DEADLOCK,
         "no agent can go on, and no asynchronous work can complete",
@@ -101,6 +115,13 @@ def violation_of_deadlock(machine: Machine) -> Violation:
         witness_of_standstill(machine, blocked, parties),
         stuck=True,
     )
+
+
+def _standing_still(work: AsyncWork) -> str:
+    """`work`, and the resource that it lacks, if that is what it lacks."""
+    if work.ready and work.resource is not None:
+        return f"{work.label}, which needs {work.resource.describe()}"
+    return work.label
 
 
 def _needed(agent: Agent) -> str:

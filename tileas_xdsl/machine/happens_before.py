@@ -118,6 +118,9 @@ class Mind:
     def knows_moment(self, agent: int, moment: int) -> bool:
         return self.clock.get(agent, -1) >= moment
 
+    def knows_moments(self, moments: Clock) -> bool:
+        return all(self.knows_moment(agent, moment) for agent, moment in moments.items())
+
     def knows_work(self, work: AsyncWork) -> bool:
         if _observed_within(work, self.clock):
             return True
@@ -145,8 +148,8 @@ def _reaches(later: AsyncWork, work: AsyncWork) -> bool:
         if current is work or _observed_within(work, current.mind.clock):
             return True
         for before in current.mind.works:
-            # A work can only depend on works that were issued before it.
-            if before.serial >= work.serial and before not in seen:
+            # A work can only depend on works that were ready, even complete, before it was.
+            if before.turn >= work.turn and before not in seen:
                 seen.add(before)
                 stack.append(before)
     return False

@@ -13,6 +13,7 @@ nothing, one value or a tuple, as the op has results. The decorator says which k
 - `sync`: touches synchronisation that other agents can see (arrives, commits, issues), and never waits.
 - `control`: a generator that runs regions (`yield from agent.run_region(...)`) and does nothing by itself.
 - `suspends`: a generator that may wait (`yield from agent.wait(...)`), and may run regions too.
+- `issues`: the same for an asynchronous op that takes its operands as they are, late ones included.
 - `terminator`: ends a block; hands its operands to whoever runs the block.
 - `jump`: ends a block by going on to another: returns a `Jump`.
 """
@@ -50,6 +51,8 @@ class Meaning:
 
     kind: Kind
     function: MeaningFunction
+    looks_later: bool = False
+    """Whether it takes late values (`late_values`) as they are, and looks at them when it is performed."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,14 @@ _by_name: dict[str, Meaning] = {}
 _loaded: set[str] = set()
 
 
-def _register(kind: Kind, ops: tuple[type[Operation] | str, ...]) -> Callable[[F], F]:
+def _register(kind: Kind, ops: tuple[type[Operation] | str, ...], *, looks_later: bool = False) -> Callable[[F], F]:
     def decorate(function: F) -> F:
+        meaning = Meaning(kind, function, looks_later)
         for op in ops:
             if isinstance(op, str):
-                _by_name[op] = Meaning(kind, function)
+                _by_name[op] = meaning
             else:
-                _meanings[op] = Meaning(kind, function)
+                _meanings[op] = meaning
         return function
 
     return decorate
@@ -100,6 +104,11 @@ def control(*ops: type[Operation] | str) -> Callable[[F], F]:
 def suspends(*ops: type[Operation] | str) -> Callable[[F], F]:
     """The decorated generator may wait, and may run regions too."""
     return _register(Kind.SUSPENDS, ops)
+
+
+def issues(*ops: type[Operation] | str) -> Callable[[F], F]:
+    """The decorated generator issues asynchronous work that looks at its operands when it is performed."""
+    return _register(Kind.SUSPENDS, ops, looks_later=True)
 
 
 def jump(*ops: type[Operation] | str) -> Callable[[F], F]:

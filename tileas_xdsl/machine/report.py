@@ -95,6 +95,8 @@ class Report:
     findings: list[Finding] = field(default_factory=list[Finding])
     undecided: list[str] = field(default_factory=list[str])
     """Why no verdict was reached, one sentence each, naming the op."""
+    unexplored: list[str] = field(default_factory=list[str])
+    """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
     executions: int = 0
 
     @property
@@ -122,6 +124,7 @@ class Report:
     def __str__(self) -> str:
         parts = [str(finding) for finding in self.findings]
         parts += [f"undecided: {reason}" for reason in self.undecided]
+        parts += [f"not all tried: {reason}" for reason in self.unexplored]
         return "\n\n".join([*parts, self.verdict_line])
 
     def as_data(self) -> dict[str, Any]:
@@ -133,6 +136,7 @@ class Report:
             "trip_counts": list(self.trip_counts),
             "findings": [finding.as_data() for finding in self.findings],
             "undecided": self.undecided,
+            "unexplored": self.unexplored,
             "executions": self.executions,
         }
 

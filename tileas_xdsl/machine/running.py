@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.arguments import argument_at, argument_names, bind_arguments, find_function, object_behind
+from tileas_xdsl.machine.diagnosis import name_wrong_phases, phase_that_cannot_complete
 from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.explain import violation_of_deadlock
 from tileas_xdsl.machine.memory import View
@@ -91,13 +92,19 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
             if isinstance(value, Event):
                 # A token that is returned is for the caller to await.
                 yield from agent.wait(EventCondition(value), function)
-        returned.extend(values)
+        payloads = [value.payload if isinstance(value, Event) else value for value in values]
+        returned.extend((yield from agent.settled(payloads, agent.current_op or function)))
 
     try:
         machine.run("main", steps)
     except StuckError:
-        machine.report(violation_of_deadlock(machine))
-        return ()
+        for agent in machine.live:
+            doubt = agent.waiting_for.doubt() if agent.waiting_for is not None else None
+            if doubt is not None and agent.waiting_at is not None:
+                machine.doubt(agent.waiting_at, doubt)
+        machine.report(phase_that_cannot_complete(machine) or violation_of_deadlock(machine))
+        returned.clear()
+    name_wrong_phases(machine)
     return tuple(_result(value) for value in returned)
 
 
@@ -106,6 +113,7 @@ def contents_of(value: Any, given: Any = None) -> NDArray[Any] | None:
     What the memory behind an argument holds now, in the shape and type of what was `given` for it; None for a value
     that names no memory.
     """
+    value = value.payload if isinstance(value, Event) else value
     array = value if isinstance(value, View) else getattr(value, "array", None)
     if isinstance(array, View):
         return array.array().copy()
@@ -125,4 +133,4 @@ def _result(value: Any) -> Any:
     """A view that is returned counts by its contents."""
     if isinstance(value, View) and value.base.data is not None:
         return value.array().copy()
-    return value.payload if isinstance(value, Event) else value
+    return value

@@ -45,6 +45,15 @@ class Condition(ABC):
         """What would have had to happen, in words."""
         return self.describe()
 
+    @property
+    def may_pass_by(self) -> str | None:
+        """The name of the barrier, if the condition may hold now and not hold later."""
+        return None
+
+    def doubt(self) -> str | None:
+        """Where it never came to hold: why it might have in another interleaving, if it might."""
+        return None
+
 
 # Tokens -------------------------------------------------------------------------------------------------------------
 
@@ -60,7 +69,7 @@ class EventCondition(Condition):
         return self.event.complete
 
     def helpers(self) -> Iterable[AsyncWork]:
-        return (work for work in self.event.source if not work.complete)
+        return self.event.unfinished()
 
     def observe(self, agent: Agent) -> None:
         agent.learn(self.event.knowledge)
@@ -88,7 +97,7 @@ class GroupCondition(Condition):
         return len(self.group.members) >= self.group.size and all(m.complete for m in self.group.members)
 
     def helpers(self) -> Iterable[AsyncWork]:
-        return (w for m in self.group.members if not m.complete for w in m.source if not w.complete)
+        return (work for member in self.group.members for work in member.unfinished())
 
     def observe(self, agent: Agent) -> None:
         for member in self.group.members:
@@ -127,8 +136,10 @@ class GroupQueue:
         self.groups: list[CommitGroup] = []
         self.known_complete: int = 0
         """Groups known to be complete, counted from the oldest: a cursor so that no group is asked twice."""
-        self.last_committer: tuple[int, int] | None = None
-        """Agent and moment of the youngest commit."""
+        self.commits: Clock = {}
+        """Moment of each agent's youngest commit."""
+        self.waits: Clock = {}
+        """Moment of each agent's youngest wait."""
         self._observed: dict[int, int] = {}
 
     @property
@@ -233,6 +244,8 @@ class Phase:
     arrivals: Clock = field(default_factory=dict[int, int])
     """Latest moment of each agent that arrived."""
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
+    expectations: Clock = field(default_factory=dict[int, int])
+    """Latest moment of each agent that announced bytes."""
     waits: Clock = field(default_factory=dict[int, int])
     """Latest moment of each agent that waited for this phase and went on."""
 
@@ -241,8 +254,10 @@ class Phase:
         moments = all(mind.knows_moment(agent, moment) for agent, moment in self.arrivals.items())
         return moments and all(mind.knows_work(work) for work in self.works)
 
-    def waits_known_to(self, mind: Mind) -> bool:
-        return all(mind.knows_moment(agent, moment) for agent, moment in self.waits.items())
+    def comes_after(self, moments: Clock) -> bool:
+        """Whether each of `moments` happens before something without which the phase could not complete."""
+        clocks = [self.knowledge.clock, *(work.mind.clock for work in self.works)]
+        return all(any(clock.get(agent, -1) >= moment for clock in clocks) for agent, moment in moments.items())
 
 
 class PhaseBarrier:
@@ -253,15 +268,17 @@ class PhaseBarrier:
 
     HISTORY = 4
 
-    def __init__(self, name: str, expected: int, op: Operation) -> None:
+    def __init__(self, name: str, expected: int, op: Operation, *, counted_by_hand: bool = False) -> None:
         self.name = name
         self.op = op
+        self.counted_by_hand = counted_by_hand
+        """Whether the program itself says which parity to wait for, how many arrive and how many bytes come."""
         self.expected = expected
         self.pending = expected
         self.bytes_outstanding = 0
         self.current = Phase(0)
-        self.completed: list[Phase] = []
-        """The last few completed phases, oldest first."""
+        self.completed: list[Phase] = [Phase(-1)]
+        """The last few completed phases, oldest first; in the beginning the one before phase 0."""
         self.contributors: dict[AsyncWork, None] = {}
         """Works under way that will signal this barrier."""
         self.valid = True
@@ -271,8 +288,8 @@ class PhaseBarrier:
         return self.current.index
 
     @property
-    def last_completed(self) -> Phase | None:
-        return self.completed[-1] if self.completed else None
+    def last_completed(self) -> Phase:
+        return self.completed[-1]
 
     def passes(self, parity: int) -> bool:
         """Whether a wait for `parity` goes through now."""
@@ -298,12 +315,15 @@ class PhaseBarrier:
         self.pending -= count
         self._flip_if_complete()
 
-    def expect(self, bytes_expected: int) -> None:
+    def expect(self, bytes_expected: int, agent: int, moment: int) -> None:
+        """Wait for that many bytes more in this phase, as `agent` says at `moment`."""
+        self.current.expectations[agent] = moment
         self.bytes_outstanding += bytes_expected
 
-    def count_bytes(self, knowledge: Knowledge, bytes_arrived: int) -> None:
-        """Bytes that a thread reports by itself."""
+    def count_bytes(self, knowledge: Knowledge, agent: int, moment: int, bytes_arrived: int) -> None:
+        """Bytes that `agent` reports by itself at `moment`; it hands over `knowledge`."""
         self.current.knowledge.merge(knowledge)
+        self.current.arrivals[agent] = moment
         self.current.bytes_arrived += bytes_arrived
         self.bytes_outstanding -= bytes_arrived
         self._flip_if_complete()
@@ -340,6 +360,8 @@ class PhaseCondition(Condition):
 
     barrier: PhaseBarrier
     parity: int
+    meant: int
+    """The phase that the waiting agent has in mind."""
 
     def holds(self) -> bool:
         return self.barrier.passes(self.parity)
@@ -349,8 +371,6 @@ class PhaseCondition(Condition):
 
     def observe(self, agent: Agent) -> None:
         phase = self.barrier.last_completed
-        if phase is None:
-            return
         agent.learn(phase.knowledge)
         phase.waits[agent.number] = agent.moment
 
@@ -377,6 +397,18 @@ class PhaseCondition(Condition):
         if barrier.bytes_outstanding < 0:
             lacking.append(f"the announcement of {-barrier.bytes_outstanding} bytes that arrived")
         return f"{' and '.join(lacking) or 'a phase'} at {barrier.name} in phase {barrier.current.index}"
+
+    @property
+    def may_pass_by(self) -> str | None:
+        return self.barrier.name
+
+    def doubt(self) -> str | None:
+        barrier = self.barrier
+        if barrier.phases_completed > self.meant:
+            return f"missed phase {self.meant} of {barrier.name}, with which it is unordered"
+        if barrier.bytes_outstanding < 0 or not barrier.current.comes_after(barrier.current.expectations):
+            return f"waits for {barrier.name}, where bytes and the expectation of bytes are unordered"
+        return None
 
 
 # Barriers of agents -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.synchronization import EventCondition
 from tileas_xdsl.machine.violations import Party, Violation, ViolationKind
 from tileas_xdsl.machine.witnesses import witness_about
 from tileas_xdsl.machine.works import Event
@@ -29,11 +30,18 @@ def start_task(
     if not tasks:
         machine.at_end.append(_report_unawaited)
     child = agent.fork(f"task {len(tasks)}", body, captures=regions)
+    child.started_by = op
     tasks.append((child, op))
     for promise in promises:
         promise.task = child
     machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
     return child
+
+
+def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") -> Suspension:
+    """Wait for `promise`, a token or a value."""
+    yield from agent.wait(EventCondition(promise, what), op)
+    agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete", on=promise)
 
 
 def _report_unawaited(first: Agent) -> None:

@@ -25,7 +25,7 @@ class Happening:
     op: Operation
     iteration: tuple[int, ...]
     kind: str
-    """`issue`, `complete`, `wait`, `arrive`, `commit`, `fork`, `finish`, `access`, `fence`."""
+    """`issue`, `complete`, `wait`, `arrive`, `commit`, `fork`, `finish`, `take`, `free`, `access`, `fence`."""
     text: str
     on: object | None = None
     """What it is about: a barrier, a queue, a work, a task; None for a step that concerns its agent alone."""

@@ -89,6 +89,8 @@ class Violation:
     witness: Witness | None = None
     stuck: bool = False
     """The program cannot finish."""
+    symptom: ViolationKind | None = None
+    """For a mistake in a phase what it shows as: a race, a deadlock, undrained work."""
     details: dict[str, str] = field(default_factory=dict[str, str], hash=False)
 
     @property

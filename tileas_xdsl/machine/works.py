@@ -10,7 +10,8 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from tileas_xdsl.machine.memory import View
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.agents import Agent
+    from tileas_xdsl.machine.late_values import LateValue
+    from tileas_xdsl.machine.resources import Resource
 
 
 @dataclass(frozen=True)
@@ -32,31 +35,83 @@ class Touch:
     proxy: Proxy = Proxy.UNSPECIFIED
 
 
+class _Listeners:
+    """
+    Those who are to be told of completions: one after the other, never one inside the other, for a chain of events may
+    be longer than Python's stack.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._telling = False
+
+    def tell(self, listeners: Iterable[Callable[[], None]]) -> None:
+        """Call `listeners`, after those who are being told now."""
+        self._waiting.extend(listeners)
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self._waiting:
+                self._waiting.popleft()()
+        finally:
+            self._waiting.clear()
+            self._telling = False
+
+
+_LISTENERS = _Listeners()
+
+
 class Event:
     """Something that completes once. Carries what its completion makes known, and the payload of a promise."""
 
-    __slots__ = ("_listeners", "complete", "knowledge", "label", "payload", "source", "task")
+    __slots__ = ("_listeners", "_parts", "_works", "complete", "knowledge", "label", "payload", "task")
 
     def __init__(self, label: str = "token") -> None:
         self.label = label
         self.complete = False
         self.knowledge = Knowledge()
         self.payload: Any = None
-        self.source: list[AsyncWork] = []
-        """Works whose performance brings the completion nearer; what a lazy machine performs first."""
         self.task: Agent | None = None
         """The agent whose end, or progress, brings the completion, where it is one."""
+        self._works: list[AsyncWork] = []
+        self._parts: list[Event] = []
         self._listeners: list[Callable[[], None]] = []
 
+    def comes_from(self, work: AsyncWork) -> None:
+        """Note that performing `work` brings the completion nearer."""
+        self._works.append(work)
+
+    @property
+    def source(self) -> list[AsyncWork]:
+        """Works whose performance brings, or has brought, the completion nearer."""
+        return list(self._walk(all_parts=True))
+
+    def unfinished(self) -> list[AsyncWork]:
+        """Those of them that are not complete: what a lazy machine performs first."""
+        return [work for work in self._walk(all_parts=False) if not work.complete]
+
+    def _walk(self, *, all_parts: bool) -> Iterator[AsyncWork]:
+        stack: list[Event] = [self]
+        seen: set[Event] = {self}
+        while stack:
+            event = stack.pop()
+            if event.complete and not all_parts:
+                continue
+            yield from event._works
+            for part in reversed(event._parts):
+                if part not in seen:
+                    seen.add(part)
+                    stack.append(part)
+
     def finish(self, knowledge: Knowledge) -> None:
-        """Complete the event; those who listen are told at once."""
+        """Complete the event; those who listen are told, before the caller goes on if nobody is being told now."""
         if self.complete:
             return
         self.knowledge.merge(knowledge)
         self.complete = True
         listeners, self._listeners = self._listeners, []
-        for listener in listeners:
-            listener()
+        _LISTENERS.tell(listeners)
 
     def when_complete(self, listener: Callable[[], None]) -> None:
         """Call `listener` at completion; at once when the event is complete already."""
@@ -64,6 +119,12 @@ class Event:
             listener()
         else:
             self._listeners.append(listener)
+
+    def follow(self, other: Event) -> None:
+        """Complete when `other` does, and know what it knows."""
+        self._parts.append(other)
+        self.task = self.task or other.task
+        other.when_complete(lambda: self.finish(other.knowledge))
 
     @staticmethod
     def completed(knowledge: Knowledge | None = None, label: str = "token") -> Event:
@@ -76,8 +137,8 @@ class Event:
         """Complete when each of `events` is; knows what all of them know, and `extra`."""
         parts = list(dict.fromkeys(events))
         joined = Event(label)
+        joined._parts = parts
         missing = sum(not part.complete for part in parts)
-        total = Knowledge() if extra is None else extra.copy()
 
         def one_less() -> None:
             nonlocal missing
@@ -86,19 +147,27 @@ class Event:
                 finish()
 
         def finish() -> None:
+            total = Knowledge() if extra is None else extra.copy()
             for part in parts:
                 total.merge(part.knowledge)
+            total.works = youngest(total.works)
             joined.finish(total)
 
         if missing == 0:
             finish()
             return joined
-        joined.source = [work for part in parts for work in part.source]
         for part in parts:
             if not part.complete:
                 joined.task = joined.task or part.task
                 part.when_complete(one_less)
         return joined
+
+
+def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
+    """`works` once each, without those that another of them directly depends on: whoever knows that knows them."""
+    once = dict.fromkeys(works)
+    known = {before for work in once for before in work.mind.works}
+    return [work for work in once if work not in known]
 
 
 @dataclass(eq=False)
@@ -119,14 +188,22 @@ class AsyncWork:
     """Moves the data; None when only synchronisation is checked."""
     signals: list[Callable[[AsyncWork], None]] = field(default_factory=list[Callable[["AsyncWork"], None]])
     """Called in order once the work is performed: barriers to tell, events to finish."""
+    barriers: list[str] = field(default_factory=list[str])
+    """Names of the barriers among those told."""
     observers: dict[int, int] = field(default_factory=dict[int, int])
     """Agent number -> the moment of that agent from which on the completion is known."""
     ready: bool = False
+    turn: int = -1
+    """Its place in the order in which works became ready, which no work can precede that it depends on."""
     complete: bool = False
     blockers: list[Event] = field(default_factory=list[Event])
     """The dependencies that were incomplete at issue."""
-    resource: object | None = None
+    resource: Resource | None = None
     """What it occupies exclusively while it runs, if anything."""
+    look: Callable[[AsyncWork], list[Touch]] | None = None
+    """For work that looks at its operands only when it is performed: gives what it touches."""
+    needs: list[LateValue] = field(default_factory=list["LateValue"])
+    """The operands that may be missing then."""
     issue_step: int = 0
     complete_step: int | None = None
     bytes_moved: int = 0
@@ -134,6 +211,18 @@ class AsyncWork:
     """What tells of its completion, for witnesses: queues, counters, barriers."""
     phases: list[tuple[object, int]] = field(default_factory=list[tuple[object, int]])
     """The barriers that it told, and for which phase of each it counted."""
+
+    @property
+    def can_start(self) -> bool:
+        """Whether it may be performed now: nothing that it depends on is missing, and nobody holds its resource."""
+        return self.ready and not self.complete and (self.resource is None or self.resource.is_free)
+
+    def held_up_by(self) -> list[AsyncWork]:
+        """Works that have to complete before it can start."""
+        if self.ready and self.resource is not None:
+            return self.resource.in_the_way()
+        missing = [event for event in self.blockers if not event.complete]
+        return [work for event in missing for work in event.unfinished()]
 
     @property
     def event_knowledge(self) -> Knowledge:

@@ -7,18 +7,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.ir import Operation, Region
+from xdsl.ir import Block, BlockArgument, Operation, Region
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects import async_
 from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.arguments import bind_arguments, binds_type, is_scalar
 from tileas_xdsl.machine.meaning import suspends, sync, terminators
-from tileas_xdsl.machine.synchronization import EventCondition, GroupCondition, PromiseGroup
-from tileas_xdsl.machine.tasks import start_task
+from tileas_xdsl.machine.synchronization import GroupCondition, PromiseGroup
+from tileas_xdsl.machine.tasks import awaited, start_task
+from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import UnsupportedError
 from tileas_xdsl.machine.works import Event
 
 terminators(async_.YieldOp, async_.ReturnOp)
+
+EXTENT_WHEN_CHECKING = 1024
+"""The extent of a dynamic dimension of a promised array when only addresses matter."""
 
 
 def _promises(op: Operation, label: str) -> list[Event]:
@@ -46,10 +51,10 @@ def _execute(agent: Agent, op: async_.ExecuteOp, *operands: Event) -> Any:
 
     def body(child: Agent) -> Suspension:
         for dependency in operands[:edges]:
-            yield from _awaited(child, op, dependency, "token")
+            yield from awaited(child, op, dependency, "token")
         arguments: list[Any] = []
         for value in operands[edges:]:
-            yield from _awaited(child, op, value, "value")
+            yield from awaited(child, op, value, "value")
             arguments.append(value.payload)
         payloads = yield from child.run_region(op.body, arguments)
         _fulfil(promises, payloads, child)
@@ -80,13 +85,8 @@ def _function_task(
 
 @suspends(async_.AwaitOp)
 def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Suspension:
-    yield from _awaited(agent, op, promise, "value" if op.results else "token")
+    yield from awaited(agent, op, promise, "value" if op.results else "token")
     return promise.payload
-
-
-def _awaited(agent: Agent, op: Operation, promise: Event, what: str) -> Suspension:
-    yield from agent.wait(EventCondition(promise, what), op)
-    agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete", on=promise)
 
 
 @sync(async_.CreateGroupOp)
@@ -104,3 +104,27 @@ def _add_to_group(_agent: Agent, _op: async_.AddToGroupOp, member: Event, group:
 def _await_all(agent: Agent, op: async_.AwaitAllOp, group: PromiseGroup) -> Suspension:
     yield from agent.wait(GroupCondition(group), op)
     agent.machine.happened(agent, op, "wait", f"sees a group of {group.size} complete", on=group)
+
+
+# Arguments of functions ---------------------------------------------------------------------------------------------
+
+
+@binds_type(async_.TokenType.name)
+def _token_argument(argument: BlockArgument, _given: Any, _with_data: bool) -> Event:
+    """A token of the caller's: complete, and all that it is a token of happened before the call."""
+    return Event.completed(label=f"argument {argument.name_hint or argument.index}")
+
+
+@binds_type(async_.ValueType.name)
+def _promise_argument(argument: BlockArgument, given: Any, with_data: bool) -> Event:
+    """A promise of the caller's: complete; `given` is for its payload."""
+    assert isinstance(argument.type, async_.ValueType)
+    inner = Block(arg_types=[argument.type.value_type])
+    inner.args[0].name_hint = argument.name_hint or str(argument.index)
+    if given is None and not with_data and is_scalar(argument.type.value_type):
+        given = UNKNOWN
+    arguments = {} if given is None else {"0": given}
+    extent = None if with_data else EXTENT_WHEN_CHECKING
+    promise = Event.completed(label=f"argument {argument.name_hint or argument.index}")
+    [promise.payload] = bind_arguments(Region(inner), arguments, with_data=with_data, dynamic_size=extent)
+    return promise

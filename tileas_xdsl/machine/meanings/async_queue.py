@@ -62,6 +62,7 @@ def _commit(agent: Agent, op: CommitOp, *operands: Any) -> Suspension:
     stack.append(works)
     yield from agent.run_region(op.body)
     stack.pop()
+    yield from agent.pause()
     commit(agent, queue_numbered(agent, number), works, op)
 
 

@@ -18,12 +18,16 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.nvvm.attributes import MemScope
+from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.barriers import (
     arrive,
     commit,
+    expect_bytes,
     promise_arrival,
     promise_bytes,
+    report_bytes,
     wait_for_parity,
     wait_for_queue,
 )
@@ -93,7 +97,7 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: An
     pointer: Pointer = agent.known(address, op, "makes a barrier at")
     expected = agent.known(count, op, "takes as its count")
     name = f"mbarrier '{pointer.base.name}' + {pointer.offset}"
-    barrier = BarrierObject(PhaseBarrier(name, expected, op), agent, agent.moment, op)
+    barrier = BarrierObject(PhaseBarrier(name, expected, op, counted_by_hand=True), agent, agent.moment, op)
     agent.machine.shared["mbarrier", pointer.key] = barrier
     agent.local.setdefault("nvvm.unfenced_inits", []).append(barrier)
     agent.machine.happened(agent, op, "init", f"makes {name} for {expected} arrivals a phase", on=barrier.state)
@@ -111,11 +115,16 @@ def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
     return each * agent.threads
 
 
+def _reaches_its_barrier(op: Operation) -> bool:
+    """Whether the release of an arrive reaches those who wait: one of block scope never leaves the block."""
+    return not (isinstance(op, ArriveLikeOp) and op.is_remote and op.scope.data is MemScope.CTA)
+
+
 @sync("nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.nocomplete")
 def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
     barrier = _at(agent, op, address).state
     phase = barrier.phases_completed
-    arrive(agent, barrier, op, _count(agent, op, count))
+    arrive(agent, barrier, op, _count(agent, op, count), hands_over=_reaches_its_barrier(op))
     return phase if op.results else None
 
 
@@ -124,29 +133,30 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
     barrier = _at(agent, op, address).state
     phase, arrivals = barrier.phases_completed, _count(agent, op, count)
     barrier.expected -= arrivals
-    arrive(agent, barrier, op, arrivals)
+    arrive(agent, barrier, op, arrivals, hands_over=_reaches_its_barrier(op))
     return phase if op.results else None
 
 
 @sync("nvvm.mbarrier.expect_tx")
 def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> None:
-    _at(agent, op, address).state.expect(agent.known(size, op, "expects") * agent.threads)
+    barrier = _at(agent, op, address).state
+    expect_bytes(agent, barrier, op, agent.known(size, op, "expects") * agent.threads)
 
 
 @sync("nvvm.mbarrier.complete_tx")
 def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     barrier = _at(agent, op, address).state
-    barrier.count_bytes(agent.release(), agent.known(size, op, "completes") * agent.threads)
+    report_bytes(agent, barrier, op, agent.known(size, op, "completes") * agent.threads)
 
 
 @sync("nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.arrive_drop.expect_tx")
 def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> int | None:
     barrier = _at(agent, op, address).state
     phase = barrier.phases_completed
-    barrier.expect(agent.known(size, op, "expects") * agent.threads)
+    expect_bytes(agent, barrier, op, agent.known(size, op, "expects") * agent.threads)
     if "drop" in op.name:
         barrier.expected -= agent.threads
-    arrive(agent, barrier, op, agent.threads)
+    arrive(agent, barrier, op, agent.threads, hands_over=_reaches_its_barrier(op))
     return phase if op.results else None
 
 
@@ -399,6 +409,7 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int) -> Rendez
 
 
 def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous) -> int:
+    agent.machine.shares(barrier.name, alone=True)
     if barrier.is_ahead(agent.mind):
         agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
     agent.machine.happened(agent, op, "arrive", f"arrives at {barrier.name}", on=barrier, turn=barrier.generation)

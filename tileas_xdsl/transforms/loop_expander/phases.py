@@ -44,7 +44,6 @@ History = dict[tuple[Stream, int], SSAValue]
 class _Section:
     """One part under construction: where its ops go, and what it knows of its iterations."""
 
-    part: Part
     site: Site
     base: SSAValue | None = None
     """The induction variable of the kernel."""
@@ -63,8 +62,8 @@ class Phases:
         """Every block made here, so that they can be dropped."""
         self.setup = self._site()
         self.scalars = Scalars(self.loop, self.setup)
-        self.prologue = _Section(Part.PROLOGUE, self._site())
-        self.epilogue = _Section(Part.EPILOGUE, self._site())
+        self.prologue = _Section(self._site())
+        self.epilogue = _Section(self._site())
         self.kernel: scf.ForOp | None = None
         self._placeholders: dict[Attribute, SSAValue] = {}
         self._rotating: dict[SSAValue, Stream] = {
@@ -161,7 +160,7 @@ class Phases:
         ]
         arguments = [self.loop.body.block.args[0].type, *(start.type for start in starts)]
         body = self._block(Block(arg_types=arguments))
-        section = _Section(Part.KERNEL, Site(body, self.loop), base=body.args[0])
+        section = _Section(Site(body, self.loop), base=body.args[0])
         body.args[0].name_hint = self.loop.body.block.args[0].name_hint
         for argument in body.args:
             argument.location = self.loop.location

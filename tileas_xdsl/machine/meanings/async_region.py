@@ -1,0 +1,258 @@
+"""
+What the ops of `async_region` do (seed 001; the package `dialects.async_region` says what each of them means).
+
+A token is an `Event`, a promise an event with a payload, a plain result that is not there yet a `LateValue`. A region
+with a token argument is run by whoever issues it; any other region, and every launch, is a task. Memory and transfers
+are asynchronous works: reserving memory writes all of it, so that touching it without the token is a race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from tileas_xdsl.dialects import async_region
+from tileas_xdsl.dialects.async_ import ValueType
+from tileas_xdsl.dialects.async_region.regions import BodyOp
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.late_values import LateValue, seen_by_work
+from tileas_xdsl.machine.meaning import issues, sync, terminators
+from tileas_xdsl.machine.meanings.memref import allocate, same_shape
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.per_op import per_op
+from tileas_xdsl.machine.resources import Resource, hold, make_resource
+from tileas_xdsl.machine.tasks import awaited, start_task
+from tileas_xdsl.machine.works import AsyncWork, Event, Touch
+
+terminators(async_region.YieldOp)
+
+
+# Resources ----------------------------------------------------------------------------------------------------------
+
+
+@sync(async_region.CreateResourceOp)
+def _create_resource(agent: Agent, op: async_region.CreateResourceOp) -> Resource:
+    label = op.label.data if op.label is not None else op.resource.name_hint or "resource"
+    return make_resource(agent.machine, label)
+
+
+# Regions and launches -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Results:
+    """The results of one execution of a region or launch: its tokens, and its values as promises or late ones."""
+
+    tokens: list[Event]
+    values: list[Any] = field(default_factory=list[Any])
+
+    @staticmethod
+    def of(op: BodyOp) -> _Results:
+        """Results of which nothing is complete yet, without the values."""
+        return _Results([Event(f"{op.name} #{number}") for number in range(1 + len(op.partial_tokens))])
+
+    def promise(self, op: BodyOp) -> Event:
+        """One more promise, which completes with token 0."""
+        promise = Event(f"value of {op.name}")
+        promise.follow(self.tokens[0])
+        return promise
+
+    def complete_with(self, before: Sequence[Event], groups: Sequence[Sequence[Event]]) -> None:
+        """Token 0 waits for `before` and all `groups`, token k > 0 for `before` and group k."""
+        for token, group in zip(self.tokens[1:], groups[1:], strict=True):
+            token.follow(Event.all_of([*before, *group]))
+        self.tokens[0].follow(Event.all_of([*before, *(token for group in groups for token in group)]))
+
+    def handed_out(self) -> Any:
+        """The results as a meaning returns them."""
+        results = (*self.tokens, *self.values)
+        return results[0] if len(results) == 1 else results
+
+
+@per_op
+def _promised(op: BodyOp) -> list[bool]:
+    """Which of the values are returned as promises of what is yielded."""
+    terminator = op.body.block.last_op
+    assert isinstance(terminator, async_region.YieldOp)
+    pairs = zip(op.values, terminator.values.types, strict=True)
+    return [result.type == ValueType(yielded) for result, yielded in pairs]
+
+
+@issues(async_region.RegionOp)
+def _region(agent: Agent, op: async_region.RegionOp, *operands: Any) -> Suspension:
+    edges = yield from agent.settled(operands, op)
+    if op.async_region_token(0) is not None:
+        return (yield from _issue_body(agent, op, edges))
+    count = len(op.dependencies)
+    return _start_body(agent, op, edges[:count], op.promises, edges[count:], None)
+
+
+@issues(async_region.LaunchOp)
+def _launch(agent: Agent, op: async_region.LaunchOp, *operands: Any) -> Suspension:
+    count = len(op.dependencies)
+    edges = yield from agent.settled(operands[:count], op)
+    passed = operands[count : count + len(op.captures)]
+    return _start_body(agent, op, edges, op.captures, passed, operands[-1] if op.resource is not None else None)
+
+
+def _issue_body(agent: Agent, op: async_region.RegionOp, edges: Sequence[Event]) -> Suspension:
+    """A region with a token argument: the agent that issues it runs the body at once, and only issues more."""
+    ready = Event.all_of(edges, f"argument of {op.name}")
+    yielded = yield from agent.run_region(op.body, [ready])
+    values, groups = yield from _taken_apart(agent, op, yielded)
+    results = _Results.of(op)
+    for value, promised in zip(values, _promised(agent, op), strict=True):
+        results.values.append(results.promise(op) if promised else value)
+        if promised:
+            results.values[-1].payload = value
+    results.complete_with([ready, Event.completed(agent.release())], groups)
+    return results.handed_out()
+
+
+def _start_body(
+    agent: Agent, op: BodyOp, edges: Sequence[Event], names: Sequence[SSAValue], passed: Sequence[Any], resource: Any
+) -> Any:
+    """
+    Any other body is a task: it waits for `edges`, gets `passed` (operands `names`) with promises unwrapped, and holds
+    `resource`, unless that is None, until the op is complete.
+    """
+    results = _Results.of(op)
+    results.values = [results.promise(op) if promised else LateValue(op) for promised in _promised(agent, op)]
+
+    def body(child: Agent) -> Suspension:
+        for edge in edges:
+            yield from awaited(child, op, edge)
+        arguments = yield from _unwrapped(child, op, names, passed)
+        if resource is not None:
+            [own] = yield from child.settled([resource], op)
+            yield from hold(child, own, op, results.tokens[0])
+        yielded = yield from child.run_region(op.body, arguments)
+        values, groups = yield from _taken_apart(child, op, yielded)
+        for given, value in zip(results.values, values, strict=True):
+            if isinstance(given, LateValue):
+                given.put(value)
+            else:
+                given.payload = value
+        results.complete_with([Event.completed(child.release())], groups)
+
+    promises = [value for value in results.values if isinstance(value, Event)]
+    child = start_task(agent, op, body, [*results.tokens, *promises], [op.body])
+    for value in results.values:
+        if isinstance(value, LateValue):
+            value.maker = child
+            agent.machine.late_values = True
+    return results.handed_out()
+
+
+def _unwrapped(agent: Agent, op: BodyOp, names: Sequence[SSAValue], passed: Sequence[Any]) -> Suspension:
+    """What the arguments of a body get: the payloads of promises, everything else as it is."""
+    arguments: list[Any] = []
+    for name, value in zip(names, passed, strict=True):
+        if isinstance(name.type, ValueType):
+            [promise] = yield from agent.settled([value], op)
+            yield from awaited(agent, op, promise, "value")
+            value = promise.payload
+        arguments.append(value)
+    return arguments
+
+
+def _taken_apart(agent: Agent, op: BodyOp, yielded: Sequence[Any]) -> Suspension:
+    """What a body yields: its values, and its tokens by groups."""
+    terminator = op.body.block.last_op
+    assert isinstance(terminator, async_region.YieldOp)
+    count = len(terminator.values)
+    tokens = yield from agent.settled(yielded[count:], terminator)
+    groups: list[list[Event]] = []
+    for group in terminator.token_groups:
+        groups.append(tokens[: len(group)])
+        tokens = tokens[len(group) :]
+    return yielded[:count], groups
+
+
+# Memory and transfers -----------------------------------------------------------------------------------------------
+
+
+@issues(async_region.AllocOp)
+def _alloc(agent: Agent, op: async_region.AllocOp, *operands: Any) -> Suspension:
+    count = len(op.dependencies)
+    edges = yield from agent.settled(operands[:count], op)
+    sizes = operands[count:]
+    kind = op.buffer.type
+    label = f"{op.name} of '{op.buffer.name_hint or 'buffer'}'"
+    if not any(isinstance(size, LateValue) for size in sizes):
+        view = allocate(agent, op, kind, sizes)
+        work = agent.issue(op, [Touch(view, True)], None, label=label, engine="memory", dependencies=edges)
+        return view, agent.machine.event_of(work, op.name)
+    buffer = LateValue(op)
+
+    def look(work: AsyncWork) -> list[Touch]:
+        view = allocate(agent, op, kind, [seen_by_work(size, work) for size in sizes])
+        buffer.maker = work
+        buffer.put(view)
+        return [Touch(view, True)]
+
+    work = agent.issue(op, [], None, label=label, engine="memory", dependencies=edges, look=look, needs=sizes)
+    buffer.maker = work
+    agent.machine.late_values = True
+    return buffer, agent.machine.event_of(work, op.name)
+
+
+class _Copying:
+    """One copy: looks at its operands when it is performed."""
+
+    def __init__(self, agent: Agent, op: async_region.CopyOp, operands: Sequence[Any]) -> None:
+        self.agent = agent
+        self.op = op
+        self.operands = operands
+        """Source, destination, and the resource, if there is one."""
+        self.views: tuple[View, View] | None = None
+
+    @property
+    def label(self) -> str:
+        target = self.operands[1]
+        return self.op.name if isinstance(target, LateValue) else f"{self.op.name} to '{target.base.name}'"
+
+    def look(self, work: AsyncWork) -> list[Touch]:
+        source, target, *resource = (seen_by_work(operand, work) for operand in self.operands)
+        work.resource = resource[0] if resource else None
+        self.views = same_shape(self.agent, self.op, source, target)
+        for view in self.views:
+            self.agent.check_bounds(view, self.op)
+        return [Touch(self.views[0], False), Touch(self.views[1], True)]
+
+    def move(self) -> None:
+        assert self.views is not None
+        machine = self.agent.machine
+        machine.write(self.views[1], machine.read(self.views[0]))
+
+
+@issues(async_region.CopyOp)
+def _copy(agent: Agent, op: async_region.CopyOp, *operands: Any) -> Suspension:
+    count = len(op.dependencies)
+    edges = yield from agent.settled(operands[:count], op)
+    copying = _Copying(agent, op, operands[count:])
+    resource = operands[-1] if op.resource is not None else None
+    work = agent.issue(
+        op,
+        [],
+        copying.move,
+        label=copying.label,
+        dependencies=edges,
+        resource=resource if isinstance(resource, Resource) else None,
+        look=copying.look,
+        needs=copying.operands,
+    )
+    return agent.machine.event_of(work, op.name)
+
+
+# Arguments of functions ---------------------------------------------------------------------------------------------
+
+
+@binds_type(async_region.ResourceType.name)
+def _resource_argument(argument: BlockArgument, _given: Any, _with_data: bool) -> Resource:
+    """A resource of the caller's: each argument is another one, and free."""
+    return Resource(f"{argument.name_hint or 'argument'} {argument.index}")
