@@ -155,6 +155,18 @@ def _reaches(later: AsyncWork, work: AsyncWork) -> bool:
     return False
 
 
+MOST_COMPARED = 16
+"""Up to how many works are compared with each other in order to leave out those that others stand for."""
+
+
+def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
+    """`works` once each, without those on which another of them depends: whoever knows of that knows of them."""
+    once = list(dict.fromkeys(works))
+    if len(once) > MOST_COMPARED:
+        return once
+    return [w for w in once if not any(other is not w and w.turn < other.turn and _reaches(other, w) for other in once)]
+
+
 def observe(agent: Agent, works: Iterable[AsyncWork]) -> None:
     """From the agent's present moment on, `works` and all that they came after are known to it."""
     stack = list(works)

@@ -66,9 +66,9 @@ class Resource:
         holder = self.holding
         return f"resource '{self.name}', which '{op_name(holder.op)}' of {holder.agent.name} holds until it is complete"
 
-    def in_the_way(self) -> list[AsyncWork]:
+    def in_the_way(self) -> Iterable[AsyncWork]:
         """Works that must complete before the resource is free."""
-        return self.holding.completion.unfinished() if self.holding is not None else []
+        return self.holding.completion.unfinished() if self.holding is not None else ()
 
     def used_between(self, before: Mind, after: Mind) -> bool:
         """Whether `after` knows of a use of which `before` did not know."""

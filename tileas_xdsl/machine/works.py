@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.happens_before import Knowledge, Mind, Proxy
+from tileas_xdsl.machine.happens_before import Knowledge, Mind, Proxy, youngest
 from tileas_xdsl.machine.memory import View
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ class Event:
         """Works whose performance brings, or has brought, the completion nearer."""
         return list(self._walk(all_parts=True))
 
-    def unfinished(self) -> list[AsyncWork]:
+    def unfinished(self) -> Iterator[AsyncWork]:
         """Those of them that are not complete: what a lazy machine performs first."""
-        return [work for work in self._walk(all_parts=False) if not work.complete]
+        return (work for work in self._walk(all_parts=False) if not work.complete)
 
     def _walk(self, *, all_parts: bool) -> Iterator[AsyncWork]:
         stack: list[Event] = [self]
@@ -163,13 +163,6 @@ class Event:
         return joined
 
 
-def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
-    """`works` once each, without those that another of them directly depends on: whoever knows that knows them."""
-    once = dict.fromkeys(works)
-    known = {before for work in once for before in work.mind.works}
-    return [work for work in once if work not in known]
-
-
 @dataclass(eq=False)
 class AsyncWork:
     """One asynchronous operation in one iteration."""
@@ -217,12 +210,11 @@ class AsyncWork:
         """Whether it may be performed now: nothing that it depends on is missing, and nobody holds its resource."""
         return self.ready and not self.complete and (self.resource is None or self.resource.is_free)
 
-    def held_up_by(self) -> list[AsyncWork]:
+    def held_up_by(self) -> Iterable[AsyncWork]:
         """Works that have to complete before it can start."""
         if self.ready and self.resource is not None:
             return self.resource.in_the_way()
-        missing = [event for event in self.blockers if not event.complete]
-        return [work for event in missing for work in event.unfinished()]
+        return (work for event in self.blockers for work in event.unfinished())
 
     @property
     def event_knowledge(self) -> Knowledge:
