@@ -236,6 +236,76 @@ def test_puts_before_the_agents_and_gets_inside():
     assert "producerGroupId = 0 : i8, consumerGroupId = 1 : i8" in print_custom(after)
 
 
+def test_turns_in_an_agent_switch_that_is_there_already():
+    """Its regions see the iterators from outside; each side starts at the entry of its region."""
+    text = two_agents(2, putting(), summing()).replace("nv_tileaa.execute", "nv_tileas.async.pipeline.agent_switch")
+    assert_rewrite_keeps_meaning(text, [{"n": n} for n in (0, 1, 5)])
+
+
+def test_agents_in_a_branch():
+    text = two_agents(2, putting(), summing())
+    start, end = text.index("  nv_tileaa.execute"), text.index("  func.return")
+    branch = f"%few = arith.cmpi slt, %n, %c5 : index\nscf.if %few {{\n{text[start:end]}}}\n"
+    assert_rewrite_keeps_meaning(text[:start] + branch + text[end:], [{"n": n} for n in (0, 1, 4, 5)])
+
+
+# Views ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_two_slots_of_one_queue_held_at_once(depth: int):
+    gets = f"""{VIEW_GET}
+      %s1 = nv_tileaa.queue.get %q : (!queue) -> {SHARED}
+      %v1 = nv_tileas.convert_layout %s1 : ({SHARED}) -> {TILE}
+      %v0 = nv_tileas.convert_layout %s : ({SHARED}) -> {TILE}
+      %v = arith.subf %v0, %v1 : {TILE}"""
+    producer = f"    %twice = arith.muli %n, %c2 : index\n{putting(VIEW_PUT, '%c0 to %twice step %c1')}"
+    text = two_agents(depth, producer, summing(gets), SHARED)
+    assert_rewrite_keeps_meaning(text, [{"n": n} for n in (0, 1, 2, 5)])
+
+
+def test_a_view_that_an_inner_loop_carries_is_released_behind_the_last_use_of_the_loops_result():
+    fold = f"""%carried = scf.for %k = %c0 to %c2 step %c1 iter_args(%w = %s) -> ({SHARED}) {{
+        scf.yield %w : {SHARED}
+      }}
+      %v = nv_tileas.convert_layout %carried : ({SHARED}) -> {TILE}
+      {FOLD}"""
+    after = assert_rewrite_keeps_meaning(
+        two_agents(1, putting(VIEW_PUT), summing(VIEW_GET, fold=fold), SHARED), [{"n": 4}]
+    )
+    release = next(op for op in after.walk() if isinstance(op, ConsumerReleaseOp))
+    assert release.prev_op is not None
+    assert release.prev_op.name == "nv_tileas.convert_layout"
+
+
+def test_an_awaited_copy_out_of_a_slot():
+    fold = f"""%target = nv_tileas.alloc_tensor : () -> {SHARED}
+      %copied = nv_tileas.async.copy %s, %target : ({SHARED}, {SHARED}) -> !nv_tileas.token
+      nv_tileas.async.wait %copied : (!nv_tileas.token) -> ()
+      %v = nv_tileas.convert_layout %target : ({SHARED}) -> {TILE}
+      {FOLD}"""
+    after = assert_rewrite_keeps_meaning(
+        two_agents(1, putting(VIEW_PUT), summing(VIEW_GET, fold=fold), SHARED), [{"n": 4}]
+    )
+    release = next(op for op in after.walk() if isinstance(op, ConsumerReleaseOp))
+    assert release.prev_op is not None
+    assert release.prev_op.name == "nv_tileas.async.wait"
+
+
+def test_a_view_that_is_put_into_another_queue_is_read_by_the_put():
+    """The put copies the bytes, so the view does not escape; its slot is released behind the put."""
+    text = two_agents(1, putting(VIEW_PUT), summing(VIEW_GET.replace("%q", "%r"), fold=VIEW_FOLD), SHARED)
+    relay = f"""scf.for %i = %c0 to %n step %c1 {{
+      %s = nv_tileaa.queue.get %q : (!queue) -> {SHARED}
+      nv_tileaa.queue.put %r, %s : (!queue, {SHARED}) -> ()
+    }}"""
+    text = text.replace("array<i32: 1, 1>", "array<i32: 1, 1, 1>").replace("  }, {", f"  }}, {{\n{relay}\n  }}, {{")
+    text = text.replace("  %q = nv", "  %r = nv_tileaa.create_queue : () -> !queue\n  %q = nv")
+    after = assert_rewrite_keeps_meaning(text, [{"n": n} for n in (0, 1, 2, 5)])
+    releases = [op for op in after.walk() if isinstance(op, ConsumerReleaseOp)]
+    assert any(op.prev_op is not None and op.prev_op.name.endswith("inc_iter") for op in releases)
+
+
 # What the comparison is worth -----------------------------------------------------------------------------------------
 
 

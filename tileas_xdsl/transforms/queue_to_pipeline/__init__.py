@@ -83,22 +83,31 @@ class QueueToPipelinePass(ModulePass):
     default_depth: int = 2
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.default_depth < 1:
-            refuse(op, f"cannot have pipelines of {self.default_depth} slots", "choose a default-depth of at least 1")
-        plan = plan_queues(op, self.default_depth)
-        plan_releases(plan)
-        iterator_types(op)
-        for queue in plan.queues:
-            if not queue.says_depth:
-                remark(
-                    queue.op,
-                    f"has no depth: its pipeline gets default-depth={self.default_depth} slots",
-                    "write the depth into the queue's type",
-                )
-        rewriting = Rewriting(plan)
-        patterns = GreedyRewritePatternApplier(rewriting.patterns(), dce_enabled=False)
-        PatternRewriteWalker(patterns).rewrite_module(op)
-        thread_iterators([turn for _, turn in sorted(rewriting.rotating, key=lambda numbered: numbered[0])])
-        propagate_iterator_types(op)
-        for queue in plan.queues:
-            Rewriter.erase_op(queue.op)
+        rewrite_queues(op, self.default_depth)
+
+
+def rewrite_queues(module: ModuleOp, default_depth: int = 2) -> None:
+    """
+    Make pipelines of the queues of `module`; `default_depth` is the number of slots of those that do not say.
+
+    Raises `RefusedError` with nothing changed. Linear in the size of the module.
+    """
+    if default_depth < 1:
+        refuse(module, f"cannot have pipelines of {default_depth} slots", "choose a default-depth of at least 1")
+    plan = plan_queues(module, default_depth)
+    plan_releases(plan)
+    iterator_types(module)
+    for queue in plan.queues:
+        if not queue.says_depth:
+            remark(
+                queue.op,
+                f"has no depth: its pipeline gets default-depth={default_depth} slots",
+                "write the depth into the queue's type",
+            )
+    rewriting = Rewriting(plan)
+    patterns = GreedyRewritePatternApplier(rewriting.patterns(), dce_enabled=False)
+    PatternRewriteWalker(patterns).rewrite_module(module)
+    thread_iterators(rewriting.rotating_turns())
+    propagate_iterator_types(module)
+    for queue in plan.queues:
+        Rewriter.erase_op(queue.op)

@@ -41,8 +41,11 @@ class RotatingTurn:
     """The ops that name the slot: `op` and the steps in its region."""
     start: SSAValue
     """What they name it by now: the iterator at the first slot, as it is called where `op` stands."""
-    scope: Block
-    """The block in which `start` is the iterator: that of the pipeline, or of the entry of an agent region."""
+
+    @property
+    def scope(self) -> Block | None:
+        """The block in which the side takes its first turn: that of the pipeline, or the entry of an agent region."""
+        return self.side.queue.op.parent_block() if self.side.agents is None else self.side.agents
 
 
 def thread_iterators(turns: Sequence[RotatingTurn]) -> None:
@@ -50,7 +53,8 @@ def thread_iterators(turns: Sequence[RotatingTurn]) -> None:
     threading = _Threading(turns)
     scopes: dict[Block, State] = {}
     for turn in turns:
-        scopes.setdefault(turn.scope, {}).setdefault(turn.side, turn.start)
+        if turn.scope is not None:
+            scopes.setdefault(turn.scope, {}).setdefault(turn.side, turn.start)
     for block, state in scopes.items():
         threading.run(block, state)
 

@@ -58,8 +58,6 @@ class End:
     token: SSAValue
     start: SSAValue | None
     """The iterator at the first slot; None where the turns name their slot themselves."""
-    scope: Block
-    """The block from which on it is called so."""
 
 
 @dataclass
@@ -73,8 +71,8 @@ class Rewriting:
     """Entry of an agent region -> what the ends are called inside."""
     became: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
     """Put or get -> what stands in its place."""
-    rotating: list[tuple[int, RotatingTurn]] = field(default_factory=list[tuple[int, RotatingTurn]])
-    """Rotating turns, each with its place in program order."""
+    rotating: dict[int, RotatingTurn] = field(default_factory=dict[int, RotatingTurn])
+    """Place in program order -> rotating turn."""
 
     def patterns(self) -> list[RewritePattern]:
         """The five patterns."""
@@ -100,8 +98,11 @@ class Rewriting:
         """`new` has taken the place of `old`; `steps` are the ops in it that name the slot."""
         self.became[old] = new
         if end.start is not None:
-            turn = RotatingTurn(side, new, (new, *steps), end.start, end.scope)
-            self.rotating.append((self.plan.order[old], turn))
+            self.rotating[self.plan.order[old]] = RotatingTurn(side, new, (new, *steps), end.start)
+
+    def rotating_turns(self) -> list[RotatingTurn]:
+        """The rotating turns in program order; patterns are applied in any."""
+        return [self.rotating[place] for place in sorted(self.rotating)]
 
 
 @dataclass
@@ -169,10 +170,10 @@ class ExecuteToAgentSwitch(QueuePattern):
         inside = self.rewriting.handed_in.setdefault(block, {})
         for side, end in ends.items():
             if not isolated:
-                inside[side] = End(end.token, end.start, block)
+                inside[side] = end
                 continue
             token, *start = [_append_argument(block, value) for value in _values_of(end)]
-            inside[side] = End(token, start[0] if start else None, block)
+            inside[side] = End(token, start[0] if start else None)
 
 
 def _values_of(end: End) -> list[SSAValue]:
@@ -191,8 +192,7 @@ class CreateQueueToPipeline(QueuePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CreateQueueOp, rewriter: PatternRewriter) -> None:
         queue = self.plan.names.get(op.queue)
-        block = op.parent_block()
-        if queue is None or block is None or queue.sides[Side.PRODUCER] in self.rewriting.made:
+        if queue is None or queue.sides[Side.PRODUCER] in self.rewriting.made:
             return
         pipeline = CreatePipelineOp(
             queue.depth,
@@ -214,7 +214,7 @@ class CreateQueueToPipeline(QueuePattern):
                 create.iterator.name_hint = _hint(op.queue, f"{letter}i")
                 rewriter.insert(create, InsertPoint.before(op))
                 start = create.iterator
-            self.rewriting.made[side] = End(token, start, block)
+            self.rewriting.made[side] = End(token, start)
 
 
 def _hint(queue: SSAValue, suffix: str) -> str:
