@@ -89,9 +89,9 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
 
 
 def _steps_for(machine: Machine, barrier: PhaseBarrier, phase: int) -> Iterator[Happening]:
-    """The arrivals at `barrier` in `phase`, and the issue of the works that counted for it."""
+    """The arrivals at `barrier` in `phase`, the bytes announced, and the issue of the works that counted for it."""
     for step in machine.trace.happenings:
-        arrives = step.kind == "arrive" and step.on is barrier and step.turn == phase
+        arrives = step.kind in ("arrive", "expect") and step.on is barrier and step.turn == phase
         issues = step.kind == "issue" and isinstance(step.on, AsyncWork) and _signals(step.on, barrier, phase)
         if arrives or issues:
             yield step
@@ -136,7 +136,7 @@ def _violation_of_shortfall(machine: Machine, agent: Agent, barrier: PhaseBarrie
         f"phase {phase} of {barrier.name} can never complete: {has}, and nobody is left to change that",
         (waiter, maker, *others.values()),
         missing,
-        witness_about(agent, [barrier], [waiter]),
+        witness_about(agent, [barrier, *(step.on for step in steps if isinstance(step.on, AsyncWork))], [waiter]),
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )
@@ -210,12 +210,16 @@ class WrongPhase:
         role = f"passes on phase {seen} of {self.barrier.name}, asking for parity {seen & 1}"
         return Party(self.wait.op, self.wait.agent_name, self.wait.iteration, role)
 
-    def explains(self, symptom: Violation) -> Violation:
+    def explains(self, machine: Machine, symptom: Violation) -> Violation:
         """`symptom`, reported as the mistake in the phase."""
         seen, meant, name = self.wait.turn, self.meant, self.barrier.name
         missing = f"a wait for phase {meant} of {name}, which has parity {meant & 1}"
         if (seen & 1) == (meant & 1):
             missing += f" like phase {seen}: keep the two apart, by a barrier more or an edge back"
+        witness = symptom.witness
+        if symptom.kind is ViolationKind.UNDRAINED:
+            # How far the barrier had come says more than where the work was issued.
+            witness = witness_about(machine.agents[self.wait.agent], [self.barrier], symptom.parties)
         return replace(
             symptom,
             kind=ViolationKind.PHASE,
@@ -223,6 +227,7 @@ class WrongPhase:
             f"{symptom.message}",
             parties=(self.party, *symptom.parties),
             missing=missing,
+            witness=witness,
             symptom=symptom.kind,
         )
 
@@ -236,7 +241,7 @@ def name_wrong_phases(machine: Machine) -> None:
         wrong = _wrong_phase_behind(machine, key, violation)
         mute = _mute_arrival(machine, machine.conflicts.get(key)) if wrong is None else None
         if wrong is not None:
-            violation = wrong.explains(violation)
+            violation = wrong.explains(machine, violation)
         elif mute is not None:
             missing = f"a release that reaches the waiting agent: '{op_name(mute.op)}' {mute.text}"
             parties = (*violation.parties, Party(mute.op, mute.agent_name, mute.iteration, mute.text))
@@ -289,16 +294,22 @@ def _mute_arrival(machine: Machine, conflict: Conflict | None) -> Happening | No
     """The arrival that would have ordered a race's two accesses if it handed over what its agent knew."""
     if conflict is None:
         return None
-    first, second = conflict.earlier, conflict.later
-    for arrival in machine.trace.of(first.agent.number):
-        if arrival.kind != "arrive" or arrival.step < first.step or not isinstance(arrival.on, PhaseBarrier):
-            continue
-        wait = _last_pass(machine, second, arrival.on)
-        if wait is None or wait.turn != arrival.turn or wait.learnt is None:
-            continue
-        if wait.learnt.get(arrival.agent, -1) < arrival.moment:
-            return arrival
+    for wait in reversed(_waits_before(machine, conflict.later)):
+        for arrival in machine.trace.about([wait.on]):
+            if arrival.kind != "arrive" or arrival.turn != wait.turn or wait.learnt is None:
+                continue
+            is_heard = wait.learnt.get(arrival.agent, -1) >= arrival.moment
+            if not is_heard and _knew(arrival, conflict.earlier):
+                return arrival
     return None
+
+
+def _knew(arrival: Happening, access: Access) -> bool:
+    """Whether who made `arrival` had made `access`, or seen the work complete that did."""
+    if access.work is None:
+        return access.agent.number == arrival.agent and access.step <= arrival.step
+    seen = access.work.observers.get(arrival.agent)
+    return seen is not None and seen <= arrival.moment
 
 
 def _announcements(machine: Machine, access: Access) -> Iterator[Announcement]:
@@ -326,13 +337,18 @@ def _phases_of(work: AsyncWork) -> Iterator[tuple[PhaseBarrier, int]]:
 
 def _last_pass(machine: Machine, access: Access, barrier: PhaseBarrier) -> Happening | None:
     """The last wait at `barrier` that let the agent of `access` through in the same turn of its loop."""
-    passed = [
+    passed = [wait for wait in _waits_before(machine, access) if wait.on is barrier]
+    return passed[-1] if passed else None
+
+
+def _waits_before(machine: Machine, access: Access) -> list[Happening]:
+    """The waits for phases that let the agent of `access` through before, in the same turn of its loop."""
+    return [
         step
-        for step in machine.trace.happenings
-        if step.kind == "wait" and step.on is barrier and step.agent == access.agent.number and step.step <= access.step
+        for step in machine.trace.of(access.agent.number)
+        if step.kind == "wait" and isinstance(step.on, PhaseBarrier) and step.step <= access.step
         if _same_turn(step, access)
     ]
-    return passed[-1] if passed else None
 
 
 def _same_turn(step: Happening, access: Access) -> bool:

@@ -25,7 +25,9 @@ class Happening:
     op: Operation
     iteration: tuple[int, ...]
     kind: str
-    """`issue`, `complete`, `wait`, `arrive`, `commit`, `fork`, `finish`, `take`, `free`, `access`, `fence`."""
+    """
+    `issue`, `complete`, `wait`, `arrive`, `expect`, `commit`, `fork`, `finish`, `take`, `free`, `access` or `fence`.
+    """
     text: str
     on: object | None = None
     """What it is about: a barrier, a queue, a work, a task; None for a step that concerns its agent alone."""

@@ -139,8 +139,10 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
 
 @sync("nvvm.mbarrier.expect_tx")
 def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> None:
-    barrier = _at(agent, op, address).state
-    expect_bytes(agent, barrier, op, agent.known(size, op, "expects") * agent.threads)
+    barrier, count = _at(agent, op, address).state, agent.known(size, op, "expects") * agent.threads
+    expect_bytes(agent, barrier, op, count)
+    phase = barrier.phases_completed
+    agent.machine.happened(agent, op, "expect", f"expects {count} bytes at {barrier.name}", on=barrier, turn=phase)
 
 
 @sync("nvvm.mbarrier.complete_tx")
