@@ -1,0 +1,38 @@
+// The good twin of arrive-scope.bad.mlir: the peer arrives with cluster scope.
+
+func.func @peer_tile(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %ready: !llvm.ptr<3>, %empty: !llvm.ptr<3>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %ticks = arith.constant 1000 : i32
+  nvvm.mbarrier.init %ready, %c1 : !llvm.ptr<3>, i32
+  nvvm.mbarrier.init %empty, %c1 : !llvm.ptr<3>, i32
+  nvvm.fence.mbarrier.init
+  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {
+    // The peer block: copies the tile, then gives word at the leader's barrier.
+    %leaders = nvvm.mapa %ready, %c0 : !llvm.ptr<3> -> !llvm.ptr<7>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %bit = arith.andi %k, %c1 : i32
+      %turn = arith.xori %bit, %c1 : i32
+      %from = llvm.getelementptr %src[%k] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array<256 x f32>
+      nvvm.mbarrier.try_wait.parity %empty, %turn, %ticks : !llvm.ptr<3>, i32, i32
+      nvvm.cp.async.shared.global %tile, %from, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
+      nvvm.cp.async.commit.group
+      nvvm.cp.async.wait.group 0
+      nvvm.mbarrier.arrive %leaders {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+    }
+  }, {
+    // The leader.
+    %peers = nvvm.mapa %empty, %c1 : !llvm.ptr<3> -> !llvm.ptr<7>
+    %zero = arith.constant 0.0 : f32
+    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
+      %bit = arith.andi %k, %c1 : i32
+      nvvm.mbarrier.try_wait.parity %ready, %bit, %ticks : !llvm.ptr<3>, i32, i32
+      %v = llvm.load %tile : !llvm.ptr<3> -> f32
+      %next = arith.addf %acc, %v : f32
+      nvvm.mbarrier.arrive %peers {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+      scf.yield %next : f32
+    }
+    llvm.store %sum, %out : f32, !llvm.ptr<1>
+  } : () -> ()
+  func.return
+}

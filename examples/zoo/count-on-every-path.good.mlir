@@ -1,0 +1,37 @@
+// The good twin of count-on-every-path.bad.mlir: the count is that of the path with the fewest transfers.
+
+func.func @scaled_sum(%src: !llvm.ptr<1>, %scale: !llvm.ptr<1>, %out: !llvm.ptr<1>, %ring: !llvm.ptr<3>, %scales: !llvm.ptr<3>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %stages = arith.constant 2 : i32
+  %any = arith.cmpi ult, %c0, %n : i32
+  scf.if %any {
+    rocdl.load.to.lds %src, %ring, 16, 0, 0 : <1>
+  }
+  %last = arith.subi %n, %c1 : i32
+  %zero = arith.constant 0.0 : f32
+  %sum = scf.for %k = %c0 to %last step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
+    %after = arith.addi %k, %c1 : i32
+    %t = arith.remui %after, %stages : i32
+    %slot = llvm.getelementptr %ring[%t] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<4 x f32>
+    %tile = llvm.getelementptr %src[%after] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array<4 x f32>
+    rocdl.load.to.lds %tile, %slot, 16, 0, 0 : <1>
+    %is_even = arith.cmpi eq, %t, %c0 : i32
+    scf.if %is_even {
+      %from = llvm.getelementptr %scale[%after] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+      %to = llvm.getelementptr %scales[%after] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
+      rocdl.load.to.lds %from, %to, 4, 0, 0 : <1>
+    }
+    // vmcnt(1)
+    rocdl.s.waitcnt 3953
+    %s = arith.remui %k, %stages : i32
+    %use = llvm.getelementptr %ring[%s] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<4 x f32>
+    %v = llvm.load %use : !llvm.ptr<3> -> f32
+    %next = arith.addf %acc, %v : f32
+    scf.yield %next : f32
+  }
+  // vmcnt(0)
+  rocdl.s.waitcnt 3952
+  llvm.store %sum, %out : f32, !llvm.ptr<1>
+  func.return
+}

@@ -1,0 +1,132 @@
+"""
+The exhibits, read from the headers of the programs that are wrong, and what the checker says of each pair.
+
+    // The title
+    //
+    // kind: race
+    // level: nvvm mbarriers
+    // between: nvvm.cp.async.shared.global, llvm.load
+    // mirrors: NVIDIA/cutlass#2502
+    // happened: ... in as many lines as it takes,
+    //   indented from the second on
+    // wrong: ...
+    // says: a part of the checker's message
+    // fix: ...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.report import Finding, Report
+from tileas_xdsl.tools.inputs import full_context, parse_module
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+BAD, GOOD = ".bad.mlir", ".good.mlir"
+FIELDS = ("kind", "level", "between", "mirrors", "happened", "wrong", "says", "fix")
+SMALL_TRIP_COUNTS = range(5)
+"""Enough to show what is wrong with a wrong program; of one that is not phase-determinate all orders are tried."""
+FIELD = re.compile(rf"({'|'.join(FIELDS)}): (.*)")
+ISSUE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A pair of programs and what the header of the wrong one says."""
+
+    name: str
+    title: str
+    kind: str
+    """The kind of the first violation that the checker reports."""
+    level: str
+    between: tuple[str, ...]
+    """Names of the ops that are the first two parties of that violation, or of its only one."""
+    mirrors: str
+    """Issues of public trackers, or tools."""
+    happened: str
+    wrong: str
+    says: str
+    """A part of the checker's message, or of what it says is missing."""
+    fix: str
+
+    @property
+    def bad(self) -> Path:
+        return HERE / f"{self.name}{BAD}"
+
+    @property
+    def good(self) -> Path:
+        return HERE / f"{self.name}{GOOD}"
+
+    @cached_property
+    def report_on_bad(self) -> Report:
+        return checked(self.bad, SMALL_TRIP_COUNTS)
+
+    @cached_property
+    def report_on_good(self) -> Report:
+        return checked(self.good)
+
+    @property
+    def finding(self) -> Finding | None:
+        """The first violation in the program that is wrong."""
+        findings = self.report_on_bad.findings
+        return findings[0] if findings else None
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether the checker rejects the one program for the right reason and accepts the other."""
+        return self.kind_found == self.kind and self.report_on_good.verdict_line.startswith("safe for ")
+
+    @property
+    def kind_found(self) -> str:
+        return str(self.finding.violation.kind) if self.finding is not None else "none"
+
+
+def checked(path: Path, trip_counts: Sequence[int] | None = None) -> Report:
+    """What the checker says of a program for `trip_counts` (0 to 8); places are relative to the checkout."""
+    module = parse_module(path.read_text(), str(path.relative_to(ROOT)), full_context())
+    return check(module, trip_counts=trip_counts)
+
+
+def exhibits() -> list[Exhibit]:
+    """Every pair, by name. Raises `ValueError` for a header that lacks a field."""
+    return [read_exhibit(path) for path in sorted(HERE.glob(f"*{BAD}"))]
+
+
+def read_exhibit(path: Path) -> Exhibit:
+    """The exhibit whose wrong program is `path`."""
+    title, *lines = header(path)
+    found: dict[str, str] = {}
+    current = ""
+    for line in lines:
+        match = FIELD.fullmatch(line)
+        if match is not None:
+            current = match[1]
+            found[current] = match[2]
+        elif line and current:
+            found[current] += f" {line.strip()}"
+    missing = [field for field in FIELDS if field not in found]
+    if missing:
+        raise ValueError(f"{path.name}: its header says nothing of {', '.join(missing)}")
+    between = tuple(found.pop("between").split(", "))
+    return Exhibit(path.name.removesuffix(BAD), title, between=between, **found)
+
+
+def header(path: Path) -> list[str]:
+    """The comment lines at the top of a program, without their slashes."""
+    lines: list[str] = []
+    for line in path.read_text().splitlines():
+        if not line.startswith("//"):
+            break
+        lines.append(line.removeprefix("//").removeprefix(" "))
+    return lines
+
+
+def code(path: Path) -> list[str]:
+    """A program without the comment at its top."""
+    return path.read_text().splitlines()[len(header(path)) + 1 :]

@@ -1,0 +1,101 @@
+"""
+The pages of the zoo in `docs/zoo/`: an index, and one page a pair. Written from the headers of the programs and from
+what the checker says of them, so that they cannot say anything else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from examples.zoo.exhibits import ISSUE, ROOT, Exhibit, code
+from tileas_xdsl.tools.rendering import Source, finding_lines
+
+PAGES = ROOT / "docs" / "zoo"
+PROGRAMS = "../../examples/zoo"
+
+INDEX_HEAD = """\
+# The bug zoo
+
+Each exhibit is a failure that hurt users of another tool: a small pipeline that is wrong, with a twin that is right and
+differs by as little as possible. `make zoo` checks them all; `tileas check` says of one what is wrong with it:
+
+```sh exit=1
+tileas check examples/zoo/tma-arrival-count.bad.mlir
+```
+
+```sh
+tileas check examples/zoo/tma-arrival-count.good.mlir
+```
+
+The programs are models: what matters for the failure is in them, and the arithmetic around it is a sum. A product of
+tiles is a sum of what the tiles begin with; a block of a cluster is an agent. The pages are written by
+`python -m examples.zoo --write-docs` from the headers of the programs and from the checker's report, of which they show
+the first violation.
+
+"""
+
+
+def write_pages(found: list[Exhibit]) -> None:
+    """Write the index and every page anew; remove pages of exhibits that are gone."""
+    texts = pages(found)
+    for path in PAGES.glob("*.md"):
+        if path.name not in texts:
+            path.unlink()
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (PAGES / name).write_text(text)
+
+
+def pages(found: list[Exhibit]) -> dict[str, str]:
+    """File name -> text."""
+    return {"index.md": index(found), **{f"{exhibit.name}.md": page(exhibit) for exhibit in found}}
+
+
+def index(found: list[Exhibit]) -> str:
+    rows = ["| exhibit | kind | level | mirrors |", "|---|---|---|---|"]
+    for exhibit in found:
+        link = f"[{exhibit.title}]({exhibit.name}.md)"
+        rows.append(f"| {link} | {exhibit.kind} | {exhibit.level} | {linked(exhibit.mirrors)} |")
+    return INDEX_HEAD + "\n".join(rows) + "\n"
+
+
+def page(exhibit: Exhibit) -> str:
+    finding = exhibit.finding
+    assert finding is not None
+    source = Source(str(exhibit.bad.relative_to(ROOT)), exhibit.bad.read_text())
+    said = "\n".join("".join(text for text, _ in line).rstrip() for line in finding_lines(finding, source))
+    return f"""\
+# {exhibit.title}
+
+*{exhibit.kind}*, on the level of {exhibit.level}; mirrors {linked(exhibit.mirrors)}.
+
+**What happened.** {exhibit.happened}
+
+**Here.** {exhibit.wrong}
+[The program]({PROGRAMS}/{exhibit.bad.name}).
+
+**What the checker says.**
+
+```
+{said}
+```
+
+**The fix.** {exhibit.fix}
+[The program that is right]({PROGRAMS}/{exhibit.good.name}), {exhibit.report_on_good.verdict_line}:
+
+```diff
+{difference(exhibit.bad, exhibit.good)}
+```
+"""
+
+
+def difference(bad: Path, good: Path) -> str:
+    """What changes from one program to the other, with a line of context."""
+    lines = list(difflib.unified_diff(code(bad), code(good), n=1, lineterm=""))[2:]
+    return "\n".join("@@" if line.startswith("@@") else line.rstrip() for line in lines)
+
+
+def linked(mirrors: str) -> str:
+    """Issue numbers as links."""
+    return ISSUE.sub(r"[\1#\2](https://github.com/\1/issues/\2)", mirrors)
