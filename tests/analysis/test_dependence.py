@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import product
 
 import pytest
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import MemRefType, StringAttr, f32
 from xdsl.ir import Operation
 
 from tests.support.ir import parse
@@ -16,9 +17,21 @@ from tileas_xdsl.analysis.dependence import (
     EdgeKind,
     Placement,
     dependence_graph,
+    smallest_distance,
 )
+from tileas_xdsl.analysis.induction import AffineIndex
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory_access import Effect, access_model, register_view
+from tileas_xdsl.analysis.memory_access import (
+    Effect,
+    Frame,
+    MemoryObject,
+    ObjectKind,
+    Place,
+    Span,
+    access_model,
+    may_alias,
+    register_view,
+)
 
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 8, 16))
 ARGUMENTS = "%A: memref<64xf32>, %B: memref<64xf32>, %M: memref<8x8xf32>, %x: f32, %n: index, %m: index, %s: index"
@@ -215,22 +228,49 @@ def test_distances_are_exact_where_the_two_move_differently(
     assert [edge for edge in found if not edge.startswith("w -> w")] == expected
 
 
-def test_distances_agree_with_enumeration() -> None:
-    """Every pair of rates and offsets in a small range, in loops of up to seven iterations."""
-    for trips in (1, 2, 4, 7):
-        for factor in (-2, -1, 0, 1, 2, 3):
-            for offset in range(-10, 11):
-                body = f"{shifted(offset, factor)}\n{load()}\n{store('%k')}"
-                bounds = "%c1 to %last step %c1"
-                before = f"%last = arith.constant {trips + 1} : index"
-                found = memory_edges(body, bounds=bounds, before=before)
-                places = {j: factor * (1 + j) + offset for j in range(trips)}
-                flow = [r - w for w in range(trips) for r in range(w + 1, trips) if places[w] == 1 + r]
-                anti = [w - r for r in range(trips) for w in range(r, trips) if places[w] == 1 + r]
-                expected = [f"w -> r flow {min(flow)}"] if flow else []
-                expected += [f"r -> w anti {min(anti)}"] if anti else []
-                between = [edge for edge in found if not edge.startswith("w -> w")]
-                assert sorted(between) == sorted(expected), (trips, factor, offset)
+def place(rate: int, offset: int, extent: int = 1) -> Place:
+    """Elements `rate * j + offset` and following of some array."""
+    array = MemRefType(f32, [64])
+    index = AffineIndex(offset, offset, rate)
+    return Place((MemoryObject(ObjectKind.GLOBAL, "@array"),), Frame(array), (Span(index, extent),))
+
+
+def enumerated_distance(
+    first: tuple[int, int], second: tuple[int, int], least: int, trips: int, extent: int
+) -> int | None:
+    """The smallest distance at which the two meet, by trying all pairs of iterations."""
+    met = [
+        later - earlier
+        for earlier in range(trips)
+        for later in range(earlier + least, trips)
+        if abs(first[0] * earlier + first[1] - second[0] * later - second[1]) < extent
+    ]
+    return min(met, default=None)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 5, 8])
+@pytest.mark.parametrize("least", [0, 1])
+def test_distances_of_elements_agree_with_enumeration(trips: int, least: int) -> None:
+    for rate, other in product(range(-3, 4), repeat=2):
+        for offset in range(-14, 15):
+            found = smallest_distance(place(rate, 0), place(other, offset), least, trips)
+            assert found == enumerated_distance((rate, 0), (other, offset), least, trips, 1), (rate, other, offset)
+
+
+@pytest.mark.parametrize("trips", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("least", [0, 1])
+def test_distances_of_vectors_at_one_rate_agree_with_enumeration(trips: int, least: int) -> None:
+    for rate, extent in product(range(-5, 6), (1, 2, 3)):
+        for offset in range(-14, 15):
+            found = smallest_distance(place(rate, 0, extent), place(rate, offset, extent), least, trips)
+            assert found == enumerated_distance((rate, 0), (rate, offset), least, trips, extent), (rate, extent, offset)
+
+
+def test_distances_that_are_not_exact_are_not_too_large() -> None:
+    for rate, other, offset in product(range(-3, 4), range(-3, 4), range(-14, 15)):
+        found = smallest_distance(place(rate, 0, 2), place(other, offset, 2), 0, 6)
+        true = enumerated_distance((rate, 0), (other, offset), 0, 6, 2)
+        assert true is None or (found is not None and found <= true), (rate, other, offset)
 
 
 def test_a_loaded_subscript_may_be_anything() -> None:
@@ -272,6 +312,57 @@ def test_a_carried_index_that_advances_by_a_constant_is_linear() -> None:
     """
     bounds = "%c0 to %n step %c1 iter_args(%p = %m) -> (index) "
     assert memory_edges(body, bounds=bounds, carried="%r = ") == ["w -> r flow 2"]
+
+
+@pytest.mark.parametrize("advance", ["arith.subi %c4, %p", "arith.muli %p, %c2", "arith.addi %p, %m"])
+def test_a_carried_index_that_changes_otherwise_may_be_anything(advance: str) -> None:
+    body = f"{load('%p')}\n{store('%p')}\n%next = {advance} : index\nscf.yield %next : index"
+    bounds = "%c0 to %n step %c1 iter_args(%p = %c1) -> (index) "
+    found = memory_edges(body, bounds=bounds, carried="%r = ")
+    assert found == ["r -> w anti 0", "w -> r flow 1", "w -> w output 1"]
+
+
+def test_a_carried_index_and_an_unknown_step_must_agree_on_a_distance() -> None:
+    """Two steps or less apart by the row, three apart by the column: never both."""
+    body = """
+      %row = arith.addi %i, %c2 : index
+      %column = arith.addi %p, %c3 : index
+      %l = memref.load %M[%i, %p] {id = "r"} : memref<8x8xf32>
+      memref.store %x, %M[%row, %column] {id = "w"} : memref<8x8xf32>
+      %next = arith.addi %p, %c1 : index
+      scf.yield %next : index
+    """
+    bounds = "%c0 to %n step %s iter_args(%p = %c0) -> (index) "
+    assert memory_edges(body, bounds=bounds, carried="%r = ") == []
+
+
+def test_symbols_add_up() -> None:
+    body = f"""
+      %once = arith.addi %i, %m : index
+      %twice = arith.addi %once, %m : index
+      %double = arith.muli %m, %c2 : index
+      %same = arith.addi %double, %i : index
+      %none = arith.subi %once, %m : index
+      {load("%twice")}
+      {store("%same")}
+      {store("%none", name="v")}
+    """
+    assert memory_edges(body) == ["r -> w anti 0", "w -> v output 0", "v -> r flow 1", "v -> w output 1"]
+
+
+def test_what_an_outer_loop_knows_is_a_symbol() -> None:
+    body = f"%k = arith.addi %i, %o : index\n%j = arith.addi %k, %c1 : index\n{load('%k')}\n{store('%j')}"
+    nest = f"""
+      func.func @f({ARGUMENTS}) {{
+        {CONSTANTS}
+        scf.for %o = %c0 to %n step %c1 {{
+          scf.for %i = %c0 to %n step %c1 {{ {body} }}
+        }}
+        func.return
+      }}
+    """
+    inner = next(op for op in parse(nest).walk(region_first=True) if isinstance(op, scf.ForOp))
+    assert [edge for edge in told(dependence_graph(inner)) if "." not in edge] == ["w -> r flow 1"]
 
 
 MATRIX = [
@@ -442,6 +533,20 @@ def test_a_row_of_a_matrix_is_a_subview_of_either_rank(kept: str) -> None:
     assert memory_edges(body) == ["w -> r flow 1"]
 
 
+def test_a_subview_of_a_subview_leads_to_the_matrix() -> None:
+    """Row i, and of it the elements from column 2 on: element 1 of that is column 3."""
+    row, part = "8xf32, strided<[1], offset: ?>", "4xf32, strided<[1], offset: ?>"
+    body = f"""
+      %V = memref.subview %M[%i, 0] [1, 8] [1, 1] : memref<8x8xf32> to memref<{row}>
+      %W = memref.subview %V[2] [4] [1] : memref<{row}> to memref<{part}>
+      %l = memref.load %W[%c1] {{id = "r"}} : memref<{part}>
+      %k = arith.addi %i, %c1 : index
+      memref.store %x, %M[%k, %c3] {{id = "w"}} : memref<8x8xf32>
+      memref.store %x, %M[%k, %c1] {{id = "v"}} : memref<8x8xf32>
+    """
+    assert memory_edges(body) == ["w -> r flow 1"]
+
+
 def test_a_dropped_axis_that_might_be_another_hides_the_place() -> None:
     """Two axes of one element, one of them dropped: which one cannot be told from the types."""
     kept = "1xf32, strided<[1], offset: ?>"
@@ -506,6 +611,35 @@ def test_what_is_freed_must_have_been_read() -> None:
         f'%D = memref.alloc() : memref<64xf32>\n{load(array="%D")}\nmemref.dealloc %D {{id = "free"}} : memref<64xf32>'
     )
     assert memory_edges(body) == ["r -> free anti 0"]
+
+
+MAY_ALIAS = {
+    ("ALLOCATION", "ALLOCATION"): (False, False),
+    ("ALLOCATION", "ARGUMENT"): (False, False),
+    ("ALLOCATION", "GLOBAL"): (False, False),
+    ("ALLOCATION", "RESOURCE"): (False, False),
+    ("ALLOCATION", "UNKNOWN"): (True, True),
+    ("ARGUMENT", "ARGUMENT"): (False, True),
+    ("ARGUMENT", "GLOBAL"): (False, True),
+    ("ARGUMENT", "RESOURCE"): (False, False),
+    ("ARGUMENT", "UNKNOWN"): (True, True),
+    ("GLOBAL", "GLOBAL"): (False, False),
+    ("GLOBAL", "RESOURCE"): (False, False),
+    ("GLOBAL", "UNKNOWN"): (True, True),
+    ("RESOURCE", "RESOURCE"): (False, False),
+    ("RESOURCE", "UNKNOWN"): (False, False),
+    ("UNKNOWN", "UNKNOWN"): (True, True),
+}
+"""Whether two different objects may share bytes: in general, and where arguments may alias."""
+
+
+@pytest.mark.parametrize(("kinds", "expected"), MAY_ALIAS.items(), ids=lambda value: "-".join(map(str, value)))
+def test_what_may_share_bytes(kinds: tuple[str, str], expected: tuple[bool, bool]) -> None:
+    first, second = (MemoryObject(ObjectKind[kind], name) for kind, name in zip(kinds, "ab", strict=True))
+    for arguments_alias, answer in zip((False, True), expected, strict=True):
+        assert may_alias(first, second, arguments_alias=arguments_alias) is answer
+        assert may_alias(second, first, arguments_alias=arguments_alias) is answer
+        assert may_alias(first, first, arguments_alias=arguments_alias)
 
 
 # Other effects ------------------------------------------------------------------------------------------------------

@@ -421,15 +421,12 @@ def _crossing_distance(source: Span, sink: Span, least: int, most: int | None, t
     # Where j grows with d, it is non-negative from some d on; where it falls, up to some d.
     start = max(least, -(offset // rate)) if rate * slope > 0 else least
     distance = start + (residue - start) % period
+    last_involved = (rate * distance + offset) // slope + distance
+    if trips is not None and last_involved >= trips:
+        # It is j + d, and may fall as d grows: then a larger distance may fit into a short loop.
+        gain = -(rate * period // slope + period)
+        if gain <= 0:
+            return None
+        distance += -((trips - 1 - last_involved) // gain) * period
     iteration = (rate * distance + offset) // slope
-    # The last iteration involved, j + d, may fall with d as well: then a larger distance may fit a short loop.
-    excess = 0 if trips is None else iteration + distance - (trips - 1)
-    shrink = -(rate * period // slope + period)
-    if excess > 0 and shrink > 0:
-        periods = -(-excess // shrink)
-        distance += periods * period
-        iteration += periods * (rate * period // slope)
-        excess -= periods * shrink
-    if iteration < 0 or excess > 0 or (most is not None and distance > most):
-        return None
-    return distance
+    return None if iteration < 0 or (most is not None and distance > most) else distance
