@@ -143,3 +143,12 @@ def test_undecided_when_the_bound_is_too_small(monkeypatch: pytest.MonkeyPatch) 
     report = checked(commits_of_agents(3))
     assert report.verdict is Verdict.UNDECIDED
     assert "interleavings were tried and none went wrong" in report.undecided[0]
+
+
+def test_a_wait_knows_all_phases_before_the_one_that_it_sees() -> None:
+    """Two arrivals of the agent itself leave the phase open; a third one, of the other agent, must have come before."""
+    other = lines(STORE_L, arrive())
+    own = lines(arrive(), arrive(), wait(0), LOAD_L.format(0))
+    text = on_pointers(lines(init(1), agents(other, own)))
+    assert verdict(parse(text)) == set()
+    assert not kinds_of(checked(text)) & COMPARED

@@ -65,6 +65,7 @@ def _must_know_last_phase(machine: Machine, mind: Mind, barrier: PhaseBarrier, o
     previous = barrier.last_completed
     if not previous.all_known_to(mind):
         machine.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
+        barrier.hand_on()
 
 
 def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op: Operation) -> None:
@@ -146,6 +147,8 @@ def _promise(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, signal: Calla
         machine.shares(barrier.name, alone=True)
         phase = barrier.phases_completed
         work.phases.append((barrier, phase))
+        if not barrier.last_completed.all_known_to(work.mind):
+            barrier.hand_on()
         signal()
         _judge_if_completed(machine, barrier, phase, work.op)
 

@@ -279,6 +279,8 @@ class PhaseBarrier:
         self.current = Phase(0)
         self.completed: list[Phase] = [Phase(-1)]
         """The last few completed phases, oldest first; in the beginning the one before phase 0."""
+        self._hands_on = False
+        """Whether every phase knows of those before, because somebody who took part in one did not."""
         self.contributors: dict[AsyncWork, None] = {}
         """Works under way that will signal this barrier."""
         self.valid = True
@@ -314,6 +316,16 @@ class PhaseBarrier:
         self.current.arrived += count
         self.pending -= count
         self._flip_if_complete()
+
+    def hand_on(self) -> None:
+        """
+        Let who sees the present phase complete know of those before, though who takes part in it may not.
+
+        Every arrival is a read-modify-write of the barrier, so what was released before it is released with it.
+        """
+        if not self._hands_on:
+            self.current.knowledge.merge(self.last_completed.knowledge)
+        self._hands_on = True
 
     def expect(self, bytes_expected: int, agent: int, moment: int) -> None:
         """Wait for that many bytes more in this phase, as `agent` says at `moment`."""
@@ -352,6 +364,8 @@ class PhaseBarrier:
         del self.completed[: -self.HISTORY]
         self.pending = self.expected
         self.current = Phase(self.current.index + 1)
+        if self._hands_on:
+            self.current.knowledge.merge(self.last_completed.knowledge)
 
 
 @dataclass

@@ -19,6 +19,8 @@ class _Writer:
         self.source = source
         self.lines: list[str] = []
         self.fresh_names = 0
+        self.last_helper = -1
+        """The helper that is being written, which may only call those after it."""
         self.iteration: str | None = None
         """The induction variable of the innermost loop."""
         self.scope: dict[int, tuple[str, str]] = {}
@@ -28,7 +30,9 @@ class _Writer:
         on_pointers = self.source.model in ("marks", "barriers")
         header = POINTER_ARGUMENTS if on_pointers else MEMREF_ARGUMENTS
         for number, body in enumerate(self.source.helpers):
+            self.last_helper = number
             self.function(f"func.func private @helper{number}({header})", body)
+        self.last_helper = -1
         self.function(f"func.func @main({header})", self.source.body)
         return "\n".join(self.lines) + "\n"
 
@@ -119,7 +123,7 @@ class _Writer:
         self.emit("} : () -> ()")
 
     def write_call(self, statement: Stmt) -> None:
-        if (number := statement.numbers[0]) < len(self.source.helpers):
+        if self.last_helper < (number := statement.numbers[0]) < len(self.source.helpers):
             self.emit(f"func.call @helper{number}(%l, %g, %bar) : (!llvm.ptr<3>, !llvm.ptr<1>, !llvm.ptr<3>) -> ()")
 
     # Tokens
