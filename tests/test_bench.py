@@ -43,6 +43,8 @@ def test_the_variants_of_startup_differ_by_our_plug_in_and_nothing_else(variant:
     """With another command line, the same program shows what each variant of `xdsl-opt` knows."""
     program = startup.VARIANTS[variant].replace('"--version"', '"--help"')
     wide = {**os.environ, "COLUMNS": "10000"}  # so that the help text breaks no name
-    listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=wide).stdout
+    listed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=wide
+    ).stdout
     assert "canonicalize" in listed
     assert ("verify-dominance" in listed) is known

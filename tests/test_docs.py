@@ -1,10 +1,11 @@
 """
 What the documentation shows is true: its IR parses and verifies, its commands run.
 
-A fence tagged `mlir` is a module (or several, split by `// -----`); `mlir-fragment` is for IR that cannot stand alone.
-The commands of a fence tagged `sh` run as one script in a copy of the checkout's root, so that what they write lands in
-a build folder of their own; they must end with status 0, or with N where the tag says `sh exit=N`. What they print on
-standard output is what the fence behind them shows, where that is tagged `text output`. Lines that install or build (`make`, `pip`, `apt-get`, `git clone`) are left to continuous integration.
+A fence tagged `mlir` is a module (or several, split by `// -----`); `mlir-fragment` is for IR that cannot stand
+alone. The commands of a fence tagged `sh` run as one script in a copy of the checkout's root, so that what they write
+lands in a build folder of their own; they must end with status 0, or with N where the tag says `sh exit=N`. What they
+print on standard output is what the fence behind them shows, where that is tagged `text output`. Lines that install
+or build (`make`, `pip`, `apt-get`, `git clone`) are left to continuous integration.
 """
 
 from __future__ import annotations
