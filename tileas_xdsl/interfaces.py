@@ -83,6 +83,10 @@ class AsyncRegionOpInterface(Interface):
     def async_region_dependencies(self, index: int) -> Sequence[SSAValue]:
         """The tokens inside region `index` that must complete before the operation itself is complete."""
 
+    def async_result_dependencies(self, token: SSAValue) -> Sequence[SSAValue]:
+        """The tokens inside that must complete before the result `token`: fewer, if that is ready before the rest."""
+        return self.async_region_dependencies(0)
+
 
 class LoopLikeOpInterface(Interface):
     """A loop whose body is one region and which may carry values from one iteration to the next."""

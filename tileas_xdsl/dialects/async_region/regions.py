@@ -88,6 +88,14 @@ class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpIn
         terminator = block.last_op if block is not None else None
         return terminator.tokens if isinstance(terminator, YieldOp) else ()
 
+    def async_result_dependencies(self, token: SSAValue) -> Sequence[SSAValue]:
+        """Group k for the partial token k; all groups for token 0 and the promises."""
+        block = self.body.first_block
+        terminator = block.last_op if block is not None else None
+        if token not in self.partial_tokens or not isinstance(terminator, YieldOp):
+            return self.async_region_dependencies(0)
+        return terminator.token_groups[1 + self.partial_tokens.index(token)]
+
     def verify_(self) -> None:
         self._verify_tokens_first()
         self._verify_yield()
