@@ -5,11 +5,27 @@ What the loop expander is to its callers: hooks, what it keeps, what it refuses,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 
 import pytest
 from xdsl.dialects import arith, memref, test
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FileLineColLoc,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    MemRefType,
+    Signedness,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    VectorType,
+    bf16,
+    f32,
+    i1,
+    i32,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -29,7 +45,7 @@ from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError, refuse
 from tileas_xdsl.transforms.loop_expander import expand_loop
 from tileas_xdsl.transforms.loop_expander.hooks import ExpansionHooks, OpCopy
-from tileas_xdsl.transforms.loop_expander.plan import Part, late_stages_first, plan_expansion
+from tileas_xdsl.transforms.loop_expander.plan import Part, late_stages_first, plan_expansion, zero_constant
 
 # Hooks --------------------------------------------------------------------------------------------------------------
 
@@ -269,6 +285,55 @@ def test_an_op_from_elsewhere_is_refused() -> None:
     marked, other = loop_in(module_of(COPY_LOOP)), loop_in(module_of(COPY_LOOP))
     with pytest.raises(RefusedError, match="has a place in the schedule of a loop that it is not in"):
         plan_expansion(marked, placements_of(marked) | placements_of(other))
+
+
+BUFFER_IN_A_STAGE = """
+scf.for %i = %lb to %n step %st {
+  memref.store %y, %R[%i] {@0.{between}} : memref<?xf32>
+  %B = memref.alloc() {@1.1} : memref<8xf32>
+  memref.store %x, %B[%i] {@1.3} : memref<8xf32>
+} {@}
+"""
+
+
+def test_a_value_that_stays_among_neighbours_of_its_stage_needs_no_placeholder() -> None:
+    assert plan_of(BUFFER_IN_A_STAGE.replace("{between}", "0")).stage_count == 2
+
+
+def test_a_value_that_is_carried_past_another_stage_in_its_slot_does() -> None:
+    """The op between maker and user has another guard, so the value must leave its own."""
+    with pytest.raises(RefusedError, match="nothing can stand for it"):
+        plan_of(BUFFER_IN_A_STAGE.replace("{between}", "2"))
+
+
+@pytest.mark.parametrize(
+    ("value_type", "printed"),
+    [
+        (i32, "arith.constant 0 : i32"),
+        (i1, "arith.constant false"),
+        (IndexType(), "arith.constant 0 : index"),
+        (bf16, "arith.constant 0.000000e+00 : bf16"),
+        (VectorType(f32, [4]), "arith.constant dense<0.000000e+00> : vector<4xf32>"),
+        (TensorType(i32, [2, 3]), "arith.constant dense<0> : tensor<2x3xi32>"),
+        (TensorType(i32, [DYNAMIC_INDEX]), None),
+        (TensorType(IntegerType(8, Signedness.SIGNED), [2]), None),
+        (IntegerType(8, Signedness.UNSIGNED), None),
+        (MemRefType(f32, [4]), None),
+    ],
+    ids=str,
+)
+def test_zeros_stand_for_arithmetic_types(value_type: Attribute, printed: str | None) -> None:
+    zero = zero_constant(value_type)
+    assert (None if zero is None else print_custom(zero).split(" = ")[1]) == printed
+    if zero is not None:
+        zero.verify()
+
+
+def test_a_plan_is_frozen() -> None:
+    plan = plan_of(COPY_LOOP)
+    for record in (plan, plan.prologue[0], plan.prologue[0].copies[0], plan.ops[0], plan.streams[0]):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, next(iter(record.__dataclass_fields__)), None)
 
 
 def test_a_short_constant_loop_needs_no_placeholder() -> None:
