@@ -25,6 +25,7 @@ from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory_access import Effect, access_model
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import own_steps
+from tileas_xdsl.dialects.nv_tileaa.effects import ViewOfOperand as ViewOfTile
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.effects import ViewOfOperand, is_view
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
@@ -37,6 +38,9 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
+
+VIEW_TRAITS = (ViewOfOperand, ViewOfTile)
+"""What ops of either dialect have whose result names bytes of their first operand."""
 
 PRODUCER_OPS = (ProduceOp, ProducerAcquireOp, ProducerWriteOp, ProducerCommitOp)
 """Ops of the producer's side; all other classified ops are of the consumer's."""
@@ -174,7 +178,7 @@ def _users_of_views(op: Operation) -> list[Operation]:
             if user is None or user in users:
                 continue
             users[user] = None
-            if use.operation.has_trait(ViewOfOperand, value_if_unregistered=False):
+            if any(use.operation.has_trait(trait, value_if_unregistered=False) for trait in VIEW_TRAITS):
                 stack.extend(use.operation.results)
     return list(users)
 

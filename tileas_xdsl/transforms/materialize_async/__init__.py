@@ -128,10 +128,10 @@ def _rewrite_left_over_queues(ctx: Context, module: ModuleOp) -> dict[Operation,
 
 
 def _restore(function: Operation, original: Operation) -> None:
-    """Give `function` the body of `original` back."""
-    for number, region in enumerate([*function.regions]):
-        body = original.regions[number]
-        original.detach_region(body)
+    """Give `function` the regions of `original` back."""
+    for region in list(function.regions):
         function.detach_region(region)
-        function.add_region(body)
         region.drop_all_references()
+    for region in list(original.regions):
+        original.detach_region(region)
+        function.add_region(region)

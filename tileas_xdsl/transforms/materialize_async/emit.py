@@ -126,6 +126,8 @@ class _LoopRewriter:
             attributes={PRODUCER_KIND: StringAttr(site.kind)},
         )
         _name(load.results[0].name_hint, (produce.results[0], "owner"), (produce.results[1], "filled"))
+        for slot, tile in zip(produce.body.block.args, payload_of(load), strict=True):
+            _name(tile.name_hint, (slot, "slot"))
         Rewriter.insert_op(_located(produce, load, stage), here)
         return produce
 

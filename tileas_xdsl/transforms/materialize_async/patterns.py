@@ -45,23 +45,14 @@ class AsyncWaitOpRemoval(RewritePattern):
 
 
 def _waits_again(op: AsyncWaitOp) -> bool:
-    """Whether the last use of the token in front of `op` in its block is a wait. Linear in the uses of the token."""
-    users: set[Operation] = set()
-    for use in op.token.uses:
-        node = use.operation if use.operation is op else _in_block_of(op, use.operation)
-        if node is not None:
-            users.add(node)
-    users.discard(op)
+    """Whether the last use of the token in front of `op` in its block is a wait. Looks at nothing where no other is."""
+    users = {_in_block_of(op, use.operation) for use in op.token.uses}
+    if not any(isinstance(user, AsyncWaitOp) for user in users if user is not op):
+        return False
     earlier = op.prev_op
-    while earlier is not None and users:
-        if earlier in users:
-            if isinstance(earlier, AsyncWaitOp):
-                return True
-            if not isinstance(earlier, FutureWaitOp):
-                return False
-            users.discard(earlier)
+    while earlier is not None and (earlier not in users or isinstance(earlier, FutureWaitOp)):
         earlier = earlier.prev_op
-    return False
+    return isinstance(earlier, AsyncWaitOp)
 
 
 def _in_block_of(sibling: Operation, op: Operation) -> Operation | None:
@@ -99,6 +90,7 @@ class ExtractSliceOpToAsync(RewritePattern):
         slice_.attributes = dict(op.attributes)
         slice_.location = op.location
         slice_.result.name_hint = op.result.name_hint
+        slice_.done.name_hint = None if op.result.name_hint is None else f"{op.result.name_hint}_token"
         rewriter.replace(op, slice_, [slice_.result])
 
 

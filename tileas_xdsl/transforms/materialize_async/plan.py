@@ -19,7 +19,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, Pure
 
 from tileas_xdsl.analysis.captures import captured_values
-from tileas_xdsl.analysis.memory_access import Access
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp
 from tileas_xdsl.dialects.nv_tileas.classified import ConsumeOp
@@ -171,12 +170,14 @@ class _LoopPlanner:
             site.reads_borrowed_bytes = _reads_borrowed_bytes(site, memory)
         _plan_staged(plan, ops, position, memory)
         _number_stages(plan, ops)
-        plan.commits = self._plan_commits(plan, ops)
+        plan.commits = self._plan_commits(plan, ops, position)
         plan.releases = self._plan_releases(plan, ops, position)
         return plan
 
-    def _plan_commits(self, plan: LoopPlan, ops: Sequence[Operation]) -> list[CommitPlan]:
-        sites = _by_op(plan.produced)
+    def _plan_commits(
+        self, plan: LoopPlan, ops: Sequence[Operation], position: Mapping[Operation, int]
+    ) -> list[CommitPlan]:
+        sites, taken = _by_op(plan.produced), _by_op(plan.consumed)
 
         def passes(site: Produced, op: Operation) -> bool:
             other = sites.get(op)
@@ -190,14 +191,14 @@ class _LoopPlanner:
         consumers: dict[PipelineRoot, Operation] = {}
         for op in reversed(ops):
             if op in groups:
-                commits.append(_commit_plan(plan, groups[op], consumers))
+                commits.append(_commit_plan(groups[op], consumers, taken, position))
             for inner in op.walk():
                 if isinstance(inner, ConsumeOp | ConsumerWaitOp) and (root := self.roots.of_op(inner)) is not None:
                     consumers[root] = op
         return commits[::-1]
 
     def _plan_releases(
-        self, plan: LoopPlan, ops: Sequence[Operation], position: dict[Operation, int]
+        self, plan: LoopPlan, ops: Sequence[Operation], position: Mapping[Operation, int]
     ) -> list[Group[Staged | Consumed]]:
         takers = _by_op(plan.consumed)
         replaced: set[Operation] = {release for site in plan.consumed for release in site.releases}
@@ -218,14 +219,21 @@ class _LoopPlanner:
         return groups
 
 
-def _commit_plan(plan: LoopPlan, sites: Sequence[Produced], consumers: Mapping[PipelineRoot, Operation]) -> CommitPlan:
-    """`consumers` are the first ones behind the producers, by pipeline."""
+def _commit_plan(
+    sites: Sequence[Produced],
+    consumers: Mapping[PipelineRoot, Operation],
+    taken: Mapping[Operation, Consumed],
+    position: Mapping[Operation, int],
+) -> CommitPlan:
+    """`consumers` are the first ones behind the producers, by pipeline; `taken` are those that are rewritten."""
+    stage = max(site.stage for site in sites)
     if any(site.reads_borrowed_bytes for site in sites):
-        return CommitPlan(sites, None, max(site.stage for site in sites), at_once=True)
-    waiting = {consumers[site.root] for site in sites if site.root is not None and site.root in consumers}
-    first = next((op for op in plan.loop.body.block.ops if op in waiting), None) if waiting else None
-    stage = next((site.stage for site in plan.consumed if site.op is first), max(site.stage for site in sites) + 1)
-    return CommitPlan(sites, first, stage, at_once=False)
+        return CommitPlan(sites, None, stage, at_once=True)
+    waiting = [consumers[site.root] for site in sites if site.root is not None and site.root in consumers]
+    if not waiting:
+        return CommitPlan(sites, None, stage, at_once=False)
+    first = min(waiting, key=position.__getitem__)
+    return CommitPlan(sites, first, taken[first].stage if first in taken else stage + 1, at_once=False)
 
 
 # Producers that are there ---------------------------------------------------------------------------------------------
@@ -254,7 +262,7 @@ def _plan_staged(
     """Decide which loads are staged, and which pure ops have to go in front of them."""
     body = plan.loop.body.block
     moved = {load for site in plan.produced for load in site.loads}
-    written = memory.written_by(op for op in ops if not (isinstance(op, GetOp) and not op.body.blocks))
+    written = memory.written_by(op for op in ops if not _only_takes_its_turn(op, memory))
     last = {op: _last_use_of_chain(op, body, position) for op in ops if is_load(op) and op not in moved}
     loads = [op for op, use in last.items() if use is not None and _is_unchanging(op, memory, written)]
     while loads:
@@ -280,14 +288,16 @@ def _last_use_of_chain(op: Operation, body: Block, position: Mapping[Operation, 
 
 def _is_unchanging(op: Operation, memory: LoopMemory, written: MemoryObjects) -> bool:
     """Whether a load or get may run at another place of the iteration, as far as memory is concerned."""
-    if written.may_hold_any(memory.reads_of(op)):
+    if memory.writes_of(op) and not _only_takes_its_turn(op, memory):
         return False
-    writes = memory.writes_of(op)
-    return not writes if not isinstance(op, GetOp) else not op.body.blocks or _writes_only(op.queue, writes)
+    return not written.may_hold_any(memory.reads_of(op))
 
 
-def _writes_only(queue: SSAValue, writes: Sequence[Access]) -> bool:
-    return all(item.key is queue for access in writes for item in access.place.objects)
+def _only_takes_its_turn(op: Operation, memory: LoopMemory) -> bool:
+    """Whether `op` is a get that writes nothing but the state of its queue."""
+    return isinstance(op, GetOp) and all(
+        item.key is op.queue for access in memory.writes_of(op) for item in access.place.objects
+    )
 
 
 def _alone_on_their_queues(loads: Sequence[Operation], ops: Sequence[Operation], memory: LoopMemory) -> list[Operation]:
