@@ -1,4 +1,6 @@
-"""Running functions on numbers with mlir-runner: many functions, many trip counts, one process."""
+"""
+Running functions on numbers, many functions and many trip counts, with mlir-runner in one process, or on our machine.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
 from tests.support.mlir import mlir_opt, require, run
+from tileas_xdsl.machine.running import run as run_on_machine
 
 LOWERING = (
     "--convert-scf-to-cf",
@@ -57,6 +63,31 @@ def run_cases(functions: str, cases: list[Case]) -> list[list[tuple[int, ...]]]:
     assert result.returncode == 0, result.stderr
     lines = iter(tuple(int(number) for number in line.split(",")[:-1]) for line in result.stdout.splitlines())
     return [[next(lines) for _ in case.trips] for case in cases]
+
+
+def run_case_on_machine(module: ModuleOp, case: Case) -> list[tuple[int, ...]]:
+    """What `run_cases` gives for `case`, computed by our machine."""
+    lines: list[tuple[int, ...]] = []
+    dtype = np.float32 if case.element == "f32" else np.int64
+    for trips in case.trips:
+        arrays = [(np.arange(case.size) * seed).astype(dtype) for seed in (3, 7)]
+        upper = case.lower + trips * case.step - (case.slack if trips else 0)
+        outcome = run_on_machine(module, case.function, [*arrays, case.lower, upper, case.step])
+        assert not outcome.violations
+        hashes = [_hash(outcome.arrays[name]) for name in ("A", "B")]
+        lines.append((*hashes, *(_bits_of(np.asarray(result, dtype)) for result in outcome.results)))
+    return lines
+
+
+def _hash(array: np.ndarray) -> int:
+    total = 0
+    for element in array:
+        total = (total * 1000003 + _bits_of(element)) % 2**64
+    return total - 2**64 if total >= 2**63 else total
+
+
+def _bits_of(value: np.ndarray) -> int:
+    return int(value.view(np.int32 if value.dtype == np.float32 else np.int64))
 
 
 PREAMBLE = """

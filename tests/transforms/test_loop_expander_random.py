@@ -1,9 +1,9 @@
 """
 Random scheduled loops through `mlir-opt --test-scf-pipelining` and through ours, all run for 0 to 8 iterations.
 
-The oracles are independent of the code under test: mlir-runner for what a loop computes, mlir-opt for what another
-expander makes of it, and enumeration of all iterations for which schedules are legal. `TILEAS_CASES=full` takes 325
-loops in place of 25.
+Both mlir-runner and our machine run what we expand. The oracles are independent of the code under test: mlir-runner
+for what a loop computes, mlir-opt for what another expander makes of it, and enumeration of all iterations for which
+schedules are legal. `TILEAS_CASES=full` takes 325 loops in place of 25.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 
 import pytest
 
-from tests.support.execution import Case, run_cases
+from tests.support.execution import Case, run_case_on_machine, run_cases
 from tests.support.ir import context, parse, print_custom
 from tests.support.mlir import mlir_opt
 from tests.support.random_loops import SIZE, RandomLoop, random_loop
@@ -86,6 +86,8 @@ class Outcome:
     """What a function computes: `original`, or made by `ours` or `mlir`; absent where they refused."""
     reasons: dict[str, str]
     """Why ours was refused."""
+    texts: dict[tuple[str, str], str]
+    """The functions themselves, by the same keys."""
 
 
 @cache
@@ -114,7 +116,7 @@ def outcome_of(chunk: int) -> Outcome:
     }
     flat = [case for some in cases.values() for case in some]
     numbers = iter(run_cases("\n".join(made.values()), flat))
-    return Outcome(variants, {key: [next(numbers) for _ in some] for key, some in cases.items()}, reasons)
+    return Outcome(variants, {key: [next(numbers) for _ in some] for key, some in cases.items()}, reasons, made)
 
 
 def expanded_by_us(variant: Variant, epilogue: str, reasons: dict[str, str]) -> str | None:
@@ -146,6 +148,17 @@ def test_what_we_expand_computes_what_the_loop_did(chunk: int, epilogue: str) ->
         if (variant.name, f"ours_{epilogue}") in outcome.numbers:
             ours = outcome.numbers[variant.name, f"ours_{epilogue}"]
             assert ours == outcome.numbers[variant.name, "original"], variant.name
+
+
+@chunks
+@pytest.mark.parametrize("way", ["original", "ours_peeled", "ours_predicated"])
+def test_our_machine_computes_what_mlir_runner_does(chunk: int, way: str) -> None:
+    outcome = outcome_of(chunk)
+    for variant in outcome.variants:
+        if (text := outcome.texts.get((variant.name, way))) is not None:
+            module = parse(text)
+            numbers = [run_case_on_machine(module, case) for case in variant.cases(f"{variant.name}_{way}")]
+            assert numbers == outcome.numbers[variant.name, way], variant.name
 
 
 @chunks
