@@ -85,6 +85,13 @@ _VIEW_OPERANDS: dict[str, int] = {
 }
 
 
+_OWN_STORAGE: dict[str, Callable[[Operation], bool]] = {
+    name: lambda op: True
+    for name in ("nv_tileaa.load", "nv_tileaa.tiled_load", "nv_tileas.load", "nv_tileas.tiled_load")
+}
+"""Ops whose results lie in storage of their own, which nothing else names, if anywhere."""
+
+
 def access_model(*names: str) -> Callable[[AccessModel], AccessModel]:
     """
     Decorator: the function tells the effects of the ops of these names, in place of their effect traits.
@@ -103,6 +110,17 @@ def access_model(*names: str) -> Callable[[AccessModel], AccessModel]:
 def register_view(name: str, operand: int = 0) -> None:
     """The results of the ops of this name show the memory of their operand number `operand`."""
     _VIEW_OPERANDS[name] = operand
+
+
+def register_own_storage(*names: str) -> Callable[[Callable[[Operation], bool]], Callable[[Operation], bool]]:
+    """Decorator: the function tells whether the results of an op of these names lie in storage that is theirs alone."""
+
+    def register(is_own: Callable[[Operation], bool]) -> Callable[[Operation], bool]:
+        for name in names:
+            _OWN_STORAGE[name] = is_own
+        return is_own
+
+    return register
 
 
 @access_model("memref.load")
@@ -404,10 +422,14 @@ class AccessReader:
         if isinstance(owner, memref.GetGlobalOp):
             return MemoryObject(ObjectKind.GLOBAL, f"@{owner.name_.string_value()}")
         allocation = AllocationOpInterface.of(owner)
-        known = isinstance(owner, memref.AllocOp | memref.AllocaOp)
+        known = isinstance(owner, memref.AllocOp | memref.AllocaOp) or _has_own_storage(owner)
         if known or (allocation is not None and value in allocation.allocated_values):
             return MemoryObject(ObjectKind.ALLOCATION, value, fresh=inside)
         return unknown
+
+
+def _has_own_storage(op: Operation) -> bool:
+    return op.name in _OWN_STORAGE and _OWN_STORAGE[op.name](op)
 
 
 def _memory_sources(value: SSAValue) -> Sequence[SSAValue] | None:

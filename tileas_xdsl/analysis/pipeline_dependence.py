@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.dependence import Edge, EdgeKind
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory_access import Effect, access_model
+from tileas_xdsl.analysis.memory_access import Effect, access_model, register_own_storage
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import own_steps
 from tileas_xdsl.dialects.nv_tileaa.effects import ViewOfOperand as ViewOfTile
@@ -32,6 +32,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
     ConsumerReleaseOp,
     ConsumerWaitOp,
+    CreatePipelineOp,
     ProducerAcquireOp,
     ProducerCommitOp,
     ProducerWriteOp,
@@ -86,6 +87,17 @@ def _waits(op: Operation) -> Sequence[Effect]:
     """A wait for a stage orders through its token; any other wait may be what makes some memory readable."""
     assert isinstance(op, AsyncWaitOp | FutureWaitOp)
     return [] if PipelineRoots().of(op.token) is not None else [Effect(True, None)]
+
+
+@register_own_storage(
+    "nv_tileas.async.pipeline.consume_one",
+    "nv_tileas.async.pipeline.consume_one_async",
+    "nv_tileas.async.pipeline.consumer_read",
+)
+def _lies_in_unnamed_slot(op: Operation) -> bool:
+    """What is read out of a slot is nobody else's memory, unless the pipeline was given a buffer."""
+    root = PipelineRoots().of_op(op)
+    return root is not None and not (isinstance(root.op, CreatePipelineOp) and root.op.buffers)
 
 
 @dataclass

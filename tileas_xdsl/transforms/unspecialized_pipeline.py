@@ -217,8 +217,9 @@ class UnspecializedPipelinePass(ModulePass):
             if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
                 continue
             clear_status(function, self.name)
-            loops = [inner for inner in function.walk(reverse=True) if isinstance(inner, scf.ForOp | scf.WhileOp)]
-            for loop in loops:
+            # Inner loops first: what is expanded is replaced, with every loop in it.
+            nested = function.walk(reverse=True, region_first=True)
+            for loop in [inner for inner in nested if isinstance(inner, scf.ForOp | scf.WhileOp)]:
                 self._try_loop(function, loop)
 
     def _try_loop(self, function: Operation, loop: scf.ForOp | scf.WhileOp) -> None:
