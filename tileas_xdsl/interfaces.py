@@ -66,6 +66,15 @@ class AsyncOpInterface(Interface):
     def add_async_dependency(self, token: SSAValue) -> None:
         """Make the operation wait for `token` as well."""
 
+    def remove_async_dependency(self, token: SSAValue) -> bool:
+        """Name `token` once less among the dependencies; False where that cannot be done, and then nothing is."""
+        return False
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether waiting, and handing out payloads, is all that the operation does."""
+        return False
+
 
 class AsyncRegionOpInterface(Interface):
     """
@@ -86,6 +95,17 @@ class AsyncRegionOpInterface(Interface):
     def async_result_dependencies(self, token: SSAValue) -> Sequence[SSAValue]:
         """The tokens inside that must complete before the result `token`: fewer, if that is ready before the rest."""
         return self.async_region_dependencies(0)
+
+    def remove_async_result_dependency(self, result: SSAValue, token: SSAValue) -> bool:
+        """
+        Name `token` once less among the tokens inside that the result token `result` is there to wait for; False where
+        that cannot be done, and then nothing is.
+        """
+        return False
+
+    def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
+        """What is passed into region `index`: operands and the arguments they arrive as, promises as their payloads."""
+        return ()
 
 
 class LoopLikeOpInterface(Interface):
@@ -229,15 +249,29 @@ class _GpuAsyncOp(_Model):
         tokens = len(self.op.asyncDependencies)
         operands = list(self.op.operands)
         self.op.operands = [*operands[:tokens], token, *operands[tokens:]]
-        _grow_first_segment(self.op)
+        _grow_first_segment(self.op, 1)
+
+    def remove_async_dependency(self, token: SSAValue) -> bool:
+        tokens = list(self.op.asyncDependencies)
+        if token not in tokens:
+            return False
+        operands = list(self.op.operands)
+        del operands[tokens.index(token)]
+        self.op.operands = operands
+        _grow_first_segment(self.op, -1)
+        return True
+
+    @property
+    def only_waits(self) -> bool:
+        return self.op.name == "gpu.wait" and self.op.asyncToken is None
 
 
-def _grow_first_segment(op: Operation) -> None:
-    """Count one operand more in the first segment of an op that sizes its segments by attribute."""
+def _grow_first_segment(op: Operation, by: int) -> None:
+    """Count `by` operands more in the first segment of an op that sizes its segments by attribute."""
     from xdsl.dialects.builtin import DenseArrayBase, i32
 
     for entries in (op.properties, op.attributes):
         sizes = entries.get("operandSegmentSizes")
         if isinstance(sizes, DenseArrayBase):
             first, *rest = sizes.get_values()
-            entries["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [int(first) + 1, *map(int, rest)])
+            entries["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [int(first) + by, *map(int, rest)])

@@ -101,6 +101,20 @@ def test_bodies_of_tasks_and_waits_order_what_comes_after_them() -> None:
     ]
 
 
+def test_a_token_from_elsewhere_does_not_stand_for_a_wait() -> None:
+    graph = graph_of("""
+        func.func @f(%a: !async.token, %b: !async.token, %x: memref<8xf32>, %y: memref<8xf32>) {
+          async.await %a : !async.token
+          %t = async_region.copy [%b] %x to %y : memref<8xf32> to memref<8xf32>
+          return
+        }""")
+    assert edges(graph) == [
+        ("%a", "async.await"),
+        ("%b", "%t = async_region.copy"),
+        ("async.await", "%t = async_region.copy"),
+    ]
+
+
 def test_awaits_block_and_others_do_not() -> None:
     assert [node.label for node in graph_of(DEVICE).nodes if node.kind == BLOCKS] == ["async.await", "async.await"]
 
@@ -124,7 +138,8 @@ def test_partial_tokens_wait_for_their_group() -> None:
     assert (everything, "async.await") not in tokens
     assert ("%t2 = async_region.copy", early) in tokens
     assert ("%t3 = async_region.copy", early) not in tokens
-    assert ("%t2 = async_region.copy", everything) in tokens
+    assert ("%t2 = async_region.copy", everything) not in tokens
+    assert (early, everything) in tokens
     assert ("%t3 = async_region.copy", everything) in tokens
 
 

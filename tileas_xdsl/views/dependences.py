@@ -34,6 +34,8 @@ from tileas_xdsl.views.drawing import Arrow, Box, draw
 
 ISSUES, BLOCKS, COMPLETES, ARGUMENT, OTHER = "issues", "blocks", "completes", "argument", "other"
 """The kinds of nodes."""
+PROGRAM_ORDER = (ISSUES, BLOCKS, COMPLETES)
+"""The kinds whose numbers are in the order of the program."""
 TOKEN, ORDER, NEXT = "token", "order", "next iteration"
 """The kinds of edges."""
 
@@ -43,7 +45,7 @@ STYLES = {TOKEN: "solid", ORDER: "dashed", NEXT: "dotted"}
 
 @dataclass(frozen=True)
 class Node:
-    """One thing that comes to pass; `number` is its place in the program."""
+    """One thing that comes to pass. Of ops and completions the `number` is the place in the program."""
 
     number: int
     kind: str
@@ -63,7 +65,7 @@ class Edge:
 
 @dataclass
 class DependenceGraph:
-    """The nodes in program order, and the edges, each once."""
+    """The nodes by number, and the edges, each once."""
 
     name: str
     nodes: list[Node] = field(default_factory=list[Node])
@@ -93,7 +95,7 @@ def dependence_dot(function: Operation) -> str:
 def dependence_svg(function: Operation) -> str:
     """The graph of `function` as a picture that needs no other tool: what waits for something stands below it."""
     graph = dependences(function)
-    boxes = [Box(f"{'  ' * len(node.cluster)}{node.label}", node.kind == BLOCKS) for node in graph.nodes]
+    boxes = [Box(node.label, node.kind == BLOCKS) for node in graph.nodes]
     arrows = [Arrow(e.source, e.target, STYLES[e.kind], backwards=e.kind == NEXT) for e in graph.edges]
     return draw(boxes, arrows)
 
@@ -188,14 +190,21 @@ class _Builder:
             self._connect(dependency, self.starts[op])
         if regional is None:
             return
-        self._edge(self.starts[op], self.completions[op])
-        for index in range(len(op.regions)):
-            for token in regional.async_region_dependencies(index):
-                self._connect(token, self.completions[op])
+        self._note_completion(op, regional)
+
+    def _note_completion(self, op: Operation, regional: AsyncRegionOpInterface) -> None:
+        """What the parts of an op that complete early wait for, and what the whole waits for besides."""
+        whole = self.completions[op]
+        self._edge(self.starts[op], whole)
+        awaited = [token for index in range(len(op.regions)) for token in regional.async_region_dependencies(index)]
         for partial in (result for result in op.results if result in self.partial):
             self._edge(self.starts[op], self.partial[partial])
+            self._edge(self.partial[partial], whole)
             for token in regional.async_result_dependencies(partial):
                 self._connect(token, self.partial[partial])
+                awaited.remove(token)
+        for token in awaited:
+            self._connect(token, whole)
 
     def _connect(self, value: SSAValue, target: int) -> None:
         for origin, kind in self._origins(value):
@@ -299,18 +308,23 @@ class _Builder:
                 for inner in region.blocks:
                     end = self._note_order(inner, begin)
                     if end != begin and begin == self.starts.get(op):
-                        self._order(end, self.completions[op])
+                        for completion in self._all_completions(op):
+                            self._order(end, completion)
             if op in self.starts and self.graph.nodes[self.starts[op]].kind == BLOCKS:
                 last = self.starts[op]
         return last
+
+    def _all_completions(self, op: Operation) -> list[int]:
+        return [*(self.partial[result] for result in op.results if result in self.partial), self.completions[op]]
 
     def _order(self, last: int | None, target: int) -> None:
         """A dashed edge, unless `target` waits for something that itself comes after `last`."""
         if last is None:
             return
-        nodes, cluster = self.graph.nodes, self.graph.nodes[target].cluster
-        sources = self.incoming.get(target, [])
-        if not any(source >= last and nodes[source].cluster[: len(cluster)] == cluster for source in sources):
+        cluster = self.graph.nodes[target].cluster
+        sources = [self.graph.nodes[source] for source in self.incoming.get(target, [])]
+        made_here = [n for n in sources if n.kind in PROGRAM_ORDER and n.cluster[: len(cluster)] == cluster]
+        if not any(node.number >= last for node in made_here):
             self._edge(last, target, ORDER)
 
     def _start_of_body(self, op: Operation, last: int | None) -> int | None:

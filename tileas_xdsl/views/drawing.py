@@ -89,10 +89,7 @@ def draw(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
             f'<rect x="{place.x}" y="{place.y}" width="{box.width}" height="{LINE}" fill="white" stroke="black" '
             f'stroke-width="{stroke}"/>'
         )
-        lines.append(
-            f'<text x="{place.middle}" y="{place.y + 17}" text-anchor="middle" xml:space="preserve">'
-            f"{escape(box.text.strip())}</text>"
-        )
+        lines.append(f'<text x="{place.middle}" y="{place.y + 17}" text-anchor="middle">{escape(box.text)}</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 

@@ -99,3 +99,7 @@ class AwaitAllOp(AsyncOp, AsyncOpInterface):
 
     def add_async_dependency(self, token: SSAValue) -> None:
         insert_wait_before(self, token)
+
+    @property
+    def only_waits(self) -> bool:
+        return True

@@ -120,6 +120,18 @@ def add_dependency(op: IRDLOperation, token: SSAValue) -> None:
     op.properties |= segments(dependencies + 1, *others)
 
 
+def remove_dependency(op: IRDLOperation, token: SSAValue) -> bool:
+    """Take `token` out of the dependencies of `op`, its first group of operands, once; False when it is not there."""
+    dependencies, *others = segment_sizes(op)
+    operands = list(op.operands)
+    if token not in operands[:dependencies]:
+        return False
+    del operands[operands.index(token)]
+    op.operands = operands
+    op.properties |= segments(dependencies - 1, *others)
+    return True
+
+
 def _position_error(
     op: IRDLOperation,
     kind: str,

@@ -43,6 +43,7 @@ from tileas_xdsl.dialects.async_.support import (
     SynchronizationEffect,
     add_dependency,
     parse_arrow_types,
+    remove_dependency,
     resolve_operand,
     segments,
 )
@@ -100,6 +101,9 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
     def add_async_dependency(self, token: SSAValue) -> None:
         add_dependency(self, token)
 
+    def remove_async_dependency(self, token: SSAValue) -> bool:
+        return remove_dependency(self, token)
+
     def async_region_token(self, index: int) -> BlockArgument | None:
         """None: the body starts only once the dependencies are complete."""
         return None
@@ -107,6 +111,9 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
     def async_region_dependencies(self, index: int) -> Sequence[SSAValue]:
         """None: the task completes with its body, whatever tokens that yields (spec/mlir-surface.md 3)."""
         return ()
+
+    def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
+        return tuple(zip(self.body_operands, self.body.block.args, strict=True))
 
     def entry_values(self, region: Region) -> Sequence[SSAValue] | None:
         return None if self.body_operands else ()
@@ -239,6 +246,10 @@ class AwaitOp(AsyncOp, AsyncOpInterface):
     def add_async_dependency(self, token: SSAValue) -> None:
         """A blocking operation waits for one more token by another wait in front of it."""
         insert_wait_before(self, token)
+
+    @property
+    def only_waits(self) -> bool:
+        return True
 
     def verify_(self) -> None:
         found, expected = list(self.result_types), _payload_types(self.operand.type)

@@ -30,6 +30,7 @@ from tileas_xdsl.dialects.async_.support import (
     AllocatesResultEffect,
     AsyncOp,
     add_dependency,
+    remove_dependency,
     resolve_operand,
     segments,
 )
@@ -119,6 +120,9 @@ class AllocOp(AsyncOp, AsyncOpInterface, AllocationOpInterface):
 
     def add_async_dependency(self, token: SSAValue) -> None:
         add_dependency(self, token)
+
+    def remove_async_dependency(self, token: SSAValue) -> bool:
+        return remove_dependency(self, token)
 
     @property
     def allocated_values(self) -> Sequence[SSAValue]:
@@ -214,6 +218,9 @@ class CopyOp(AsyncOp, AsyncOpInterface):
 
     def add_async_dependency(self, token: SSAValue) -> None:
         add_dependency(self, token)
+
+    def remove_async_dependency(self, token: SSAValue) -> bool:
+        return remove_dependency(self, token)
 
     def verify_(self) -> None:
         if self.source is self.destination:

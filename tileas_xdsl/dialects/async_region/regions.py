@@ -27,7 +27,7 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.async_ import TokenType, ValueType
-from tileas_xdsl.dialects.async_.support import AsyncOp, ExpectsParent, add_dependency, segments
+from tileas_xdsl.dialects.async_.support import AsyncOp, ExpectsParent, add_dependency, remove_dependency, segments
 from tileas_xdsl.dialects.async_.types import TOKEN, TOKEN_OR_VALUE, VALUE, unwrapped
 from tileas_xdsl.dialects.async_region.contract import AsyncRegionContract, SeesOnlyArguments
 from tileas_xdsl.dialects.async_region.syntax import (
@@ -78,23 +78,43 @@ class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpIn
     def add_async_dependency(self, token: SSAValue) -> None:
         add_dependency(self, token)
 
+    def remove_async_dependency(self, token: SSAValue) -> bool:
+        return remove_dependency(self, token)
+
     def async_region_token(self, index: int) -> BlockArgument | None:
         """None: the body starts only once the dependencies are complete."""
         return None
 
     def async_region_dependencies(self, index: int) -> Sequence[SSAValue]:
         """The tokens that `async_region.yield` names, of all groups."""
-        block = self.body.first_block
-        terminator = block.last_op if block is not None else None
-        return terminator.tokens if isinstance(terminator, YieldOp) else ()
+        terminator = self._terminator()
+        return terminator.tokens if terminator is not None else ()
 
     def async_result_dependencies(self, token: SSAValue) -> Sequence[SSAValue]:
         """Group k for the partial token k; all groups for token 0 and the promises."""
-        block = self.body.first_block
-        terminator = block.last_op if block is not None else None
-        if token not in self.partial_tokens or not isinstance(terminator, YieldOp):
+        terminator = self._terminator()
+        if token not in self.partial_tokens or terminator is None:
             return self.async_region_dependencies(0)
         return terminator.token_groups[1 + self.partial_tokens.index(token)]
+
+    def remove_async_result_dependency(self, result: SSAValue, token: SSAValue) -> bool:
+        """Takes `token` out of the group of `result`: group 0 for token 0, which waits for the others anyway."""
+        terminator = self._terminator()
+        tokens = (self.token, *self.partial_tokens)
+        if terminator is None or result not in tokens:
+            return False
+        groups = [list(group) for group in terminator.token_groups]
+        group = groups[tokens.index(result)]
+        if token not in group:
+            return False
+        group.remove(token)
+        terminator.set_token_groups(groups)
+        return True
+
+    def _terminator(self) -> YieldOp | None:
+        block = self.body.first_block
+        terminator = block.last_op if block is not None else None
+        return terminator if isinstance(terminator, YieldOp) else None
 
     def verify_(self) -> None:
         self._verify_tokens_first()
@@ -181,6 +201,10 @@ class RegionOp(BodyOp):
         block = self.body.first_block
         return block.args[0] if block is not None and block.args and not self.promises else None
 
+    def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
+        """The promises; the token argument is no operand's."""
+        return tuple(zip(self.promises, self.body.block.args, strict=True)) if self.promises else ()
+
     def entry_values(self, region: Region) -> Sequence[SSAValue] | None:
         block = self.body.first_block
         return () if block is not None and not block.args else None
@@ -262,6 +286,9 @@ class LaunchOp(BodyOp):
         """The dependencies, then the promises among the captured values."""
         return (*self.dependencies, *(value for value in self.captures if isinstance(value.type, ValueType)))
 
+    def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
+        return tuple(zip(self.captures, self.body.block.args, strict=True))
+
     def entry_values(self, region: Region) -> Sequence[SSAValue] | None:
         unwraps = any(isinstance(value.type, ValueType) for value in self.captures)
         return None if unwraps else self.captures
@@ -330,6 +357,17 @@ class YieldOp(AsyncOp):
             groups.append(tokens[: int(size)])
             tokens = tokens[int(size) :]
         return groups
+
+    def set_token_groups(self, groups: Sequence[Sequence[SSAValue]]) -> None:
+        """Yield these tokens in place of the present ones."""
+        values, tokens = tuple(self.values), [token for group in groups for token in group]
+        self.operands = [*values, *tokens]
+        self.properties |= segments(len(values), len(tokens))
+        sizes = _group_sizes([len(group) for group in groups])
+        if sizes is not None:
+            self.properties["group_sizes"] = sizes
+        else:
+            self.properties.pop("group_sizes", None)
 
     def verify_(self) -> None:
         for index, value in enumerate(self.values):
