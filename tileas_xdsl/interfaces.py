@@ -249,7 +249,7 @@ class _GpuAsyncOp(_Model):
         tokens = len(self.op.asyncDependencies)
         operands = list(self.op.operands)
         self.op.operands = [*operands[:tokens], token, *operands[tokens:]]
-        _grow_first_segment(self.op, 1)
+        _resize_first_segment(self.op, 1)
 
     def remove_async_dependency(self, token: SSAValue) -> bool:
         tokens = list(self.op.asyncDependencies)
@@ -258,7 +258,7 @@ class _GpuAsyncOp(_Model):
         operands = list(self.op.operands)
         del operands[tokens.index(token)]
         self.op.operands = operands
-        _grow_first_segment(self.op, -1)
+        _resize_first_segment(self.op, -1)
         return True
 
     @property
@@ -266,7 +266,7 @@ class _GpuAsyncOp(_Model):
         return self.op.name == "gpu.wait" and self.op.asyncToken is None
 
 
-def _grow_first_segment(op: Operation, by: int) -> None:
+def _resize_first_segment(op: Operation, by: int) -> None:
     """Count `by` operands more in the first segment of an op that sizes its segments by attribute."""
     from xdsl.dialects.builtin import DenseArrayBase, i32
 

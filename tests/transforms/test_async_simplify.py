@@ -300,7 +300,7 @@ AWAIT_A = "async.await %a : !async.token"
             ],
             id="what a partial token needs",
         ),
-        pytest.param("async.await_all %g async.await_all %g", ["async.await_all %g"] * 2, id="a group may have grown"),
+        pytest.param("async.await_all %g async.await_all %g", ["async.await_all %g"] * 2, id="groups are left alone"),
         pytest.param(
             "%t, %v = async.execute -> !async.value<f32> { %k = arith.constant 1.0 : f32 async.yield %k : f32 }"
             " async.await %t : !async.token %w = async.await %v : !async.value<f32> func.call @use(%w) : (f32) -> ()",
@@ -331,6 +331,19 @@ AWAIT_A = "async.await %a : !async.token"
                 '"gpu.wait"() : () -> ()',
             ],
             id="foreign ops",
+        ),
+        pytest.param(
+            '%t = "gpu.wait"() : () -> !gpu.async.token'
+            ' %u = "gpu.wait"(%t) : (!gpu.async.token) -> !gpu.async.token'
+            ' %v = "gpu.memcpy"(%t, %u, %x, %y) {operandSegmentSizes = array<i32: 2, 1, 1>}'
+            " : (!gpu.async.token, !gpu.async.token, memref<8xf32>, memref<8xf32>) -> !gpu.async.token",
+            [
+                '%t = "gpu.wait"() : () -> !gpu.async.token',
+                '%u = "gpu.wait"(%t) : (!gpu.async.token) -> !gpu.async.token',
+                '%v = "gpu.memcpy"(%u, %x, %y) {operandSegmentSizes = array<i32: 1, 1, 1>}'
+                " : (!gpu.async.token, memref<8xf32>, memref<8xf32>) -> !gpu.async.token",
+            ],
+            id="edges of foreign ops",
         ),
     ],
 )

@@ -81,7 +81,7 @@ class Completions:
         return set(self._payloads.values())
 
     def completes_once(self, value: SSAValue) -> bool:
-        """Whether `value` is a token or a promise, and not a group, which may get more members after its completion."""
+        """Whether `value` is a token or a promise; a group is not, since only a run tells who its members are."""
         return isinstance(value.type, TokenType | ValueType) or value.type in self._token_types
 
     # The walk -------------------------------------------------------------------------------------------------------
