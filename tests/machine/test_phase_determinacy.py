@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.explorer.explorer import verdict
-from tests.machine.explorer.snippets import agents, arrive, bulk, expect, init, lines, on_memrefs, on_pointers, wait
+from tests.machine.explorer.explorer import explore, verdict
+from tests.machine.explorer.snippets import (
+    agents,
+    arrive,
+    bulk,
+    expect,
+    init,
+    lines,
+    on_memrefs,
+    on_pointers,
+    task,
+    wait,
+)
 from tests.machine.test_explorer_agreement import COMPARED, kinds_of
 from tests.support.ir import parse
 from tileas_xdsl.machine import exploration
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Report, Verdict
+from tileas_xdsl.machine.violations import UnsupportedError
 
 STORE_L = "llvm.store %v, %l : i32, !llvm.ptr<3>"
 STORE_L1 = "llvm.store %v, %l1 : i32, !llvm.ptr<3>"
@@ -78,6 +90,12 @@ INDETERMINATE = {
     "a copy that nobody waits for completes a phase": (
         on_pointers(lines(init(1), agents(lines(arrive(), expect(), bulk()), wait(0)))),
         {"deadlock", "undrained"},
+    ),
+    "bytes are expected before or after the arrival that they would hold up": (
+        on_pointers(
+            lines(init(1), agents("nvvm.mbarrier.expect_tx %bar, %n8 : !llvm.ptr<3>, i32", arrive(), wait(1))),
+        ),
+        {"deadlock"},
     ),
     "an agent waits for what another one may have committed": (
         on_memrefs(lines(agents(COMMIT, WAIT_AND_LOAD), DRAIN)),
@@ -152,3 +170,16 @@ def test_a_wait_knows_all_phases_before_the_one_that_it_sees() -> None:
     text = on_pointers(lines(init(1), agents(other, own)))
     assert verdict(parse(text)) == set()
     assert not kinds_of(checked(text)) & COMPARED
+
+
+def test_a_group_takes_no_more_members_than_its_size() -> None:
+    """Whether the wait for it is one for the member too many would depend on who comes first."""
+    body = lines(
+        "%s = async.create_group %c0 : !async.group",
+        task("%t", STORE_A0),
+        "%r = async.add_to_group %t, %s : !async.token",
+        "async.await %t : !async.token",
+    )
+    with pytest.raises(UnsupportedError, match="adds a member to a group of 0 that has them all"):
+        checked(on_memrefs(body))
+    assert explore(parse(on_memrefs(body))).overfull

@@ -62,6 +62,7 @@ def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) 
 
 def _must_know_last_phase(machine: Machine, mind: Mind, barrier: PhaseBarrier, op: Operation, does: str) -> None:
     """Who takes part in a phase without knowing that the one before is complete might as well take part in that."""
+    machine.phase_barriers[barrier] = None
     previous = barrier.last_completed
     if not previous.all_known_to(mind):
         machine.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
@@ -82,6 +83,19 @@ def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op:
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with bytes that are expected there")
     if barrier.contributors:
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, which work under way might have signalled, too")
+
+
+def judge_open_phases(machine: Machine) -> None:
+    """At the end of an execution: might a phase that lacks nothing but bytes be complete in another interleaving?"""
+    for barrier in machine.phase_barriers:
+        phase, outstanding = barrier.current, barrier.bytes_outstanding
+        if barrier.pending > 0 or outstanding == 0:
+            continue
+        if outstanding < 0 or not phase.comes_after(phase.expectations):
+            machine.doubt(
+                barrier.op,
+                f"makes {barrier.name}, in phase {phase.index} of which bytes and their expectation are unordered",
+            )
 
 
 def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int) -> None:

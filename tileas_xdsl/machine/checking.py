@@ -28,6 +28,7 @@ from tileas_xdsl.machine.arguments import (
     is_scalar,
     public_functions,
 )
+from tileas_xdsl.machine.barriers import judge_open_phases
 from tileas_xdsl.machine.diagnosis import blame_first_wait
 from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.exploration import RedundantRunError, explore
@@ -149,6 +150,7 @@ def _decide(
         execute(machine, op, symbolic_arguments(body, scalars, assumptions))
         # What nobody waits for completes some time, too, and may complete a phase of a barrier.
         machine.perform_all()
+        judge_open_phases(machine)
 
     def explored(order: Order) -> tuple[Machine, bool]:
         machine = make(order)

@@ -32,6 +32,7 @@ from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.resources import Resource
+    from tileas_xdsl.machine.synchronization import PhaseBarrier
 
 STEP_BUDGET = 20_000_000
 """Steps after which an execution counts as endless."""
@@ -76,6 +77,8 @@ class Machine:
     step_number: int = 0
     shared: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """State that dialects keep per execution: queues by id, barriers by address, pipelines by op."""
+    phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict["PhaseBarrier", None])
+    """The barriers of which some phase has begun."""
     footprint: dict[str, bool] = field(default_factory=dict[str, bool])
     """Names of what the present step shares with other agents, other than memory, and whether alone: see `shares`."""
     late_values: bool = False

@@ -30,8 +30,6 @@ from tests.machine.explorer import steps
 from tests.machine.explorer.unroll import unroll
 
 RACE, DEADLOCK, UNDRAINED = "race", "deadlock", "undrained"
-OVERRUN = "overrun"
-"""Not a verdict: some phase saw more arrivals than its barrier was initialised with, to which 16.7 gives no meaning."""
 NOT_BEGUN = -1
 MOST_STATES = 60_000
 
@@ -76,6 +74,11 @@ class Exploration:
     verdict: set[str] = field(default_factory=set[str])
     """Of `RACE`, `DEADLOCK` and `UNDRAINED` those that were found."""
     overrun: bool = False
+    """Some phase saw more arrivals than its barrier was made for, to which 16.7 gives no meaning."""
+    overfull: bool = False
+    """Some group got more members than its size, to which nobody gives a meaning."""
+    unbalanced: bool = False
+    """Some run ends with a phase that has its arrivals and not its bytes: nothing can complete it any more."""
     states: int = 0
     witnesses: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """For each kind found, a way there: one event a line."""
@@ -131,8 +134,10 @@ class Explorer:
                     stack.append(following)
             if len(came_from) > most_states:
                 raise TooLargeError(f"more than {most_states} states")
+            found.overrun |= any(barrier.pending < 0 for barrier in state.barriers)
+            found.overfull |= any(len(g) > size for g, size in zip(state.groups, self.program.groups, strict=True))
+            found.unbalanced |= not events and any(b.pending == 0 and b.bytes != 0 for b in state.barriers)
         found.states = len(came_from)
-        found.overrun = any(barrier.pending < 0 for state in came_from for barrier in state.barriers)
         return found
 
     def first_state(self) -> State:
@@ -141,7 +146,7 @@ class Explorer:
             (0,) + (NOT_BEGUN,) * (len(self.threads) - 1),
             0,
             ((),) * program.queues,
-            ((),) * program.groups,
+            ((),) * len(program.groups),
             (Barrier(),) * program.barriers,
         )
 
@@ -204,9 +209,9 @@ class Explorer:
         match step:
             case steps.Join(threads):
                 return self.have_finished(state, threads)
-            case steps.JoinGroup(group, size):
+            case steps.JoinGroup(group):
                 members = state.groups[group]
-                return len(members) >= size and self.have_finished(state, members)
+                return len(members) >= self.program.groups[group] and self.have_finished(state, members)
             case steps.WaitQueue(queue, count):
                 return len(state.queues[queue]) <= count
             case steps.WaitOperations(operations):

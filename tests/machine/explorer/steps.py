@@ -53,10 +53,9 @@ class AddToGroup:
 
 @dataclass(frozen=True)
 class JoinGroup:
-    """Wait until a group of tokens has `size` members and all have finished."""
+    """Wait until a group of tokens has all its members and they have finished."""
 
     group: int
-    size: int
 
 
 @dataclass(frozen=True)
@@ -167,5 +166,6 @@ class Program:
     operations: list[Operation] = field(default_factory=list[Operation])
     barriers: int = 0
     queues: int = 0
-    groups: int = 0
+    groups: list[int] = field(default_factory=list[int])
+    """The size of each group of tokens."""
     batches: int = 0

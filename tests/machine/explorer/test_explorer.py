@@ -465,6 +465,19 @@ def test_interleaved_commits_of_the_rfc() -> None:
         assert verdict(parse(interleaved(iterations, 3, split=False))) == SAFE
 
 
+def test_programs_without_meaning_are_marked() -> None:
+    overrun = explore(parse(on_pointers(lines(init(1), "nvvm.mbarrier.arrive %bar, %n2 : !llvm.ptr<3>"))))
+    assert (overrun.overrun, overrun.overfull, overrun.unbalanced) == (True, False, False)
+    group = lines("%s = async.create_group %c0 : !async.group", task("%t", ""), "async.await %t : !async.token")
+    overfull = explore(parse(on_memrefs(lines(group, "%r = async.add_to_group %t, %s : !async.token"))))
+    assert (overfull.overrun, overfull.overfull, overfull.unbalanced) == (False, True, False)
+
+
+def test_phases_that_lack_bytes_for_good_are_marked() -> None:
+    assert explore(parse(on_pointers(lines(init(1), expect(8), bulk(4))))).unbalanced
+    assert not explore(parse(on_pointers(lines(init(1), expect(4), bulk(4))))).unbalanced
+
+
 def test_witness_leads_to_the_mistake() -> None:
     found = explore(parse(on_memrefs(lines(task("%t", STORE_A0), LOAD_A0, "async.await %t : !async.token"))))
     assert found.verdict == RACE

@@ -46,11 +46,6 @@ class Token(NamedTuple):
     payload: Any
 
 
-class Group(NamedTuple):
-    number: int
-    size: int
-
-
 @dataclass
 class Frame:
     """One activation of a function, or a region that a thread of its own runs, while it is unrolled."""
@@ -308,19 +303,18 @@ def _await(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _create_group(unroller: Unroller, frame: Frame, op: Any) -> None:
-    frame.values[op.results[0]] = Group(unroller.program.groups, number(frame.values[op.operands[0]]))
-    unroller.program.groups += 1
+    frame.values[op.results[0]] = len(unroller.program.groups)
+    unroller.program.groups.append(number(frame.values[op.operands[0]]))
 
 
 def _add_to_group(unroller: Unroller, frame: Frame, op: Any) -> None:
     token, group = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.AddToGroup(group.number, token.thread), op)
+    frame.emit(steps.AddToGroup(group, token.thread), op)
     frame.values[op.results[0]] = UNKNOWN
 
 
 def _await_all(unroller: Unroller, frame: Frame, op: Any) -> None:
-    group: Group = frame.values[op.operands[0]]
-    frame.emit(steps.JoinGroup(group.number, group.size), op)
+    frame.emit(steps.JoinGroup(frame.values[op.operands[0]]), op)
 
 
 # Queues --------------------------------------------------------------------------------------------------------------

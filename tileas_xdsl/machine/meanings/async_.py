@@ -95,7 +95,10 @@ def _create_group(agent: Agent, op: async_.CreateGroupOp, size: Any) -> PromiseG
 
 
 @sync(async_.AddToGroupOp)
-def _add_to_group(_agent: Agent, _op: async_.AddToGroupOp, member: Event, group: PromiseGroup) -> int:
+def _add_to_group(_agent: Agent, op: async_.AddToGroupOp, member: Event, group: PromiseGroup) -> int:
+    if len(group.members) == group.size:
+        reason = f"adds a member to a group of {group.size} that has them all; create the group for as many as it gets"
+        raise UnsupportedError(op, reason)
     group.members.append(member)
     return len(group.members) - 1
 
