@@ -7,6 +7,7 @@ stay; what is refused, and that nothing was touched then. The text of what it ma
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from time import perf_counter
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
+from tests.support import tile_loops
 from tests.support.ir import ROOT, chunks, context, parse, print_custom, print_generic, run_passes
 from tests.support.materialize_async import (
     ARRAYS,
@@ -24,14 +27,17 @@ from tests.support.materialize_async import (
     PASS,
     PRODUCT,
     SCALED_BOUNDS,
+    assert_kept,
     assert_meaning_and_idempotence,
     attribute,
     loops_of,
     materialized,
+    numbers,
     ops_of,
     program,
     staged_names,
 )
+from tests.support.tile_loops import tile_loop_program
 from tileas_xdsl.diagnostics import PASS_STATUS, RefusedError, Severity, failed_softly, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
@@ -41,6 +47,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import ToAsyncOp
+from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.transforms.materialize_async import MaterializeAsyncPass
 from tileas_xdsl.transforms.materialize_async.patterns import AsyncWaitOpRemoval, ExtractSliceOpToAsync
@@ -384,6 +391,35 @@ def test_status_of_an_earlier_run_is_cleared() -> None:
             op.erase()
     MaterializeAsyncPass().apply(context(), module)
     assert not failed_softly(next(iter(module.ops)), PASS)
+
+
+# Everything together --------------------------------------------------------------------------------------------------
+
+
+LOOPS = 200 if os.environ.get("TILEAS_CASES") == "full" else 15
+
+
+@pytest.mark.parametrize("seed", range(LOOPS))
+def test_random_tile_loops(seed: int) -> None:
+    """Also once pipelined in two stages, where that is possible."""
+    arrays = {name: numbers(16, 16, seed=seed) for name in ("a", "b", "out")}
+    text = tile_loop_program(seed)
+    after = assert_meaning_and_idempotence(text, tile_loops.TRIPS, **arrays)
+    with recorded_diagnostics():
+        run_passes(after, "tileas-unspecialized-pipeline{num-stages=2}")
+    for n in tile_loops.TRIPS:
+        assert_kept(parse(text), after, {"n": n, **arrays})
+    assert check(after, "f", trip_counts=tile_loops.TRIPS).verdict is Verdict.SAFE
+
+
+def test_every_op_has_the_location_of_one_that_was_there() -> None:
+    module = parse(program(NESTED))
+    places = {op: FileLineColLoc(StringAttr("f"), IntAttr(k), IntAttr(1)) for k, op in enumerate(module.walk())}
+    for op, place in places.items():
+        op.location = place
+    run_passes(module, PASS)
+    known = set(places.values())
+    assert all(op.location in known for op in module.walk())
 
 
 # Cost -----------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,19 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import ROOT, parse, print_generic, run_passes
-from tests.support.materialize_async import ORDERS, PASS, gemm, materialized, tagged
+from tests.support.materialize_async import (
+    ARRAYS,
+    LOAD_A,
+    ORDERS,
+    PASS,
+    TRIPS,
+    assert_kept,
+    gemm,
+    loops_of,
+    materialized,
+    program,
+    tagged,
+)
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
@@ -80,3 +92,40 @@ def test_whole_road_of_the_gemm_loop() -> None:
 def test_output_is_read_by_mlir_opt(name: str) -> None:
     after = materialized((ROOT / "examples" / f"{name}.mlir").read_text())
     mlir_opt(print_generic(after), "--allow-unregistered-dialect")
+
+
+NEST = program("""    %w = nv_tileaa.tiled_load %b[%i, %c0] : (memref<64x4xf32>, index, index) -> !shared
+    %next = scf.for %j = %c0 to %i step %c1 iter_args(%inner = %acc) -> (!tile) {
+      %x = nv_tileaa.tiled_load %a[%c0, %j] : (memref<4x64xf32>, index, index) -> !shared
+      %r = nv_tileaa.dot %x, %w, %inner : (!shared, !shared, !tile) -> !tile
+      scf.yield %r : !tile
+    }""")
+
+
+def test_nested_loops_are_pipelined_from_the_inside() -> None:
+    """The inner loop first, while it is still one; then the outer one with all that became of it."""
+    before, after = parse(NEST), materialized(NEST)
+    with recorded_diagnostics() as said:
+        run_passes(after, "tileas-unspecialized-pipeline{num-stages=2}")
+    assert said == []
+    kernels = [loop for loop in loops_of(after) if any("stage" in op.attributes for op in loop.body.block.ops)]
+    assert len(kernels) == len(loops_of(after)) >= 2
+    for n in TRIPS:
+        assert_kept(before, after, {"n": n, **ARRAYS})
+    assert check(after, "f", trip_counts=TRIPS).verdict is Verdict.SAFE
+
+
+STORING = program(f"""{LOAD_A}
+    %sum_so_far = nv_tileaa.dot %x, %x, %acc : (!shared, !shared, !tile) -> !tile
+    nv_tileaa.tiled_store %out[%c0, %c0], %acc : (memref<4x4xf32>, !tile, index, index) -> ()
+    %next = arith.addf %sum_so_far, %acc : !tile""")
+
+
+def test_store_elsewhere_does_not_keep_a_loop_from_being_pipelined() -> None:
+    """The slot that the product reads is no memory that the store could write."""
+    before, after = parse(STORING), materialized(STORING)
+    with recorded_diagnostics() as said:
+        run_passes(after, "tileas-unspecialized-pipeline{num-stages=2}")
+    assert said == []
+    for n in TRIPS:
+        assert_kept(before, after, {"n": n, **ARRAYS})

@@ -158,6 +158,72 @@ def test_hand_written_forms_can_be_pipelined(name: str, depth: int, stages: int)
     assert check(after, "f", trip_counts=TRIPS).verdict is Verdict.SAFE
 
 
+ITERATED = """
+!slot = tensor<4xf32>
+!p = !nv_tileas.producer_token
+!c = !nv_tileas.consumer_token
+!it = !nv_tileas.pipeline_iter<!slot>
+func.func @f(%n: index, %out: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : !slot
+PIPELINE
+  %pi = nv_tileas.async.pipeline.create_iterator %p : (!p) -> !it
+  %ci = nv_tileas.async.pipeline.create_iterator %c : (!c) -> !it
+  %sum, %pe, %ce = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %x, %pa = %pi, %ca = %ci) -> (!slot, !it, !it) {
+    %p1 = nv_tileas.async.pipeline.produce_one %p, %pa attributes {producer_types = [!slot]} {
+    ^bb0(%s: !slot):
+      nv_tileas.async.pipeline.yield %acc : (!slot) -> ()
+    } : (!p, !it) -> !p
+    %v = nv_tileas.async.pipeline.consume_one %c, %ca attributes {consumer_types = [!slot]} {
+    ^bb0(%a: !it):
+      %got = nv_tileas.async.pipeline.consumer_wait %c, %a : (!c, !it) -> !c
+      %r = nv_tileas.async.pipeline.consumer_read %got, %a : (!c, !it) -> !slot
+      nv_tileas.async.pipeline.yield %r : (!slot) -> ()
+    } : (!c, !it) -> !slot
+    %next = arith.addf %v, %x : !slot
+    %pn = nv_tileas.async.pipeline.inc_iter %pa : (!it) -> !it
+    %cn = nv_tileas.async.pipeline.inc_iter %ca : (!it) -> !it
+    scf.yield %next, %pn, %cn : !slot, !it, !it
+  }
+  nv_tileaa.store %out[%c0], %sum : (memref<4xf32>, !slot, index) -> ()
+  func.return
+}"""
+
+COMPACT = """
+func.func @f(%n: index, %out: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %x) -> (tensor<4xf32>) {
+    %p, %t = nv_tileas.async.pipeline.produce_one %i attributes {KIND} {
+    ^bb0(%slot: tensor<4xf32>):
+      nv_tileas.async.pipeline.yield %acc : (tensor<4xf32>) -> ()
+    } : (index) -> (tensor<4xf32>, !nv_tileas.token)
+    %v, %d = nv_tileas.async.pipeline.consume_one %t : (!nv_tileas.token) -> (tensor<4xf32>, !nv_tileas.token)
+    %next = arith.addf %v, %x : tensor<4xf32>
+    scf.yield %next : tensor<4xf32>
+  }
+  nv_tileaa.store %out[%c0], %sum : (memref<4xf32>, tensor<4xf32>, index) -> ()
+  func.return
+}"""
+
+
+def test_iterator_argument_of_a_consumer_is_its_stage() -> None:
+    after = assert_meaning_and_idempotence(ITERATED.replace("PIPELINE", created("p", "c", 2)), out=BUFFER)
+    assert len(ops_of(after, ConsumeOneAsyncOp)) == 1
+
+
+def test_compact_forms_and_a_family_that_is_there() -> None:
+    """An implicit pipeline, whose tokens are all `!nv_tileas.token`. The family that somebody wrote stays."""
+    listed = 'producer_types = [tensor<4xf32>], producer_kind = "async_copy", num_stages = 2 : i32'
+    after = assert_meaning_and_idempotence(COMPACT.replace("KIND", listed), out=BUFFER)
+    (producer,) = ops_of(after, ProduceOneAsyncOp)
+    assert attribute(producer, "producer_kind") == "async_copy"
+    assert attribute(producer, "num_stages") == 2
+    assert len(ops_of(after, ConsumeOneAsyncOp)) == 1
+
+
 LEFT_ALONE = {
     "the release is in a branch": CONSUMERS["abstract"].replace("%next", "%mid")
     + """

@@ -8,7 +8,7 @@ load that is complete only when another agent takes its stage asks whether anyth
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation
@@ -29,12 +29,13 @@ class MemoryObjects:
 
     def add(self, access: Access) -> None:
         for item in access.place.objects:
-            self._objects.add(item)
-            self._of_kind.setdefault(item.kind, item)
+            known = replace(item, fresh=False)
+            self._objects.add(known)
+            self._of_kind.setdefault(known.kind, known)
 
     def may_hold(self, item: MemoryObject) -> bool:
         """Whether some object of the set may alias `item`. Objects that differ do so, or not, by their kinds."""
-        if item in self._objects:
+        if replace(item, fresh=False) in self._objects:
             return True
         return any(may_alias(item, other, arguments_alias=False) for other in self._of_kind.values())
 
@@ -42,12 +43,30 @@ class MemoryObjects:
         return any(self.may_hold(item) for access in accesses for item in access.place.objects)
 
 
-class LoopMemory:
-    """What the ops of one loop body read and write. `writers` are ops anywhere in the function that write."""
+class FunctionMemory:
+    """What a function writes, found out once, when it is first asked."""
 
-    def __init__(self, loop: scf.ForOp, writers: Iterable[Operation]) -> None:
+    def __init__(self, function: Operation) -> None:
+        self._function = function
+        self._written: MemoryObjects | None = None
+
+    def written(self, reader: AccessReader) -> MemoryObjects:
+        """The objects that anything in the function writes. The reader of any of its loops knows them."""
+        if self._written is None:
+            self._written = MemoryObjects()
+            for op in writers_in(self._function):
+                for access in reader.accesses_of(op):
+                    if access.writes:
+                        self._written.add(access)
+        return self._written
+
+
+class LoopMemory:
+    """What the ops of one loop body read and write."""
+
+    def __init__(self, loop: scf.ForOp, function: FunctionMemory) -> None:
         self._reader = AccessReader(LoopIndices(loop))
-        self._writers = writers
+        self._function = function
         self._accesses: dict[Operation, list[Access]] = {}
 
     def accesses_of(self, op: Operation) -> list[Access]:
@@ -70,10 +89,10 @@ class LoopMemory:
                 objects.add(access)
         return objects
 
-    @cached_property
+    @property
     def written_in_function(self) -> MemoryObjects:
         """The objects that anything in the function writes."""
-        return self.written_by(self._writers)
+        return self._function.written(self._reader)
 
 
 def writers_in(function: Operation) -> list[Operation]:

@@ -39,7 +39,7 @@ from tileas_xdsl.transforms.materialize_async.classify import (
     reaches_tile_compute,
 )
 from tileas_xdsl.transforms.materialize_async.lockstep import Group, Lockstep, gather
-from tileas_xdsl.transforms.materialize_async.memory import LoopMemory, MemoryObjects, writers_in
+from tileas_xdsl.transforms.materialize_async.memory import FunctionMemory, LoopMemory, MemoryObjects
 from tileas_xdsl.transforms.materialize_async.sites import (
     Consumed,
     Produced,
@@ -152,13 +152,13 @@ class _LoopPlanner:
     def __init__(self, function: Operation) -> None:
         self.roots = PipelineRoots()
         self.lockstep = Lockstep(function, self.roots)
-        self.writers = writers_in(function)
+        self.memory = FunctionMemory(function)
 
     def plan(self, loop: scf.ForOp) -> LoopPlan:
         body = loop.body.block
         ops = [op for op in body.ops if not op.has_trait(IsTerminator, value_if_unregistered=False)]
         position = {op: number for number, op in enumerate(ops)}
-        plan, memory = LoopPlan(loop), LoopMemory(loop, self.writers)
+        plan, memory = LoopPlan(loop), LoopMemory(loop, self.memory)
         for op in ops:
             if isinstance(op, ProduceOneOp) and (site := produced_site(op, self.roots)) is not None:
                 plan.produced.append(site)

@@ -194,8 +194,10 @@ def _own_read(op: ConsumeOneOp, block: Block | None, reads: Sequence[ConsumerRea
     if block is None:
         types = [result.type for result in op.value_results]
         return types if fits_in_slot(types) else None
-    tiles = [argument for argument in block.args if not isinstance(argument.type, PipelineIteratorType)]
-    if any(isinstance(argument.type, PipelineIteratorType) and op.stage is None for argument in block.args):
+    stage_type = None if op.stage is None else op.stage.type
+    iterators = [argument for argument in block.args if isinstance(argument.type, PipelineIteratorType)]
+    tiles = [argument for argument in block.args if argument not in iterators]
+    if any(argument.type != stage_type for argument in iterators):
         return None
     if reads and not any(argument.first_use for argument in tiles):
         return ()
