@@ -107,7 +107,7 @@ func.func @f(%n: index) {
 
 // -----
 
-// Iterators that meet have one type: here a switch of agents gives one that says its depth another name without.
+// Iterators that meet: the next trip of the scf.while gets one that knows its depth, the first one that does not.
 func.func @f(%n: index, %x: tensor<4xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
