@@ -93,7 +93,7 @@ def refuse(op: Operation, reason: str, way_out: str, *, verbatim: bool = False) 
     raise RefusedError([Diagnostic(Severity.ERROR, op, reason, way_out, verbatim)])
 
 
-@dataclass
+@dataclass(eq=False)
 class Sink:
     """Where remarks and warnings go. Tests and reports put a list in place of the stream."""
 

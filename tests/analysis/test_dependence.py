@@ -27,6 +27,7 @@ from tileas_xdsl.analysis.memory_access import (
     MemoryObject,
     ObjectKind,
     Place,
+    Resource,
     Span,
     access_model,
     may_alias,
@@ -663,7 +664,7 @@ def test_effects_without_a_target_are_on_any_memory() -> None:
 def _bells(op: Operation) -> list[Effect]:
     """For the next test: a `test.pureop` rings the bell that it names, and touches no memory."""
     bell = op.attributes.get("rings")
-    return [Effect(True, bell.data)] if isinstance(bell, StringAttr) else []
+    return [Effect(True, Resource(bell.data))] if isinstance(bell, StringAttr) else []
 
 
 def test_a_model_tells_of_resources_that_are_no_memory() -> None:

@@ -17,7 +17,7 @@ How an op is understood, first match wins:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import prod
@@ -43,16 +43,32 @@ from tileas_xdsl.interfaces import AllocationOpInterface, FunctionOpInterface, L
 
 
 @dataclass(frozen=True)
+class Resource:
+    """
+    What ops take turns at, and is no memory: one side of a pipeline, say.
+
+    Two are the same when their names and their owners are; the owner is the op that makes the resource, or anything
+    else that tells it from others of its name. People only see the name.
+    """
+
+    name: str
+    owner: Hashable = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
 class Effect:
     """
     One read or write, as an op states it.
 
-    `target` is the memory, or the name of a resource that is no memory; None means any memory. `indices` are the
-    subscripts, None for the whole target; `extents` says how many elements are touched from there, one where absent.
+    `target` is the memory, or a resource that is no memory; None means any memory. `indices` are the subscripts, None
+    for the whole target; `extents` says how many elements are touched from there, one where absent.
     """
 
     writes: bool
-    target: SSAValue | str | None
+    target: SSAValue | Resource | None
     indices: Sequence[SSAValue] | None = None
     extents: Sequence[int] | None = None
 
@@ -186,17 +202,17 @@ class ObjectKind(Enum):
 
 @dataclass(frozen=True)
 class MemoryObject:
-    """A stretch of memory with an identity: an allocation, a function argument, a global; or a resource by its name."""
+    """A stretch of memory with an identity: an allocation, a function argument, a global by its name; or a resource."""
 
     kind: ObjectKind
-    key: SSAValue | str | None = None
+    key: SSAValue | Resource | str | None = None
     fresh: bool = False
     """Allocated in the loop body: every iteration has its own."""
 
     def __str__(self) -> str:
         if isinstance(self.key, SSAValue):
             return f"%{self.key.name_hint}" if self.key.name_hint else "an unnamed buffer"
-        return self.key if self.key is not None else "memory"
+        return str(self.key) if self.key is not None else "memory"
 
 
 UNKNOWN = MemoryObject(ObjectKind.UNKNOWN)
@@ -319,7 +335,7 @@ class AccessReader:
     def _place(self, effect: Effect) -> Place:
         if effect.target is None:
             return Place((UNKNOWN,))
-        if isinstance(effect.target, str):
+        if isinstance(effect.target, Resource):
             return Place((MemoryObject(ObjectKind.RESOURCE, effect.target),))
         view = self._view(effect.target)
         if view.frame is None or view.axes is None:
@@ -516,7 +532,7 @@ def _effects_of(op: Operation) -> Sequence[Effect] | None:
     return tuple(Effect(effect.kind != MemoryEffectKind.READ, _target_of(effect)) for effect in ordered)
 
 
-def _target_of(effect: EffectInstance) -> SSAValue | str | None:
+def _target_of(effect: EffectInstance) -> SSAValue | Resource | None:
     if not isinstance(effect.resource, DefaultResource):
-        return effect.resource.name()
+        return Resource(effect.resource.name())
     return effect.value if isinstance(effect.value, SSAValue) else None

@@ -11,6 +11,9 @@ sides there are edges:
 With `m` stages produced per iteration and `n` slots, the release of the stage number `r` of an iteration precedes the
 acquire of the stage number `(r + n) mod m`, `(r + n) div m` iterations later. A schedule that breaks one of the last
 edges has fewer slots than stages in flight.
+
+Where one of these steps stands in a branch or in a loop of its own, nobody knows how many there are in an iteration.
+Then each side keeps its place among those of the other: what comes first in the body comes first in time.
 """
 
 from __future__ import annotations
@@ -22,11 +25,11 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.dependence import Edge, EdgeKind
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory_access import Effect, access_model, register_own_storage
+from tileas_xdsl.analysis.memory_access import Effect, Resource, access_model, register_own_storage
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import own_steps
 from tileas_xdsl.dialects.nv_tileaa.effects import ViewOfOperand as ViewOfTile
-from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
 from tileas_xdsl.dialects.nv_tileas.effects import ViewOfOperand, is_view
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
@@ -45,6 +48,9 @@ VIEW_TRAITS = (ViewOfOperand, ViewOfTile)
 
 PRODUCER_OPS = (ProduceOp, ProducerAcquireOp, ProducerWriteOp, ProducerCommitOp)
 """Ops of the producer's side; all other classified ops are of the consumer's."""
+
+WITHOUT_A_STEP = (ProducerWriteOp, ConsumerReadOp)
+"""Ops that use a stage and neither take nor give it."""
 
 PIPELINE_OPS = tuple(
     f"nv_tileas.async.pipeline.{name}"
@@ -70,16 +76,26 @@ def _pipelines_of(op: Operation, roots: PipelineRoots) -> list[PipelineRoot | No
     return [roots.of_op(op)]
 
 
-def _resource(root: PipelineRoot | None, op: Operation) -> str:
+def _name_of(root: PipelineRoot | None) -> str:
+    """The pipeline as people know it: by the number that its copies share, or by its SSA name."""
+    if root is None:
+        return "an unknown pipeline"
+    if isinstance(root.key, int):
+        return f"pipeline {root.key}"
+    name = root.key.results[0].name_hint if root.key.results else None
+    return f"pipeline %{name}" if name else "an unnamed pipeline"
+
+
+def _side(root: PipelineRoot | None, op: Operation) -> Resource:
+    """The side of the pipeline that `op` is on. One whose pipeline is not known takes turns with all such ops."""
     side = "producer" if isinstance(op, PRODUCER_OPS) else "consumer"
-    identity = "unknown" if root is None else id(root.op) if isinstance(root.key, Operation) else root.key
-    return f"{side} side of pipeline {identity}"
+    return Resource(f"the {side}'s side of {_name_of(root)}", None if root is None else root.key)
 
 
 @access_model(*PIPELINE_OPS)
 def _takes_its_turn(op: Operation) -> Sequence[Effect]:
     """A pipeline op does nothing to memory by itself, and keeps its place among the ops of its side."""
-    return [Effect(True, _resource(root, op)) for root in _pipelines_of(op, PipelineRoots())]
+    return [Effect(True, _side(root, op)) for root in _pipelines_of(op, PipelineRoots())]
 
 
 @access_model("nv_tileas.async.wait", "nv_tileas.async.future_wait")
@@ -111,19 +127,51 @@ class _Sides:
     releases: list[Operation] = field(default_factory=list[Operation])
     views: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, list[Operation]])
     """Op that takes a stage -> ops of the body that use a view of it."""
+    countable: bool = True
+    """Whether each step happens once in every iteration."""
 
 
 def pipeline_edges(values: LoopValues) -> Iterator[Edge]:
     """The edges that the pipelines in the loop add. Linear in the body for each pipeline."""
     for sides in _sides_by_root(values).values():
-        name = f"pipeline {sides.root.key}" if isinstance(sides.root.key, int) else "a pipeline"
-        for commit, wait in zip(sides.commits, sides.waits, strict=False):
-            if commit is not wait and values.position[commit] < values.position[wait]:
-                yield Edge(commit, wait, EdgeKind.TOKEN, 0, name)
+        name = _name_of(sides.root)
+        if sides.countable:
+            yield from _publication(values, sides, name)
+            yield from _slot_reuse(sides, name)
+        else:
+            yield from _in_turn(values, sides.commits, sides.waits, EdgeKind.TOKEN, name)
+            yield from _in_turn(values, sides.releases, sides.acquires, EdgeKind.ANTI, name)
         for users in sides.views.values():
             for user in users:
                 yield from (Edge(user, r, EdgeKind.ANTI, 0, name) for r in sides.releases if _after(values, user, r))
-        yield from _slot_reuse(sides, name)
+
+
+def _publication(values: LoopValues, sides: _Sides, name: str) -> Iterator[Edge]:
+    for commit, wait in zip(sides.commits, sides.waits, strict=False):
+        if commit is not wait and _after(values, commit, wait):
+            yield Edge(commit, wait, EdgeKind.TOKEN, 0, name)
+
+
+def _in_turn(
+    values: LoopValues, first: Sequence[Operation], second: Sequence[Operation], kind: EdgeKind, name: str
+) -> Iterator[Edge]:
+    """
+    Every op of `second` comes after those of `first` that precede it in the body, and after those of iterations before.
+
+    The ops of each side keep their order anyhow, so the nearest one is enough.
+    """
+    if not first or not second:
+        return
+    earlier: Operation | None = None
+    upcoming = iter(first)
+    candidate = next(upcoming, None)
+    for op in second:
+        while candidate is not None and _after(values, candidate, op):
+            earlier, candidate = candidate, next(upcoming, None)
+        if earlier is not None:
+            yield Edge(earlier, op, kind, 0, name)
+    if _after(values, second[0], first[-1]):
+        yield Edge(first[-1], second[0], kind, 1, name)
 
 
 def _after(values: LoopValues, first: Operation, second: Operation) -> bool:
@@ -150,8 +198,18 @@ def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:
                 continue
             for root in _pipelines_of(inner, roots):
                 if root is not None:
-                    _sort_in(found.setdefault(root, _Sides(root)), op, inner)
+                    sides = found.setdefault(root, _Sides(root))
+                    _sort_in(sides, op, inner)
+                    sides.countable &= isinstance(inner, WITHOUT_A_STEP) or _happens_once(op, inner)
     return found
+
+
+def _happens_once(op: Operation, inner: Operation) -> bool:
+    """Whether `inner`, which is or lies in the body op `op`, runs exactly once when `op` does."""
+    if inner is op:
+        return True
+    around = inner.parent_op()
+    return isinstance(around, RegionOp) and _happens_once(op, around)
 
 
 def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp) -> None:
