@@ -203,6 +203,37 @@ def test_load_that_stays_synchronous(name: str) -> None:
     assert [name for name in staged_names(after) if name != "z"] == staged
 
 
+COPY_B = """    %done = nv_tileas.async.tiled_load %b[%i, %c0], %buffer
+      : (memref<64x4xf32>, !shared, index, index) -> !nv_tileas.token
+    nv_tileas.async.wait %done : (!nv_tileas.token) -> ()"""
+STORE_B = """    %w = nv_tileaa.tiled_load %b[%i, %c0] : (memref<64x4xf32>, index, index) -> !tile
+    nv_tileaa.tiled_store %a[%c0, %i], %w : (memref<4x64xf32>, !tile, index, index) -> ()"""
+
+
+@pytest.mark.parametrize(
+    ("between", "reason"),
+    [
+        (COPY_B, "'nv_tileas.async.wait' waits for a token of no pipeline, which may stand for a write of anything"),
+        (STORE_B, "'nv_tileaa.tiled_store' may write what it reads"),
+    ],
+)
+def test_load_that_stays_synchronous_is_named_with_the_reason(between: str, reason: str) -> None:
+    buffer = "  %buffer = nv_tileas.alloc_tensor : () -> !shared"
+    product = "    %next = nv_tileaa.dot %x, %buffer, %acc : (!shared, !shared, !tile) -> !tile"
+    module = parse(program(f"{LOAD_A}\n{between}\n{product}", before=buffer))
+    before = print_custom(module)
+    with recorded_diagnostics() as said:
+        run_passes(module, PASS)
+    assert [(remark.severity, remark.op.name) for remark in said] == [(Severity.REMARK, "nv_tileaa.tiled_load")]
+    assert said[0].message == f"stays synchronous: {reason}"
+    assert said[0].way_out
+    after = print_custom(module).replace(f' attributes {{{PASS_STATUS} = {{"{PASS}" = 4 : i32}}}}', "")
+    assert after.replace(f" {{{NOT_PIPELINABLE}}}", "") == before
+    with recorded_diagnostics() as again:
+        run_passes(module, PASS)
+    assert again == [], "the loop is flagged now, and is not looked at again"
+
+
 # Nests, loops without a chain -----------------------------------------------------------------------------------------
 
 

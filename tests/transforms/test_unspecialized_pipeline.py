@@ -125,6 +125,115 @@ def test_nested_loop_is_expanded_inside_the_outer_one(iterations: int) -> None:
     assert check(parse(after)).verdict is Verdict.SAFE
 
 
+# Nests ----------------------------------------------------------------------------------------------------------------
+
+
+def nest(inner_bound: str, outer_stages: int, *, row_from: str = "%m") -> str:
+    """Scales the rows of `%m` by a number each, which the outer loop loads `outer_stages - 1` iterations ahead."""
+    last = tags(outer_stages - 1)
+    return f"""
+func.func @f(%n: index, %k: index, %m: memref<8x8xf32>, %out: memref<8x8xf32>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %inner = arith.constant 5 : index
+  %few = arith.constant 2 : index
+  scf.for %j = %c0 to %n step %c1 {{
+    %factor = memref.load {row_from}[%j, %c0] {{{tags(0)}}} : memref<8x8xf32>
+    scf.for %i = %c0 to {inner_bound} step %c1 {{
+      %x = memref.load %m[%j, %i] {{{tags(0)}}} : memref<8x8xf32>
+      %y = arith.mulf %x, %factor {{{tags(1)}}} : f32
+      memref.store %y, %out[%j, %i] {{{tags(1)}}} : memref<8x8xf32>
+    }} {{{last}}}
+  }}
+  func.return
+}}"""
+
+
+@pytest.mark.parametrize("inner_bound", ["%inner", "%few", "%k"])
+@pytest.mark.parametrize("outer_stages", [2, 3])
+def test_both_loops_of_a_nest_are_expanded(inner_bound: str, outer_stages: int) -> None:
+    """Also with a known inner trip count, when the pieces of the inner loop stand in the outer body with tags."""
+    before = nest(inner_bound, outer_stages)
+    with recorded_diagnostics() as said:
+        after = print_custom(run_passes(parse(before), f"{PASS}{{num-stages=3}}"))
+    assert said == []
+    assert "iter_offset" not in after
+    assert print_custom(run_passes(parse(after), f"{PASS}{{num-stages=3}}")) == after
+    matrix = np.arange(64, dtype=np.float32).reshape(8, 8)
+    for outer in (0, 1, 2, 3, 8):
+        for inner in (0, 1, 4) if inner_bound == "%k" else (0,):
+            given = {"n": outer, "k": inner, "m": matrix, "out": np.zeros((8, 8), np.float32)}
+            old, new = (run(parse(text), "f", given) for text in (before, after))
+            assert (old.arrays["out"] == new.arrays["out"]).all(), (outer, inner)
+
+
+@pytest.mark.parametrize("inner_bound", ["%inner", "%k"])
+def test_outer_loop_that_cannot_be_expanded_is_named_in_every_run(inner_bound: str) -> None:
+    """What row `j` stores into `%out` is loaded for row `j + 1`, two iterations ahead. The inner loop is expanded."""
+    before = nest(inner_bound, 3, row_from="%out").replace(
+        "%factor = memref.load %out[%j", "%factor = memref.load %out[%c0"
+    )
+    with recorded_diagnostics() as first:
+        once = print_custom(run_passes(parse(before), f"{PASS}{{num-stages=3}}"))
+    with recorded_diagnostics() as second:
+        twice = print_custom(run_passes(parse(once), f"{PASS}{{num-stages=3}}"))
+    assert [said.message for said in first] == ["Failed to pipeline loop"] == [said.message for said in second]
+    assert twice == once
+    assert 'pass_status = {"tileas-unspecialized-pipeline" = 4' in once
+    assert "to %n step" in once, "the outer loop is as it was"
+    if inner_bound == "%inner":
+        assert "earlier run" in (second[0].way_out or "")
+
+
+def in_turns(depth: int, per_iteration: int, last: int) -> str:
+    """A loop that fills stages of a ring in an inner loop, and drains them in another one `last` stages later."""
+    return f"""
+func.func @f(%n: index, %out: memref<32xf32>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %some = arith.constant {per_iteration} : index
+  %zero = arith.constant 0.0 : f32
+  %p, %c = nv_tileas.async.pipeline.create_pipeline attributes {{
+    numStages = {depth} : i32, producerGroupId = 0 : i8, consumerGroupId = 0 : i8
+  }} : () -> (!nv_tileas.producer_token, !nv_tileas.consumer_token)
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (f32) {{
+    %first = arith.muli %i, %some : index
+    scf.for %j = %c0 to %some step %c1 {{
+      %turn = arith.addi %first, %j : index
+      %i32 = arith.index_cast %turn : index to i32
+      %v = arith.sitofp %i32 : i32 to f32
+      nv_tileas.async.pipeline.produce_one %p, %turn attributes {{producer_types = [f32]}} {{
+      ^bb0(%slot: f32):
+        nv_tileas.async.pipeline.yield %v : (f32) -> ()
+      }} : (!nv_tileas.producer_token, index) -> ()
+    }} {{{tags(0)}}}
+    %next = scf.for %j = %c0 to %some step %c1 iter_args(%part = %acc) -> (f32) {{
+      %turn = arith.addi %first, %j : index
+      %got, %read = nv_tileas.async.pipeline.consume_one %c, %turn
+        : (!nv_tileas.consumer_token, index) -> (f32, !nv_tileas.consumer_token)
+      %more = arith.addf %part, %got : f32
+      nv_tileas.async.pipeline.consumer_release %read : (!nv_tileas.consumer_token) -> ()
+      scf.yield %more : f32
+    }} {{{tags(last)}}}
+    scf.yield %next : f32
+  }}
+  memref.store %sum, %out[%c0] : memref<32xf32>
+  func.return
+}}"""
+
+
+@pytest.mark.parametrize(("depth", "last", "expanded"), [(3, 2, False), (4, 1, True), (1, 1, True)])
+def test_a_ring_that_inner_loops_take_turns_on(depth: int, last: int, expanded: bool) -> None:
+    """Nobody counts the stages of an inner loop, so the loops only overlap as far as they keep their turns."""
+    before = in_turns(depth, 1 if depth == 1 else 2, last)
+    with recorded_diagnostics() as said:
+        after = print_custom(run_passes(parse(before), f"{PASS}{{num-stages=3}}"))
+    assert [remark.message for remark in said] == ([] if expanded else ["Failed to pipeline loop"])
+    for trips in (0, 1, 2, 5):
+        assert_same(before, after, trips)
+    assert check(parse(after)).verdict is Verdict.SAFE
+
+
 def test_second_run_changes_nothing() -> None:
     once = print_custom(run_passes(parse(summing(3, 4)), f"{PASS}{{num-stages=3}}"))
     assert print_custom(run_passes(parse(once), f"{PASS}{{num-stages=3}}")) == once

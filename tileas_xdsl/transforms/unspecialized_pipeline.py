@@ -18,7 +18,7 @@ spec/tileas-passes.md sections 1 and 11).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,35 +39,55 @@ from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp, StagedOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.transforms.loop_expander import expand_loop
+from tileas_xdsl.transforms.loop_expander import Expansion, expand_loop
 from tileas_xdsl.transforms.loop_expander.hooks import ExpansionHooks, OpCopy
 from tileas_xdsl.transforms.loop_expander.plan import ExpansionPlan, late_stages_first, plan_expansion
 
 FAILED = "Failed to pipeline loop"
 """Verbatim."""
 
-STAGE, PIPELINE_STAGE, ITER_OFFSET, ORDER, PIPELINE_ID = (
+STAGE, PIPELINE_STAGE, ITER_OFFSET, ORDER, PIPELINE_ID, TOKEN_ITER_IDX = (
     "stage",
     "pipeline_stage",
     "iter_offset",
     "order",
     "pipeline_id",
+    "token_iter_idx",
 )
+
+WHILE = "an scf.while has no trip count to peel; write it as an scf.for"
+PARTLY_EXPANDED = "pieces of an inner loop that an earlier run expanded have stages too; pipeline the nest in one run"
 
 
 # Reading the schedule -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass
 class ScheduleMap:
-    """The stage of every op of a loop body, and which ops carried a tag."""
+    """
+    The stage of every op of a loop body, which ops carried a tag, and the order where every op had one.
+
+    An order is a tuple, compared number by number, so that the pieces of an inner loop find room between two ops.
+    """
 
     stages: dict[Operation, int]
-    tagged: frozenset[Operation]
+    tagged: set[Operation]
+    orders: dict[Operation, tuple[int, ...]] | None
 
     @property
     def stage_count(self) -> int:
         return max(self.stages.values(), default=0) + 1
+
+    def replace(self, loop: Operation, pieces: Sequence[Operation], kernel: Operation | None) -> None:
+        """An inner loop has been expanded: `pieces` stand in its place, all in its stage, one after the other."""
+        stage = self.stages.pop(loop)
+        self.stages.update(dict.fromkeys(pieces, stage))
+        if loop in self.tagged:
+            self.tagged.remove(loop)
+            self.tagged.update([kernel] if kernel is not None else [])
+        if self.orders is not None:
+            at = self.orders.pop(loop)
+            self.orders.update({piece: (*at, number) for number, piece in enumerate(pieces)})
 
 
 def _number(op: Operation, name: str) -> int | None:
@@ -105,7 +125,25 @@ def schedule_map(body: Block, num_stages: int) -> ScheduleMap | None:
             return None
         stages[op] = stage
         tagged.append(op)
-    return ScheduleMap(stages, frozenset(tagged)) if tagged else None
+    return ScheduleMap(stages, set(tagged), _orders(ops)) if tagged else None
+
+
+def _orders(ops: Sequence[Operation]) -> dict[Operation, tuple[int, ...]] | None:
+    orders = {op: (order,) for op in ops if (order := _number(op, ORDER)) is not None}
+    return orders if len(orders) == len(ops) else None
+
+
+def is_partly_expanded(body: Block) -> bool:
+    """
+    Whether `body` has a schedule and holds pieces of an inner loop that an earlier run expanded: tags of the two loops
+    cannot be told apart then.
+    """
+    stages = [op for op in body.ops if _number(op, STAGE) is not None]
+    unscheduled = [op for op in stages if _number(op, ITER_OFFSET) is None]
+    if not unscheduled:
+        return False
+    by_pipeline_stage = any(_number(op, PIPELINE_STAGE) is not None and STAGE not in op.attributes for op in body.ops)
+    return by_pipeline_stage or len(unscheduled) < len(stages)
 
 
 def _definitions(op: Operation, body: Block) -> Iterator[Operation]:
@@ -122,10 +160,10 @@ def _definitions(op: Operation, body: Block) -> Iterator[Operation]:
 
 def _placements(loop: scf.ForOp, schedule: ScheduleMap) -> dict[Operation, Placement]:
     """Late stages first and program order inside a stage, unless every op says its `order`."""
-    orders = {op: _number(op, ORDER) for op in schedule.stages}
-    if any(order is None for order in orders.values()):
+    if schedule.orders is None:
         return late_stages_first(loop, schedule.stages)
-    return {op: Placement(schedule.stages[op], order) for op, order in orders.items() if order is not None}
+    rank = {order: number for number, order in enumerate(sorted(set(schedule.orders.values())))}
+    return {op: Placement(schedule.stages[op], rank[order]) for op, order in schedule.orders.items()}
 
 
 def _none_of(type_: Attribute) -> Operation:
@@ -181,13 +219,28 @@ def _implicit_identities(loop: scf.ForOp) -> dict[Operation, int]:
     return identities
 
 
-def pipeline_loop(loop: scf.ForOp, schedule: ScheduleMap) -> None:
+def pipeline_loop(loop: scf.ForOp, schedule: ScheduleMap) -> Expansion:
     """Expand `loop`. Raises `RefusedError` and leaves it alone where that is not possible."""
     plan = plan_loop(loop, schedule)
-    attributes = dict(loop.attributes)
+    token = _number(loop, TOKEN_ITER_IDX)
     expansion = expand_loop(plan, _KeepTags(schedule, _implicit_identities(loop)))
-    if expansion.kernel is not None:
-        expansion.kernel.attributes |= attributes
+    if expansion.kernel is not None and token is not None:
+        _move_token_index(expansion.kernel, token, expansion.kernel_positions)
+    return expansion
+
+
+def _move_token_index(kernel: scf.ForOp, index: int, positions: Sequence[int | None]) -> None:
+    """
+    Say where the kernel carries the token that the loop carried at `index`.
+
+    It often carries none: when nothing in the loop reads the token, what waits for it behind the loop gets it from the
+    last piece of the epilogue.
+    """
+    position = positions[index] if 0 <= index < len(positions) else None
+    if position is None:
+        del kernel.attributes[TOKEN_ITER_IDX]
+    else:
+        kernel.attributes[TOKEN_ITER_IDX] = IntegerAttr(position, i32)
 
 
 @dataclass(frozen=True)
@@ -217,27 +270,46 @@ class UnspecializedPipelinePass(ModulePass):
             if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
                 continue
             clear_status(function, self.name)
-            # Inner loops first: what is expanded is replaced, with every loop in it.
-            nested = function.walk(reverse=True, region_first=True)
-            for loop in [inner for inner in nested if isinstance(inner, scf.ForOp | scf.WhileOp)]:
-                self._try_loop(function, loop)
+            self._pipeline_function(function)
 
-    def _try_loop(self, function: Operation, loop: scf.ForOp | scf.WhileOp) -> None:
+    def _pipeline_function(self, function: Operation) -> None:
+        # Inner loops first: what is expanded is replaced, with every loop in it. All schedules are read before that:
+        # the pieces of an inner loop stand in the body of the outer one, with tags that are not of its schedule.
+        nested = function.walk(reverse=True, region_first=True)
+        loops = [inner for inner in nested if isinstance(inner, scf.ForOp | scf.WhileOp)]
+        schedules: dict[Operation | None, ScheduleMap] = {}
+        for loop in loops:
+            if (found := self._read_schedule(function, loop)) is not None:
+                schedules[loop] = found
+        for loop in loops:
+            if (schedule := schedules.get(loop)) is None:
+                continue
+            if isinstance(loop, scf.WhileOp):
+                self._miss(function, loop, WHILE)
+                continue
+            outer = schedules.get(loop.parent_op())
+            expansion = self._try_loop(function, loop, schedule)
+            if expansion is not None and outer is not None and loop in outer.stages:
+                outer.replace(loop, expansion.pieces, expansion.kernel)
+
+    def _read_schedule(self, function: Operation, loop: scf.ForOp | scf.WhileOp) -> ScheduleMap | None:
         body = loop.body.block if isinstance(loop, scf.ForOp) else loop.after_region.block
         if not has_pipelinable_ops(body):
-            return
+            return None
+        if is_partly_expanded(body):
+            self._miss(function, loop, PARTLY_EXPANDED)
+            return None
         schedule = schedule_map(body, self.num_stages)
-        if schedule is None or schedule.stage_count <= 1:
-            return
-        if isinstance(loop, scf.WhileOp):
-            self._miss(function, loop, "an scf.while has no trip count to peel; write it as an scf.for")
-            return
+        return schedule if schedule is not None and schedule.stage_count > 1 else None
+
+    def _try_loop(self, function: Operation, loop: scf.ForOp, schedule: ScheduleMap) -> Expansion | None:
         try:
-            pipeline_loop(loop, schedule)
+            return pipeline_loop(loop, schedule)
         except RefusedError as refusal:
             first = refusal.diagnostics[0]
             hint = f"; {first.way_out}" if first.way_out else ""
             self._miss(function, loop, f"'{first.op.name}' op {first.message}{hint}")
+            return None
 
     def _miss(self, function: Operation, loop: Operation, reason: str) -> None:
         mark_soft_failure(function, self.name, Diagnostic(Severity.REMARK, loop, FAILED, reason, verbatim=True))

@@ -40,7 +40,7 @@ func.func @two_stages() {
   scf.for %i = %c0 to %n step %c1 {
     %ap, %ta = nv_tileas.async.pipeline.produce_one_async %i attributes {pipeline_stage = 0 : i32} : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
     %a, %tac = nv_tileas.async.pipeline.consume_one %ta attributes {pipeline_stage = 1 : i32} : (!nv_tileas.token) -> (tensor<4xf16>, !nv_tileas.token)
-  } {token_iter_idx = 0 : i32}
+  }
   func.return
 }
 // CHECK-LABEL: @two_stages
@@ -49,9 +49,96 @@ func.func @two_stages() {
 // CHECK-NEXT:        consume_one {{.*}} attributes {pipeline_stage = 1 : i32, stage = 1 : i32, pipeline_id = 0 : i32}
 // CHECK:             produce_one_async
 // CHECK-NEXT:        scf.yield
-// CHECK-NEXT:      } {token_iter_idx = 0 : i32}
+// CHECK-NEXT:      }
 // CHECK-NEXT:      consume_one
 // CHECK-NEXT:      func.return
+
+// -----
+
+// `token_iter_idx` says where the kernel carries the token: the consumer reads that of the iteration before, two slots later, so the
+// kernel carries two, and the younger one is third among its arguments.
+func.func @token_index(%first: f32, %none: !nv_tileas.token) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  %sum, %last = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %first, %t = %none) -> (f32, !nv_tileas.token) {
+    %p, %ta = nv_tileas.async.pipeline.produce_one_async %i attributes {producer_types = [f32], stage = 0 : i32, iter_offset = 0 : i32} : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
+    nv_tileas.async.wait %t attributes {stage = 1 : i32, iter_offset = -1 : i32} : (!nv_tileas.token) -> ()
+    %a, %tac = nv_tileas.async.pipeline.consume_one %ta attributes {stage = 1 : i32, iter_offset = -1 : i32} : (!nv_tileas.token) -> (f32, !nv_tileas.token)
+    %next = arith.addf %acc, %a {stage = 1 : i32, iter_offset = -1 : i32} : f32
+    scf.yield %next, %ta : f32, !nv_tileas.token
+  } {token_iter_idx = 1 : i32}
+  func.return %sum : f32
+}
+// CHECK-LABEL: @token_index
+// Prologue:
+// CHECK:           %p, %ta = nv_tileas.async.pipeline.produce_one_async %c0
+// Kernel:
+// CHECK-NEXT:      scf.for %i = %c0 to %c7 step %c1 iter_args(%next_1 = %first, %ta_3 = %none, %ta_4 = %ta)
+// CHECK-NEXT:        nv_tileas.async.wait %ta_3
+// CHECK-NEXT:        consume_one %ta_4
+// CHECK:           } {token_iter_idx = 2 : i32}
+
+// -----
+
+// A token that nothing in the loop reads is not carried by the kernel: the wait behind the loop gets the one of the last drain, and
+// `token_iter_idx` goes.
+func.func @token_not_carried(%none: !nv_tileas.token) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%t = %none) -> (!nv_tileas.token) {
+    %p, %ta = nv_tileas.async.pipeline.produce_one_async %i attributes {stage = 0 : i32, iter_offset = 0 : i32} : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
+    %a, %tac = nv_tileas.async.pipeline.consume_one %ta attributes {stage = 1 : i32, iter_offset = -1 : i32} : (!nv_tileas.token) -> (tensor<4xf16>, !nv_tileas.token)
+    %released = nv_tileas.async.pipeline.consumer_release %tac : (!nv_tileas.token) -> !nv_tileas.token
+    scf.yield %released : !nv_tileas.token
+  } {token_iter_idx = 0 : i32}
+  nv_tileas.async.wait %last : (!nv_tileas.token) -> ()
+  func.return
+}
+// CHECK-LABEL: @token_not_carried
+// CHECK:           scf.for
+// CHECK-NOT:       token_iter_idx
+// CHECK:           %released_1 = nv_tileas.async.pipeline.consumer_release
+// CHECK-NEXT:      nv_tileas.async.wait %released_1 :
+// CHECK-NEXT:      func.return
+
+// -----
+
+// A nest, with a known trip count inside. The inner loop is expanded first; its pieces, which keep the stages that they have in it,
+// go with the outer loop's stage of the loop that they were.
+func.func @nest(%m: memref<8x8xf32>, %o: memref<8x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %j = %c0 to %n step %c1 {
+    %row = memref.load %m[%j, %c0] {stage = 0 : i32, iter_offset = 0 : i32} : memref<8x8xf32>
+    scf.for %i = %c0 to %c4 step %c1 {
+      %x = memref.load %m[%j, %i] {stage = 0 : i32, iter_offset = 0 : i32} : memref<8x8xf32>
+      %y = arith.mulf %x, %row {stage = 1 : i32, iter_offset = -1 : i32} : f32
+      memref.store %y, %o[%j, %i] {stage = 1 : i32, iter_offset = -1 : i32} : memref<8x8xf32>
+    } {stage = 1 : i32, iter_offset = -1 : i32}
+  }
+  func.return
+}
+// CHECK-LABEL: @nest
+// Prologue: the outer row only.
+// CHECK:           scf.if
+// CHECK-NEXT:        memref.load %m[%c0, %c0] {stage = 0 : i32}
+// CHECK-NEXT:        scf.yield
+// Kernel: the inner prologue, kernel and epilogue, one iteration behind the row.
+// CHECK:           scf.for %j
+// CHECK:             memref.load %m[%j, %c0] {stage = 0 : i32}
+// CHECK-NEXT:        scf.for %i = %c0 to %c3 step %c1
+// CHECK:               arith.mulf {{.*}} {stage = 1 : i32}
+// CHECK:               memref.load
+// CHECK:             } {stage = 1 : i32}
+// CHECK:             arith.mulf {{.*}} {stage = 1 : i32}
+// CHECK:             memref.load %m[%j_1, %c0] {stage = 0 : i32}
+// CHECK-NEXT:        scf.yield
+// Epilogue: the inner loop of the last row.
+// CHECK:           scf.if
+// CHECK:             scf.for %i
 
 // -----
 

@@ -45,6 +45,17 @@ class Expansion:
     kernel: scf.ForOp | None
     """None where constant bounds leave it no trip."""
     epilogue: tuple[Operation, ...]
+    kernel_positions: tuple[int | None, ...]
+    """
+    For each carried argument of the loop its position among those of the kernel. None where the kernel carries no such
+    value: it never changes, or is only read by ops that come behind the one that makes it.
+    """
+
+    @property
+    def pieces(self) -> tuple[Operation, ...]:
+        """All that stands in place of the loop, in order."""
+        kernel = () if self.kernel is None else (self.kernel,)
+        return (*self.setup, *self.prologue, *kernel, *self.epilogue)
 
 
 def expand_loop(plan: ExpansionPlan, hooks: ExpansionHooks | None = None) -> Expansion:
@@ -71,4 +82,4 @@ def expand_loop(plan: ExpansionPlan, hooks: ExpansionHooks | None = None) -> Exp
         if value is not None:
             result.replace_all_uses_with(value)
     Rewriter.erase_op(loop)
-    return Expansion(setup, prologue, phases.kernel, epilogue)
+    return Expansion(setup, prologue, phases.kernel, epilogue, phases.kernel_positions())

@@ -141,6 +141,11 @@ class Phases:
 
     # Cross-stage values: what the kernel carries from trip to trip ---------------------------------------------------
 
+    def kernel_positions(self) -> tuple[int | None, ...]:
+        """For each carried argument of the loop its position among those of the kernel, None where it has none."""
+        positions = {carried: position for position, carried in enumerate(self._cross_stage_values())}
+        return tuple(None if argument is None else positions.get(argument) for argument in self.plan.arguments)
+
     def _cross_stage_values(self) -> list[tuple[Stream, int]]:
         """Stream and age of each carried value, in order; streams of the original arguments come first."""
         return [(stream, age) for stream in self.plan.streams for age in stream.ages]

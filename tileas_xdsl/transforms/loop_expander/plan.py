@@ -140,6 +140,8 @@ class ExpansionPlan:
     """Carried arguments that never change, and their values."""
     results: tuple[LoopResult | None, ...]
     """For each result of the loop; None where it is not used."""
+    arguments: tuple[tuple[Stream, int] | None, ...]
+    """For each carried argument its stream and how far back there it reads; None where it never changes."""
     readers: Mapping[Stream, tuple[tuple[PlannedOp, int], ...]]
     """Who reads a stream, and at which age."""
     placeholder: Placeholder
@@ -220,6 +222,7 @@ def plan_expansion(
         streams=planner.streams,
         constants=planner.constants,
         results=planner.plan_results(),
+        arguments=planner.plan_arguments(),
         readers=_readers(ops),
         placeholder=placeholder,
     )

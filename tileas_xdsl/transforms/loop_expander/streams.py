@@ -161,6 +161,14 @@ class StreamPlanner:
                 results.append(LoopResult(self._streams[id(draft)], slot))
         return tuple(results)
 
+    def plan_arguments(self) -> tuple[tuple[Stream, int] | None, ...]:
+        """For each carried argument its stream and how far back there it reads; None where it never changes."""
+        found: list[tuple[Stream, int] | None] = []
+        for argument in self.values.carried:
+            draft = self._draft_of.get(argument)
+            found.append(None if draft is None else (self._streams[id(draft[0])], draft[1]))
+        return tuple(found)
+
     def _reads(self, op: Operation) -> list[Read]:
         reads: list[Read] = []
         for value in self.values.read_by(op):

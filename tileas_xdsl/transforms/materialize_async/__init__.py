@@ -38,8 +38,17 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, RefusedError, clear_status, mark_soft_failure
+from tileas_xdsl.diagnostics import (
+    Diagnostic,
+    ErrorCollector,
+    RefusedError,
+    clear_status,
+    mark_soft_failure,
+    op_name,
+    remark,
+)
 from tileas_xdsl.dialects.nv_tileaa.queue import CreateQueueOp, ExecuteOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.iterator_types import iterator_types, propagate_iterator_types
 from tileas_xdsl.transforms.materialize_async.emit import rewrite_loop
@@ -97,6 +106,8 @@ def _materialize(function: Operation, pass_name: str) -> list[Diagnostic]:
         found.extend(refusal.diagnostics)
     if found:
         return found
+    for load, writer in plan.synchronous:
+        _tell_why_synchronous(load, writer)
     for loop in plan.loops:
         rewrite_loop(loop)
     apply_local_patterns(function)
@@ -106,6 +117,18 @@ def _materialize(function: Operation, pass_name: str) -> list[Diagnostic]:
     if plan.not_pipelinable:
         mark_soft_failure(function, pass_name, None)
     return []
+
+
+def _tell_why_synchronous(load: Operation, writer: Operation) -> None:
+    if isinstance(writer, AsyncWaitOp | FutureWaitOp):
+        reason = f"'{writer.name}' waits for a token of no pipeline, which may stand for a write of anything"
+        way_out = "let a pipeline bring that tile as well, or wait in front of the loop"
+    elif writer is load:
+        reason, way_out = "it writes memory itself", "make it a `produce_one` of a pipeline"
+    else:
+        reason = f"'{op_name(writer)}' may write what it reads"
+        way_out = "load from memory that the loop does not write, or make it a `produce_one` of a pipeline"
+    remark(load, f"stays synchronous: {reason}", way_out)
 
 
 # Left-over queues (20 #6) ---------------------------------------------------------------------------------------------

@@ -24,23 +24,32 @@ class MemoryObjects:
     """A set of memory objects, which tells in constant time whether one of them may share bytes with another."""
 
     def __init__(self) -> None:
-        self._objects: set[MemoryObject] = set()
+        self._first_access: dict[MemoryObject, Operation] = {}
         self._of_kind: dict[ObjectKind, MemoryObject] = {}
 
     def add(self, access: Access) -> None:
         for item in access.place.objects:
             known = replace(item, fresh=False)
-            self._objects.add(known)
+            self._first_access.setdefault(known, access.op)
             self._of_kind.setdefault(known.kind, known)
 
-    def may_hold(self, item: MemoryObject) -> bool:
-        """Whether some object of the set may alias `item`. Objects that differ do so, or not, by their kinds."""
-        if replace(item, fresh=False) in self._objects:
-            return True
-        return any(may_alias(item, other, arguments_alias=False) for other in self._of_kind.values())
+    def accessed_by(self, item: MemoryObject) -> Operation | None:
+        """
+        The op that touches `item`, or an object that may alias it, or None. Objects that differ do so by their kinds.
+        """
+        known = replace(item, fresh=False)
+        if known in self._first_access:
+            return self._first_access[known]
+        others = (other for other in self._of_kind.values() if may_alias(item, other, arguments_alias=False))
+        return next((self._first_access[other] for other in others), None)
+
+    def accessor_of(self, accesses: Iterable[Access]) -> Operation | None:
+        """The op that touches what one of `accesses` does, or may, or None."""
+        items = (item for access in accesses for item in access.place.objects)
+        return next((op for item in items if (op := self.accessed_by(item)) is not None), None)
 
     def may_hold_any(self, accesses: Iterable[Access]) -> bool:
-        return any(self.may_hold(item) for access in accesses for item in access.place.objects)
+        return self.accessor_of(accesses) is not None
 
 
 class FunctionMemory:

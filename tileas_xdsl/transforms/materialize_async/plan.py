@@ -82,6 +82,8 @@ class LoopPlan:
     consumed: list[Consumed] = field(default_factory=list[Consumed])
     commits: list[CommitPlan] = field(default_factory=list[CommitPlan])
     releases: list[Group[Staged | Consumed]] = field(default_factory=list[Group[Staged | Consumed]])
+    synchronous: list[tuple[Operation, Operation]] = field(default_factory=list[tuple[Operation, Operation]])
+    """Loads with a chain that stay where they are, each with the op that may write what it reads."""
 
     @property
     def has_chain(self) -> bool:
@@ -97,6 +99,8 @@ class FunctionPlan:
     """Outer loops before inner ones."""
     not_pipelinable: list[Operation] = field(default_factory=list[Operation])
     """Loops to be flagged, those that are flagged already included."""
+    synchronous: list[tuple[Operation, Operation]] = field(default_factory=list[tuple[Operation, Operation]])
+    """Loads with a chain that stay as they are, each with the op that may write what it reads."""
 
     @property
     def kinds(self) -> dict[Operation, str | None]:
@@ -120,9 +124,12 @@ def plan_function(function: Operation) -> FunctionPlan:
             continue
         if _is_asynchronous(loop):
             with_chain.add(loop)
-        elif isinstance(loop, scf.ForOp) and (planned := planner.plan(loop)).has_chain:
-            plan.loops.append(planned)
-            with_chain.add(loop)
+        elif isinstance(loop, scf.ForOp):
+            planned = planner.plan(loop)
+            plan.synchronous.extend(planned.synchronous)
+            if planned.has_chain:
+                plan.loops.append(planned)
+                with_chain.add(loop)
     excused = {outer for loop in loops if loop in with_chain for outer in _loops_around(loop)}
     plan.not_pipelinable = [loop for loop in loops if loop not in with_chain and loop not in excused]
     return plan
@@ -264,7 +271,14 @@ def _plan_staged(
     moved = {load for site in plan.produced for load in site.loads}
     written = memory.written_by(op for op in ops if not _only_takes_its_turn(op, memory))
     last = {op: _last_use_of_chain(op, body, position) for op in ops if is_load(op) and op not in moved}
-    loads = [op for op, use in last.items() if use is not None and _is_unchanging(op, memory, written)]
+    loads: list[Operation] = []
+    for op, use in last.items():
+        if use is None:
+            continue
+        if (writer := _writer_of(op, memory, written)) is None:
+            loads.append(op)
+        else:
+            plan.synchronous.append((op, writer))
     while loads:
         kept = _alone_on_their_queues(loads, ops, memory)
         kept, plan.lifted = _movable_to_first(kept, position)
@@ -286,11 +300,11 @@ def _last_use_of_chain(op: Operation, body: Block, position: Mapping[Operation, 
     return max(users, key=position.__getitem__) if users else None
 
 
-def _is_unchanging(op: Operation, memory: LoopMemory, written: MemoryObjects) -> bool:
-    """Whether a load or get may run at another place of the iteration, as far as memory is concerned."""
+def _writer_of(op: Operation, memory: LoopMemory, written: MemoryObjects) -> Operation | None:
+    """The op that may write what a load or get reads; None where it may run at another place of the iteration."""
     if memory.writes_of(op) and not _only_takes_its_turn(op, memory):
-        return False
-    return not written.may_hold_any(memory.reads_of(op))
+        return op
+    return written.accessor_of(memory.reads_of(op))
 
 
 def _only_takes_its_turn(op: Operation, memory: LoopMemory) -> bool:
