@@ -11,7 +11,7 @@ from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
-ORDERS = [("eager", 0), ("lazy", 0), *(("random", seed) for seed in range(20))]
+ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(20))]
 
 
 # Numbers ------------------------------------------------------------------------------------------------------------

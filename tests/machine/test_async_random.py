@@ -194,7 +194,7 @@ def test_safe_programs_give_the_same_numbers_in_every_order() -> None:
         text, races, undrained = generated(seed)
         if races or undrained:
             continue
-        outcomes = [run(parse(text), "f", order=order, seed=seed) for order in ("eager", "lazy", "random")]
+        outcomes = [run(parse(text), "f", order=order, seed=seed) for order in ("eager", "lazy", "random", "timed")]
         for outcome in outcomes[1:]:
             for name, array in outcomes[0].arrays.items():
                 np.testing.assert_array_equal(outcome.arrays[name], array, err_msg=f"{seed}\n{text}")

@@ -21,7 +21,7 @@ from tileas_xdsl.machine.running import Outcome, run
 
 Array = NDArray[Any]
 
-ORDERS = [("eager", 0), ("lazy", 0), *(("random", seed) for seed in range(10))]
+ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(10))]
 
 
 def _programs() -> dict[str, str]:

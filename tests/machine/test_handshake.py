@@ -100,7 +100,7 @@ def test_release_before_the_read_is_a_race() -> None:
     assert violation.witness.steps
 
 
-@pytest.mark.parametrize("order", ["eager", "lazy", *(f"random:{seed}" for seed in range(5))])
+@pytest.mark.parametrize("order", ["eager", "lazy", "timed", *(f"random:{seed}" for seed in range(5))])
 def test_slots_and_phases_do_not_depend_on_the_order(order: str) -> None:
     name, _, seed = order.partition(":")
     module = parse(handshake(3, f"{READ}\n{RELEASE}"))

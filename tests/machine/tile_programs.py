@@ -13,7 +13,7 @@ from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Report
 from tileas_xdsl.machine.running import Outcome, run
 
-ORDERS = [("eager", 0), ("lazy", 0), *(("random", seed) for seed in range(10))]
+ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(10))]
 """Every order that a program is run under."""
 
 

@@ -21,7 +21,7 @@ from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
 PASS = "tileas-materialize-async"
-ORDERS = [("eager", 0), ("lazy", 0), *(("random", seed) for seed in range(3))]
+ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(3))]
 TRIPS = (0, 1, 2, 3, 7)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,7 +27,10 @@ from tileas_xdsl.tools.array_files import write_arrays
 RAN, FAILED, INPUT = 0, 1, 2
 EXAMPLE = ROOT / "examples" / "double_buffer.mlir"
 RACE = ROOT / "examples" / "double_buffer_race.mlir"
-ORDERS = [["--order", "eager"], ["--order", "lazy"], *(["--order", "random", "--seed", str(s)] for s in range(5))]
+ORDERS = [
+    *(["--order", order] for order in ("eager", "lazy", "timed")),
+    *(["--order", "random", "--seed", str(s)] for s in range(5)),
+]
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -483,3 +487,54 @@ def test_ops_that_cannot_be_run_are_named_with_their_place(run: Run) -> None:
     status, _, err = run(programs.CALL, "--function", "caller")
     assert status == INPUT
     assert err.startswith("p.mlir:11:3: error: 'func.call' op calls @elsewhere, which has no body")
+
+
+# Time -----------------------------------------------------------------------------------------------------------------
+
+
+def test_timed_run_prints_loops_engines_agents_and_stalls(run: Run) -> None:
+    status, out, err = run(EXAMPLE, *DOUBLE, "--order", "timed", "--target", "sm_90")
+    assert (status, err) == (RAN, "")
+    assert re.search(r"^[\d,]+ cycles on sm_90$", out, re.MULTILINE)
+    for heading in ("loop ", "engine ", "agent ", "stalls at "):
+        assert re.search(rf"^{heading}", out, re.MULTILINE), heading
+    assert re.search(r"^main +\d+ \(\d+%\) +[\d,]+ \(\d+%\) +\d+ \(\d+%\)$", out, re.MULTILINE)
+    assert "queue 0" in out
+    assert out.rstrip().endswith("ran")
+
+
+def test_times_as_json_add_up(run: Run) -> None:
+    status, out, _ = run(EXAMPLE, *DOUBLE, "--order", "timed", "--format", "json")
+    assert status == RAN
+    data = json.loads(out)
+    time = data["time"]
+    assert time["target"] == "generic"
+    (agent,) = time["agents"]
+    assert agent["working"] + agent["served"] + agent["stalled"] == time["cycles"]
+    assert agent["stalled"] == sum(stall["cycles"] for stall in time["stalls"])
+    assert all(0 < engine["utilisation"] <= 1 for engine in time["engines"])
+    assert "time" not in json.loads(run(EXAMPLE, *DOUBLE, "--format", "json")[1])
+
+
+def test_target_comes_from_the_ir_or_the_command_line(run: Run) -> None:
+    text = EXAMPLE.read_text().replace(
+        "func.func @double_buffer(",
+        "module attributes {nv_tileaa.compute_capability = 90 : i32} {\nfunc.func @double_buffer(",
+    )
+
+    def target(*options: str) -> str:
+        status, out, err = run(text + "\n}", *DOUBLE, "--order", "timed", "--format", "json", *options)
+        assert (status, err) == (RAN, "")
+        return json.loads(out)["time"]["target"]
+
+    assert target() == "sm_90"
+    assert target("--target", "sm_80") == "sm_80"
+
+
+def test_unknown_target_is_an_error_that_names_the_known_ones(run: Run) -> None:
+    status, out, err = run(EXAMPLE, *DOUBLE, "--order", "timed", "--target", "sm_70")
+    assert (status, out) == (INPUT, "")
+    assert (
+        err
+        == "error: --target: no cycles are known of the target 'sm_70': choose one of generic, sm_80, sm_90, sm_100\n"
+    )

@@ -14,7 +14,7 @@ from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.transforms.unspecialized_pipeline import UnspecializedPipelinePass
 
 PASS = "tileas-unspecialized-pipeline"
-ORDERS = [("eager", 0), ("lazy", 0), *(("random", seed) for seed in range(4))]
+ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(4))]
 
 
 def tags(stage: int) -> str:

@@ -101,6 +101,8 @@ class Agent:
         self.transfers: list[AsyncWork] = []
         """Marked transfers of this thread, in order of issue."""
         self.transfers_observed = 0
+        self.delegates = False
+        """Whether what it touches is touched for asynchronous work, which pays for it with its own time."""
         self.local: dict[str, Any] = {}
         """State that dialects keep per thread: uncommitted copies, per-thread queues."""
         self._steps: Suspension | None = None
@@ -170,6 +172,8 @@ class Agent:
 
     def touch(self, view: View, op: Operation, *, write: bool, proxy: Proxy = Proxy.GENERIC) -> None:
         """Note a synchronous access and compare it with everything that might race with it."""
+        if self.machine.clock is not None:
+            self.machine.clock.touched(self, view)
         access = Access(
             view.region,
             write,
@@ -303,6 +307,7 @@ class Agent:
         for argument, value in zip(block.args, arguments, strict=True):
             values[argument] = value
         machine = self.machine
+        clock = machine.clock
         pausing = PAUSING_KINDS[machine.order.pauses]
         for step in machine.prepared(block):
             operands = [values[operand] for operand in step.operands]
@@ -310,10 +315,15 @@ class Agent:
             machine.step_number += 1
             kind = step.kind
             if kind is Kind.TERMINATOR:
+                if clock is not None:
+                    # What comes after the region comes at its time.
+                    yield None
                 return tuple(operands)
             if machine.late_values and not step.looks_later:
                 operands = cast("list[Any]", (yield from self.settled(operands, step.op)))
             if kind is Kind.PURE:
+                if clock is not None and step.reads_tiles:
+                    yield None
                 outcome = self._run_pure(step, operands)
             elif kind is Kind.JUMP:
                 machine.check_budget(step.op)
@@ -328,6 +338,8 @@ class Agent:
                 outcome = step.function(self, step.op, *operands)
                 if kind is Kind.SUSPENDS or kind is Kind.CONTROL:
                     outcome = cast(Any, (yield from outcome))
+            if clock is not None:
+                clock.step_done(self, step, operands, outcome)
             if len(step.results) == 1:
                 values[step.results[0]] = outcome
             elif step.results:
@@ -365,10 +377,21 @@ class Agent:
         values = tuple(carried)
         for number, induction in enumerate(inductions):
             self.machine.check_budget(self.current_op)
-            self.iteration = (*outside, number)
+            self.begin_iteration(body, outside, number)
             values = yield from self.run_block(body, (induction, *values))
-        self.iteration = outside
+        self.end_loop(body, outside)
         return values
+
+    def begin_iteration(self, body: Block, outside: tuple[int, ...], number: int) -> None:
+        """Iteration `number` of the loop around `body` begins; `outside` are those of the loops around it."""
+        self.iteration = (*outside, number)
+        if self.machine.clock is not None:
+            self.machine.clock.begin_iteration(self, body, outside)
+
+    def end_loop(self, body: Block, outside: tuple[int, ...]) -> None:
+        self.iteration = outside
+        if self.machine.clock is not None:
+            self.machine.clock.end_loop(self, body)
 
     def call(self, function: Operation, body: Region, arguments: Sequence[Any]) -> Suspension:
         """Run the body of `function` in an activation of its own; returns what it returns."""
@@ -392,6 +415,16 @@ class Agent:
             yield
         finally:
             self.threads = threads
+
+    @contextmanager
+    def delegating(self) -> Generator[None]:
+        """What the agent touches inside, it touches for asynchronous work."""
+        before = self.delegates
+        self.delegates = True
+        try:
+            yield
+        finally:
+            self.delegates = before
 
     # Forking -------------------------------------------------------------------------------------------------------
 

@@ -97,6 +97,9 @@ class Machine:
 
     # Agents --------------------------------------------------------------------------------------------------------
 
+    def __post_init__(self) -> None:
+        self.clock = self.order.clock
+
     def next_agent_number(self) -> int:
         self._agents_made += 1
         return self._agents_made - 1
@@ -104,6 +107,8 @@ class Machine:
     def add_agent(self, agent: Agent) -> None:
         self.agents.append(agent)
         self.live.append(agent)
+        if self.clock is not None:
+            self.clock.agent_added(agent)
 
     def agent_finished(self, agent: Agent) -> None:
         self.live.remove(agent)
@@ -126,9 +131,16 @@ class Machine:
                 self.perform(choice)
             elif not self._force():
                 raise StuckError
+        self._let_fly()
         for check in self.at_end:
             check(first)
         return first
+
+    def _let_fly(self) -> None:
+        """Where there is time, what nobody waited for completes some time, too."""
+        while self.clock is not None and (work := self.clock.next(())) is not None:
+            assert isinstance(work, AsyncWork)
+            self.perform(work)
 
     def _force(self) -> bool:
         """Perform one work that somebody waits for, and whatever it depends on. False when there is none."""
@@ -282,6 +294,7 @@ class Machine:
         iteration: tuple[int, ...] | None = None,
     ) -> None:
         """Put a step of `agent` into the trace; for the other arguments see `Happening`."""
+        time = self.clock.happened(agent, op, kind, text, on) if self.clock is not None else None
         if not self.trace.recording:
             return
         # A number of its own, so that accesses before it and after it can be told apart.
@@ -300,6 +313,7 @@ class Machine:
                 on,
                 turn,
                 dict(learner.clock) if kind in ("wait", "fork") else None,
+                time,
             )
         )
 
@@ -322,9 +336,10 @@ class Machine:
     ) -> AsyncWork:
         """See `Agent.issue`."""
         if self.capture == "issue":
-            for touch in touches:
-                if not touch.is_write:
-                    agent.touch(touch.view, op, write=False, proxy=touch.proxy)
+            with agent.delegating():
+                for touch in touches:
+                    if not touch.is_write:
+                        agent.touch(touch.view, op, write=False, proxy=touch.proxy)
             touches = [touch for touch in touches if touch.is_write]
         perform = move
         if self.with_data and fetch is not None and deliver is not None:
@@ -405,6 +420,8 @@ class Machine:
                 ),
                 work.mind,
             )
+        if self.clock is not None:
+            self.clock.work_ready(work)
         if self.order.performs_at_once:
             self._perform_at_once([work])
 
@@ -425,6 +442,8 @@ class Machine:
 
     def resource_freed(self, resource: Resource) -> None:
         """`resource` may be taken: where work does not linger, by the works that were held up."""
+        if self.clock is not None:
+            self.clock.resource_freed(resource)
         if self.order.performs_at_once:
             self._perform_at_once([work for work in self._pending if work.resource is resource])
 

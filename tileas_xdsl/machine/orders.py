@@ -4,6 +4,7 @@ When asynchronous work is performed, and which agent steps next. A correctly syn
 - `eager`: work is performed at issue, or as soon as what it depends on is complete; the youngest agent steps first.
 - `lazy`: work is performed only when a wait forces it; the oldest agent steps first, as far as it gets.
 - `random`: a seeded generator decides at every visible step.
+- `timed`: everything happens in the order of simulated time; see `clockwork`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from tileas_xdsl.machine.works import AsyncWork
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.agents import Agent
+    from tileas_xdsl.machine.clockwork import Clockwork
     from tileas_xdsl.machine.execution import Machine
+    from tileas_xdsl.targets.timing import TimingTable
 
-ORDERS = ("eager", "lazy", "random")
+ORDERS = ("eager", "lazy", "random", "timed")
 
 
 class Pauses(Enum):
@@ -36,6 +39,8 @@ class Order(ABC):
     pauses: Pauses = Pauses.NEVER
     performs_at_once: bool = False
     """Whether work is performed as soon as it is ready."""
+    clock: Clockwork | None = None
+    """Keeps the time, if there is any."""
 
     @abstractmethod
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
@@ -69,8 +74,21 @@ class Random(Order):
         return runnable[pick] if pick < len(runnable) else ready[pick - len(runnable)]
 
 
-def make_order(name: str, seed: int) -> Order:
-    """The order called `name`; raises `ValueError` naming the choices."""
+class Timed(Order):
+    pauses = Pauses.AT_EVERY_EFFECT
+
+    def __init__(self, table: TimingTable) -> None:
+        from tileas_xdsl.machine.clockwork import Clockwork
+
+        self.clock = Clockwork(table)
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        assert self.clock is not None
+        return self.clock.next(runnable)
+
+
+def make_order(name: str, seed: int, target: str = "generic") -> Order:
+    """The order called `name`; raises `ValueError` naming the choices, also where no cycles of `target` are known."""
     match name:
         case "eager":
             return Eager()
@@ -78,5 +96,9 @@ def make_order(name: str, seed: int) -> Order:
             return Lazy()
         case "random":
             return Random(seed)
+        case "timed":
+            from tileas_xdsl.targets.timing import timing_table
+
+            return Timed(timing_table(target))
         case _:
             raise ValueError(f"unknown order '{name}': choose one of {', '.join(ORDERS)}")

@@ -112,6 +112,10 @@ class ResourceCondition(Condition):
         return self.resource.describe()
 
     @property
+    def subject(self) -> str:
+        return f"resource '{self.resource.name}'"
+
+    @property
     def may_pass_by(self) -> str | None:
         return self.resource.name
 

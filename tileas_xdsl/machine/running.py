@@ -55,22 +55,24 @@ def run(
     order: str = "lazy",
     seed: int = 0,
     capture: str = "completion",
+    target: str = "generic",
 ) -> Outcome:
     """
     Run `function` of `module` on `args`.
 
     `args` maps argument names (or numbers, as strings) to arrays and numbers; a sequence gives them by position, None
-    standing for the default. `order` is `eager`, `lazy` or `random` (with `seed`); `capture` is `completion` or
-    `issue`.
+    standing for the default. `order` is `eager`, `lazy`, `random` (with `seed`) or `timed` (with the cycles of
+    `target`; `timing.timed_run` says what came of them); `capture` is `completion` or `issue`.
 
-    Raises `ArgumentError` for arguments that do not fit, `UnsupportedError` for ops without a meaning.
+    Raises `ValueError` for an order or a target that does not exist, `ArgumentError` for arguments that do not fit,
+    `UnsupportedError` for ops without a meaning.
     """
     op, body = find_function(module, function)
     names = argument_names(body)
     if not isinstance(args, Mapping):
         args = {str(number): value for number, value in enumerate(args) if value is not None}
     values = bind_arguments(body, args, with_data=True)
-    machine = Machine(make_order(order, seed), capture=capture)
+    machine = Machine(make_order(order, seed, target), capture=capture)
     results = execute(machine, op, values)
     given = {argument_at(body, name).index: value for name, value in args.items()}
     contents = [contents_of(value, given.get(index)) for index, value in enumerate(values)]

@@ -46,6 +46,11 @@ class Condition(ABC):
         return self.describe()
 
     @property
+    def subject(self) -> str:
+        """What is waited for, in as few words as will do: a barrier, a queue, a token."""
+        return self.describe()
+
+    @property
     def may_pass_by(self) -> str | None:
         """The name of the barrier, if the condition may hold now and not hold later."""
         return None
@@ -76,6 +81,10 @@ class EventCondition(Condition):
 
     def describe(self) -> str:
         return f"{self.what} ({self.event.label})"
+
+    @property
+    def subject(self) -> str:
+        return self.event.label
 
 
 class PromiseGroup:
@@ -186,6 +195,10 @@ class QueueCondition(Condition):
     def describe(self) -> str:
         return f"queue {self.queue.name} to have at most {self.in_flight} groups in flight"
 
+    @property
+    def subject(self) -> str:
+        return f"queue {self.queue.name}"
+
 
 # Marks --------------------------------------------------------------------------------------------------------------
 
@@ -228,6 +241,10 @@ class MarkCondition(Condition):
 
     def describe(self) -> str:
         return f"at most {self.outstanding} outstanding marks"
+
+    @property
+    def subject(self) -> str:
+        return "marks"
 
 
 # Barriers with phases -----------------------------------------------------------------------------------------------
@@ -413,6 +430,10 @@ class PhaseCondition(Condition):
         return f"{' and '.join(lacking) or 'a phase'} at {barrier.name} in phase {barrier.current.index}"
 
     @property
+    def subject(self) -> str:
+        return self.barrier.name
+
+    @property
     def may_pass_by(self) -> str | None:
         return self.barrier.name
 
@@ -477,6 +498,10 @@ class RendezvousCondition(Condition):
     def describe(self) -> str:
         return f"{self.barrier.name}: {self.barrier.arrived} of {self.barrier.expected} arrived"
 
+    @property
+    def subject(self) -> str:
+        return self.barrier.name
+
     def needed(self) -> str:
         return f"{self.barrier.expected - self.barrier.arrived} more arrivals at {self.barrier.name}"
 
@@ -500,3 +525,7 @@ class EndOfAgents(Condition):
     def describe(self) -> str:
         running = [agent.name for agent in self.agents if not agent.finished]
         return f"the end of {', '.join(running)}"
+
+    @property
+    def subject(self) -> str:
+        return f"the end of {len(self.agents)} agents"

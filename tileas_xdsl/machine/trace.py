@@ -35,6 +35,8 @@ class Happening:
     """Which turn of it: the phase of a barrier, the group of a queue."""
     learnt: Clock | None = None
     """For a `wait` what its agent knows from then on, for a `fork` what the new agent knows."""
+    time: int | None = None
+    """In which cycle, under the order `timed`."""
 
     @property
     def who(self) -> str:

@@ -21,11 +21,13 @@ from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_n
 from tileas_xdsl.machine.orders import ORDERS
 from tileas_xdsl.machine.report import Finding
 from tileas_xdsl.machine.running import run as run_on_machine
+from tileas_xdsl.machine.timing import TimedRun, timed_run
 from tileas_xdsl.tools.argument_values import parse_value, value_for
 from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import Input, machine_errors, named_values, print_json, read_input
 from tileas_xdsl.tools.rendering import Line, Source, findings_lines, write_lines
+from tileas_xdsl.tools.times import add_target, chosen_target, stated_target, timing_lines
 
 Array = NDArray[Any]
 RESULT = re.compile(r"result\d+")
@@ -45,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "front for dynamic sizes; arrays not named get small integers",
     )
     parser.add_argument("--order", choices=ORDERS, default="lazy", help="when asynchronous work is performed")
+    add_target(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of --order random (default: 0)")
     parser.add_argument(
         "--capture",
@@ -73,6 +76,8 @@ class Run:
     findings: list[Finding]
     differences: dict[str, str | None]
     """What `--expect` named -> how it differs, or None."""
+    times: TimedRun | None = None
+    """How long it took, with `--order timed`."""
 
     @property
     def status(self) -> int:
@@ -90,6 +95,7 @@ class Run:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    target = chosen_target(arguments)
     given = read_input(arguments.file)
     with machine_errors(given.source):
         name = arguments.function.removeprefix("@") if arguments.function is not None else None
@@ -100,6 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
             name: Expectation(file, load(file), arguments.rtol, arguments.atol)
             for name, file in _destinations(body, arguments.expect, "--expect").items()
         }
+        arguments.target = target or stated_target(function)
         done = _run(given, function, body, values, arguments, {**dict.fromkeys(out), **expected})
     if done.status == RAN:
         write_arrays({file: done.arrays[name] for name, file in out.items()})
@@ -157,8 +164,15 @@ def _run(
     """
     name = _name_of(function)
     outcome = run_on_machine(
-        given.module, name, values, order=arguments.order, seed=arguments.seed, capture=arguments.capture
+        given.module,
+        name,
+        values,
+        order=arguments.order,
+        seed=arguments.seed,
+        capture=arguments.capture,
+        target=arguments.target,
     )
+    times = timed_run(name, outcome.machine) if arguments.order == "timed" else None
     names = argument_names(body)
     scalars = {names[int(number)]: value for number, value in values.items() if np.ndim(value) == 0}
     findings = [Finding(name, scalars, violation) for violation in outcome.violations]
@@ -170,7 +184,7 @@ def _run(
                 raise ArgumentError(f"'{wanted}' is no array here; there are: {', '.join(arrays) or 'none'}")
             if expectation is not None:
                 differences[wanted] = expectation.difference(arrays[wanted])
-    return Run(name, arrays, findings, differences)
+    return Run(name, arrays, findings, differences, times)
 
 
 def _name_of(function: Operation) -> str:
@@ -191,6 +205,8 @@ def _as_lines(done: Run, source: Source) -> list[Line]:
     for name, difference in done.differences.items():
         if difference is not None:
             lines.append([(f"{name}: ", "bold"), (difference, "")])
+    if done.times is not None:
+        lines += [[], *timing_lines(done.times), []]
     return [*lines, [(done.verdict, "bold green" if done.status == RAN else "bold red")]]
 
 
@@ -215,4 +231,5 @@ def _as_data(done: Run, arguments: argparse.Namespace) -> dict[str, Any]:
         },
         "findings": [finding.as_data() for finding in done.findings],
         "differences": done.differences,
+        **({"time": done.times.as_data()} if done.times is not None else {}),
     }

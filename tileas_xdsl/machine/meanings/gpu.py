@@ -90,6 +90,7 @@ def _dealloc(agent: Agent, op: gpu.DeallocOp, *operands: Any) -> Suspension:
         [Touch(base.whole(), True)],
         end,
         label=f"gpu.dealloc of '{base.name}'",
+        engine="memory",
         dependencies=tokens,
     )
     return agent.machine.event_of(work, "gpu.dealloc")

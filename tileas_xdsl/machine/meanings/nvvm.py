@@ -190,6 +190,10 @@ class StateCondition(Condition):
     def describe(self) -> str:
         return f"phase {self.phase} of {self.barrier.name}, {self.barrier.pending} arrivals missing"
 
+    @property
+    def subject(self) -> str:
+        return self.barrier.name
+
 
 @suspends("nvvm.mbarrier.try_wait", "nvvm.mbarrier.test.wait")
 def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: Any) -> Suspension:
@@ -365,7 +369,7 @@ def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View |
     reading = agent.issue(op, [Touch(out_of, False, Proxy.ASYNC)], take, label=f"the reading of {label}", engine="tma")
     touches = [Touch(into, True, Proxy.ASYNC)] if into is not None else []
     writing = agent.issue(
-        op, touches, put, label=label, engine="tma", dependencies=[machine.event_of(reading, "the source is read")]
+        op, touches, put, label=label, engine="memory", dependencies=[machine.event_of(reading, "the source is read")]
     )
     _groups(agent, "bulk reads").uncommitted.append(reading)
     _groups(agent, "bulk").uncommitted.append(writing)

@@ -44,13 +44,13 @@ def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
     number = 0
     while True:
         agent.machine.check_budget(op)
-        agent.iteration = (*outside, number)
+        agent.begin_iteration(op.before_region.block, outside, number)
         go_on, *values = yield from agent.run_region(op.before_region, values)
         if not agent.known(go_on, op, "branches on"):
             break
         values = yield from agent.run_region(op.after_region, values)
         number += 1
-    agent.iteration = outside
+    agent.end_loop(op.before_region.block, outside)
     return results_of(op, tuple(values))
 
 

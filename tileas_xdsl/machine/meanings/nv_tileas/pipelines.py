@@ -9,6 +9,7 @@ compact form, the next free one (producer) or the oldest published one that this
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from xdsl.ir import Attribute, Operation, Region
@@ -213,7 +214,8 @@ def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
         k = _stage_to_produce(agent, op, ring, stage, explicit=explicit)
     if steps.takes:
         yield from rings.acquire(agent, ring, k, op)
-    yielded = yield from _run_produce_body(agent, op, ring, k)
+    with agent.delegating() if isinstance(op, ProduceOneAsyncOp) else nullcontext():
+        yielded = yield from _run_produce_body(agent, op, ring, k)
     if steps.moves:
         values = yielded if not op.is_abstract else rings.source_values(agent, ring, k)
         _fill(agent, op, ring, k, values)

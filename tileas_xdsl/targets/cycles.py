@@ -1,0 +1,140 @@
+"""
+The tables of cycles, one a target, for one streaming multiprocessor. Numbers without a citation are estimates, and say
+so: the tables are there to compare schedules with each other, not to predict what a clock on the wall shows.
+
+Peak rates follow from published peaks: 989 TFLOPS of dense f16 on an H100 are 4096 a cycle on each of its 132
+multiprocessors at 1.83 GHz. Copies are taken to hit the second-level cache, which neighbouring blocks share.
+"""
+
+from __future__ import annotations
+
+from tileas_xdsl.targets.timing import Rate, TensorCore, TimingTable
+
+CUDA_GUIDE = "CUDA C++ Programming Guide, arithmetic instructions: results a clock cycle and multiprocessor"
+SHARED_GUIDE = "CUDA C++ Programming Guide, shared memory: 32 banks of 4 bytes a cycle"
+LATENCIES = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture (arXiv 2402.13499): latencies"
+BLACKWELL = (
+    "Jarmusch et al., Dissecting the NVIDIA Blackwell Architecture (arXiv 2507.10789): latencies are near Hopper's"
+)
+SIGNALS = "estimate: cycles of mbarrier arrivals, commits and waits; 64 bytes a cycle from the second-level cache"
+
+FREE = Rate(1 << 40, 0)
+"""Registers, and the reservation of memory: what keeps nobody."""
+
+GENERIC = TimingTable(
+    target="generic",
+    copies={
+        "copy": Rate(64, 500),
+        "cp.async": Rate(64, 500),
+        "tma": Rate(64, 500),
+        "memory": FREE,
+    },
+    memory={
+        "global": Rate(64, 500),
+        "shared": Rate(128, 30),
+        "tensor": Rate(128, 30),
+        "host": Rate(64, 500),
+        "register": FREE,
+        "private": FREE,
+    },
+    tensor_core=TensorCore({4: 8192, 8: 4096, 16: 2048, 32: 1024, 64: 128}, latency=20),
+    arithmetic=Rate(128, 4),
+    special=Rate(16, 20),
+    instruction=1,
+    signal=10,
+    sources=("round numbers of no machine in particular, made for calculating by hand",),
+)
+
+SM_80 = TimingTable(
+    target="sm_80",
+    copies={
+        "copy": Rate(64, 260),
+        "cp.async": Rate(64, 260),
+        "tma": Rate(64, 260),
+        "memory": FREE,
+    },
+    memory={
+        "global": Rate(64, 260),
+        "shared": Rate(128, 29),
+        "tensor": Rate(128, 29),
+        "host": Rate(64, 470),
+        "register": FREE,
+        "private": FREE,
+    },
+    tensor_core=TensorCore({4: 8192, 8: 4096, 16: 2048, 32: 1024, 64: 128}, latency=18),
+    arithmetic=Rate(64, 4),
+    special=Rate(16, 18),
+    instruction=1,
+    signal=10,
+    sources=(
+        "NVIDIA A100 Tensor Core GPU Architecture (whitepaper): 312 TFLOPS of dense f16, 108 SMs at 1.41 GHz",
+        CUDA_GUIDE,
+        SHARED_GUIDE,
+        LATENCIES,
+        SIGNALS,
+    ),
+)
+
+SM_90 = TimingTable(
+    target="sm_90",
+    copies={
+        "copy": Rate(64, 263),
+        "cp.async": Rate(64, 263),
+        "tma": Rate(64, 430),
+        "memory": FREE,
+    },
+    memory={
+        "global": Rate(64, 263),
+        "shared": Rate(128, 29),
+        "tensor": Rate(128, 29),
+        "host": Rate(64, 479),
+        "register": FREE,
+        "private": FREE,
+    },
+    tensor_core=TensorCore({8: 8192, 16: 4096, 32: 2048, 64: 256}, latency=18),
+    arithmetic=Rate(128, 4),
+    special=Rate(16, 18),
+    instruction=1,
+    signal=10,
+    sources=(
+        "NVIDIA H100 Tensor Core GPU Architecture (whitepaper): 989 TFLOPS of dense f16, 132 SMs at 1.83 GHz",
+        CUDA_GUIDE,
+        SHARED_GUIDE,
+        LATENCIES,
+        "estimate: a TMA load takes some 170 cycles more than a load by a thread",
+        SIGNALS,
+    ),
+)
+
+SM_100 = TimingTable(
+    target="sm_100",
+    copies={
+        "copy": Rate(64, 263),
+        "cp.async": Rate(64, 263),
+        "tma": Rate(64, 430),
+        "memory": FREE,
+    },
+    memory={
+        "global": Rate(64, 263),
+        "shared": Rate(128, 29),
+        "tensor": Rate(128, 29),
+        "host": Rate(64, 479),
+        "register": FREE,
+        "private": FREE,
+    },
+    tensor_core=TensorCore({4: 32768, 8: 16384, 16: 8192, 32: 4096, 64: 128}, latency=18),
+    arithmetic=Rate(128, 4),
+    special=Rate(16, 18),
+    instruction=1,
+    signal=10,
+    sources=(
+        "NVIDIA Blackwell Architecture (technical brief): B200, 2.25 PFLOPS of dense f16, 148 SMs at 1.85 GHz",
+        CUDA_GUIDE,
+        SHARED_GUIDE,
+        BLACKWELL,
+        "estimate: a TMA load takes as long as on sm_90",
+        SIGNALS,
+    ),
+)
+
+TABLES = {table.target: table for table in (GENERIC, SM_80, SM_90, SM_100)}
