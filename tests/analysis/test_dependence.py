@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from itertools import product
+from random import Random
 
 import pytest
 from xdsl.dialects import scf
@@ -17,9 +19,9 @@ from tileas_xdsl.analysis.dependence import (
     EdgeKind,
     Placement,
     dependence_graph,
-    smallest_distance,
 )
-from tileas_xdsl.analysis.induction import AffineIndex
+from tileas_xdsl.analysis.distances import smallest_distance
+from tileas_xdsl.analysis.induction import AffineIndex, Turn
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory_access import (
     Effect,
@@ -272,6 +274,122 @@ def test_distances_that_are_not_exact_are_not_too_large() -> None:
         found = smallest_distance(place(rate, 0, 2), place(other, offset, 2), 0, 6)
         true = enumerated_distance((rate, 0), (other, offset), 0, 6, 2)
         assert true is None or (found is not None and found <= true), (rate, other, offset)
+
+
+# Slots of a ring -----------------------------------------------------------------------------------------------------
+
+
+def slot(ahead: int, slots: int, kind: str = "remui", name: str = "k") -> str:
+    """Ops that make `%k` the slot of iteration `%i + ahead`."""
+    return (
+        f"%{name}h = arith.constant {ahead} : index\n%{name}v = arith.constant {slots} : index\n"
+        f"%{name}g = arith.addi %i, %{name}h : index\n%{name} = arith.{kind} %{name}g, %{name}v : index"
+    )
+
+
+RINGS = [
+    # How far ahead the store is, slots, and the edges; the load is of the slot of this iteration.
+    pytest.param(2, 3, ["r -> w anti 1", "w -> r flow 2", "w -> w output 3"], id="two ahead in three slots"),
+    pytest.param(3, 4, ["r -> w anti 1", "w -> r flow 3", "w -> w output 4"], id="three ahead in four"),
+    pytest.param(1, 4, ["r -> w anti 3", "w -> r flow 1", "w -> w output 4"], id="one ahead in four"),
+    pytest.param(4, 4, ["r -> w anti 0", "w -> r flow 4", "w -> w output 4"], id="as far as it goes round"),
+]
+
+
+@pytest.mark.parametrize("kind", ["remui", "remsi"])
+@pytest.mark.parametrize(("ahead", "slots", "expected"), RINGS)
+def test_slots_of_different_iterations_are_told_apart(ahead: int, slots: int, expected: list[str], kind: str) -> None:
+    body = f"{slot(0, slots, kind)}\n{load('%k')}\n{slot(ahead, slots, kind, 'j')}\n{store('%j')}"
+    assert memory_edges(body) == sorted(expected)
+
+
+def test_slots_of_a_dynamic_start_are_told_apart_when_the_number_cannot_be_negative() -> None:
+    """From an unknown start `remui` by 3 is no remainder of the number: below 0 it is that of another one."""
+    for kind, expected in (("remsi", "w -> w output 3"), ("remui", "w -> w output 1")):
+        assert memory_edges(f"{slot(0, 3, kind)}\n{store('%k')}", bounds="%n to %m step %c1") == [expected]
+    assert memory_edges(f"{slot(0, 4)}\n{store('%k')}", bounds="%n to %m step %c1") == ["w -> w output 4"]
+
+
+def test_slots_of_an_unknown_step_may_be_any() -> None:
+    assert memory_edges(f"{slot(0, 3)}\n{store('%k')}", bounds="%c0 to %m step %s") == ["w -> w output 1"]
+
+
+def test_slots_of_two_rings_may_be_any() -> None:
+    body = f"{slot(0, 3)}\n{load('%k')}\n{slot(0, 4, name='j')}\n{store('%j')}"
+    assert memory_edges(body) == ["r -> w anti 0", "w -> r flow 1", "w -> w output 4"]
+
+
+def test_a_tile_in_a_slot_is_a_subview() -> None:
+    before = "%ring = memref.alloc() : memref<3x8xf32>"
+    view = "memref<1x8xf32, strided<[8, 1], offset: ?>>"
+    body = f"""
+      {slot(0, 3)}
+      %now = memref.subview %ring[%k, 0] [1, 8] [1, 1] : memref<3x8xf32> to {view}
+      %l = memref.load %now[%c0, %m] {{id = "r"}} : {view}
+      {slot(2, 3, name="j")}
+      %next = memref.subview %ring[%j, 0] [1, 8] [1, 1] : memref<3x8xf32> to {view}
+      memref.store %x, %next[%c0, %n] {{id = "w"}} : {view}
+    """
+    assert memory_edges(body, before=before) == ["r -> w anti 1", "w -> r flow 2", "w -> w output 3"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Slots:
+    """An access to `extent` elements from `offset + scale * ((pace * j + start) mod slots)` on, in iteration `j`."""
+
+    pace: int
+    start: int
+    slots: int
+    scale: int
+    offset: int
+    extent: int
+    signed: bool
+
+    def place(self) -> Place:
+        number = AffineIndex(self.start, self.start, self.pace)
+        least = 1 - self.slots if self.signed and not number.is_never_negative else 0
+        index = AffineIndex(self.offset, self.offset, turn=Turn(number, self.slots, least, self.scale))
+        return Place(
+            (MemoryObject(ObjectKind.GLOBAL, "@array"),), Frame(MemRefType(f32, [64])), (Span(index, self.extent),)
+        )
+
+    def elements(self, iteration: int) -> set[int]:
+        number = self.pace * iteration + self.start
+        remainder = int(math.fmod(number, self.slots)) if self.signed else number % self.slots
+        first = self.offset + self.scale * remainder
+        return set(range(first, first + self.extent))
+
+
+def drawn_slots(random: Random) -> tuple[Slots, Slots]:
+    slots, scale, pace = random.choice([1, 2, 3, 4, 6]), random.choice([-2, 1, 2, 3, 5]), random.randrange(-3, 4)
+    signed = random.random() < 0.4
+    first, second = (
+        Slots(pace, random.randrange(-5, 9), slots, scale, random.randrange(-2, 3), random.randrange(1, 5), signed)
+        for _ in range(2)
+    )
+    if random.random() < 0.3:
+        second = dataclasses.replace(second, slots=random.choice([2, 3]), pace=random.randrange(-2, 3))
+    return first, second
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_distances_of_slots_agree_with_enumeration(seed: int) -> None:
+    """Exact where no number is negative and both are in one slot of one ring; never too large at all."""
+    random = Random(seed)
+    for _ in range(100):
+        first, second = drawn_slots(random)
+        least, trips = random.randrange(2), 30
+        found = smallest_distance(first.place(), second.place(), least, None)
+        met = [
+            distance
+            for distance in range(least, trips)
+            if any(first.elements(j) & second.elements(j + distance) for j in range(trips))
+        ]
+        true = min(met, default=None)
+        assert true is None or (found is not None and found <= true), (first, second)
+        one_ring = (first.slots, first.pace, first.offset) == (second.slots, second.pace, second.offset)
+        if one_ring and first.extent <= abs(first.scale) >= second.extent and not first.signed:
+            assert found == true, (first, second, least)
 
 
 def test_a_loaded_subscript_may_be_anything() -> None:

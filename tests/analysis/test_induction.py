@@ -10,6 +10,7 @@ from tests.support.ir import parse
 from tileas_xdsl.analysis.induction import (
     AffineIndex,
     LoopIndices,
+    Turn,
     constant_integer,
     signed,
     static_trip_count,
@@ -85,7 +86,33 @@ def test_a_trip_count_is_known_with_constant_bounds_and_a_positive_step(bounds: 
         ("%w = arith.index_cast %i : index to i64 %v = arith.index_cast %w : i64 to index", AffineIndex(2, 2, 2)),
         ("%v = arith.muli %i, %c0 : index", AffineIndex()),
         ("%v = arith.muli %i, %i : index", None),
-        ("%v = arith.remui %i, %c2 : index", None),
+        ("%v = arith.remui %i, %c2 : index", AffineIndex(turn=Turn(AffineIndex(2, 2, 2), 2))),
+        ("%v = arith.remsi %i, %c9 : index", AffineIndex(turn=Turn(AffineIndex(2, 2, 2), 9))),
+        ("%v = arith.andi %i, %c9 : index", None),
+        (
+            "%c7 = arith.constant 7 : index %v = arith.andi %i, %c7 : index",
+            AffineIndex(turn=Turn(AffineIndex(2, 2, 2), 8)),
+        ),
+        ("%v = arith.remui %i, %c0 : index", None),
+        ("%v = arith.remui %i, %n : index", None),
+        ("%w = arith.muli %i, %i : index %v = arith.remui %w, %c9 : index", AffineIndex(0, 8)),
+        ("%w = arith.muli %i, %i : index %v = arith.remsi %w, %c9 : index", AffineIndex(-8, 8)),
+        ("%w = arith.remui %i, %c9 : index %v = arith.remui %w, %c2 : index", AffineIndex(0, 1)),
+        # Below 0, remui takes the number for another one, unless the slots divide two to the width.
+        ("%w = arith.subi %i, %c9 : index %v = arith.remui %w, %c9 : index", AffineIndex(0, 8)),
+        (
+            "%w = arith.subi %i, %c9 : index %v = arith.remui %w, %c2 : index",
+            AffineIndex(turn=Turn(AffineIndex(-7, -7, 2), 2)),
+        ),
+        (
+            "%w = arith.subi %i, %c9 : index %v = arith.remsi %w, %c9 : index",
+            AffineIndex(turn=Turn(AffineIndex(-7, -7, 2), 9, -8)),
+        ),
+        (
+            "%w = arith.remui %i, %c9 : index %x = arith.muli %w, %c2 : index %v = arith.addi %x, %c9 : index",
+            AffineIndex(9, 9, turn=Turn(AffineIndex(2, 2, 2), 9, 0, 2)),
+        ),
+        ("%w = arith.remui %i, %c9 : index %v = arith.subi %w, %w : index", AffineIndex(-8, 8)),
     ],
 )
 def test_linear_forms_count_iterations_from_zero(body: str, expected: AffineIndex | None) -> None:

@@ -26,20 +26,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from math import gcd
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory_access import (
     Access,
     AccessReader,
-    ObjectKind,
     Place,
-    Span,
-    byte_span,
     may_alias,
 )
 
@@ -313,120 +310,3 @@ def _locations(values: LoopValues) -> list[_Location]:
         for access in reader.accesses_of(op):
             gathered.setdefault((access.place, access.opaque), []).append(access)
     return [_Location(place, opaque, tuple(accesses)) for (place, opaque), accesses in gathered.items()]
-
-
-# Distances ----------------------------------------------------------------------------------------------------------
-
-
-def smallest_distance(source: Place, sink: Place, least: int, trips: int | None) -> int | None:
-    """
-    The smallest `d >= least` such that `source` in some iteration `j` and `sink` in iteration `j + d` may touch the
-    same bytes, given that their objects may alias; None where there is none.
-
-    `trips` is the trip count of the loop, if it is known. Exact for single elements at linear subscripts on one axis
-    and for any extents at equal rates; else never more than the true distance.
-    """
-    if trips is not None and least >= trips:
-        return None
-    objects = {source.objects, sink.objects}
-    if len(objects) > 1 or len(source.objects) != 1:
-        return least
-    (target,) = source.objects
-    if target.kind is ObjectKind.UNKNOWN and target.key is None:
-        return least
-    if target.fresh and least > 0:
-        return None
-    return _common_distance(_comparable_spans(source, sink), least, trips)
-
-
-def _comparable_spans(source: Place, sink: Place) -> list[tuple[Span, Span]]:
-    """Axis by axis where both places are seen in one frame, else as bytes; without the axes that are not known."""
-    if source.frame is not None and source.frame == sink.frame:
-        return [(a, b) for a, b in zip(source.spans, sink.spans, strict=True) if a is not None and b is not None]
-    bytes_of_source, bytes_of_sink = byte_span(source), byte_span(sink)
-    if bytes_of_source is None or bytes_of_sink is None:
-        return []
-    return [(bytes_of_source, bytes_of_sink)]
-
-
-def _common_distance(axes: Sequence[tuple[Span, Span]], least: int, trips: int | None) -> int | None:
-    """The smallest distance at which the spans may meet on every axis."""
-    most = None if trips is None else trips - 1
-    known = [pair for pair in axes if pair[0].index.terms == pair[1].index.terms]
-    for source, sink in known:
-        if source.index.rate == sink.index.rate:
-            interval = _meeting_interval(source, sink, least)
-            if interval is None:
-                return None
-            least = max(least, interval[0])
-            most = interval[1] if most is None else most if interval[1] is None else min(most, interval[1])
-    if most is not None and least > most:
-        return None
-    for source, sink in known:
-        if source.index.rate != sink.index.rate:
-            first = _crossing_distance(source, sink, least, most, trips)
-            if first is None:
-                return None
-            least = first
-    return least
-
-
-def _meeting_interval(source: Span, sink: Span, least: int) -> tuple[int, int | None] | None:
-    """The distances at which two spans that move at one rate meet: an interval, whose upper end may be open (None)."""
-    low = source.index.low - (sink.index.high + sink.extent - 1)
-    high = (source.index.high + source.extent - 1) - sink.index.low
-    per_iteration, per_step = source.index.rate
-    if per_iteration and per_step:
-        return least, None
-    if per_step:
-        return _meeting_at_unknown_step(low, high, per_step, least)
-    if per_iteration == 0:
-        return (least, None) if low <= 0 <= high else None
-    if per_iteration < 0:
-        low, high, per_iteration = -high, -low, -per_iteration
-    first, last = -(-low // per_iteration), high // per_iteration
-    return (first, last) if first <= last else None
-
-
-def _meeting_at_unknown_step(low: int, high: int, per_step: int, least: int) -> tuple[int, int | None] | None:
-    """As above, where each iteration moves by `per_step` times a step of which only the sign is known."""
-    if per_step < 0:
-        low, high, per_step = -high, -low, -per_step
-    if least == 0 and low <= 0 <= high:
-        return 0, None
-    # At distance d >= 1 the spans have moved by a positive multiple of per_step, of at least d times as much.
-    if high // per_step < max(1, -(-low // per_step)):
-        return None
-    return max(1, least), high // per_step
-
-
-def _crossing_distance(source: Span, sink: Span, least: int, most: int | None, trips: int | None) -> int | None:
-    """
-    The smallest distance in `[least, most]` at which two spans that move at different rates meet in some iteration.
-
-    Exact for single elements; anything else is answered with `least`. With rates `r` and `s` and offsets `a` and `b`,
-    `r j + a = s (j + d) + b` must have a solution with `j >= 0`, and `j + d < trips`.
-    """
-    points = source.extent == sink.extent == 1 and all(i.low == i.high for i in (source.index, sink.index))
-    if not points or source.index.per_step or sink.index.per_step:
-        return least
-    rate, offset = sink.index.per_iteration, sink.index.low - source.index.low
-    slope = source.index.per_iteration - rate
-    # j = (rate * d + offset) / slope is whole for d in one residue class modulo `period`, or for none.
-    divisor = gcd(rate, slope)
-    if offset % divisor:
-        return None
-    period = abs(slope) // divisor
-    residue = -offset // divisor * pow(rate // divisor, -1, period) % period
-    # Where j grows with d, it is non-negative from some d on; where it falls, up to some d.
-    start = max(least, -(offset // rate)) if rate * slope > 0 else least
-    distance = start + (residue - start) % period
-    last_involved = (rate * distance + offset) // slope + distance
-    if trips is not None and last_involved >= trips:
-        # It is j + d, and may fall as d grows: then a larger distance may fit into a short loop.
-        gain = -(rate * period // slope + period)
-        if gain <= 0:
-            return None
-        distance += -((trips - 1 - last_involved) // gain) * period
-    iteration = (rate * distance + offset) // slope
-    return None if iteration < 0 or (most is not None and distance > most) else distance

@@ -3,12 +3,13 @@ What a loop's induction variable is worth: constants, trip counts, and subscript
 
 Enters an `scf.for`; leaves, for an integer value inside it, the linear form
 
-    value(j) = per_iteration * j + per_step * step * j + sum of coefficient * symbol + [low, high]
+    value(j) = per_iteration * j + per_step * step * j + sum of coefficient * symbol + [low, high] + turn(j)
 
 where `j` counts the iterations of that loop from 0, a symbol is any value that the loop does not change, and
 `[low, high]` is a constant, or an interval where the value also runs with a nested loop of constant bounds. `%i + %c4`,
-`2 * %i - %n`, a pointer that the loop carries and advances by a constant: all have such a form. What has none (a loaded
-value, a remainder) is unknown.
+`2 * %i - %n`, a pointer that the loop carries and advances by a constant: all have such a form. The last part is a
+*turn*, the slot of a ring: `scale * (linear form mod slots)`, for remainders by a constant. What has no such form (a
+loaded value) is unknown.
 
 Index arithmetic is taken not to wrap around, as in every dependence analysis.
 """
@@ -16,7 +17,7 @@ Index arithmetic is taken not to wrap around, as in every dependence analysis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
@@ -56,14 +57,33 @@ def static_trip_count(loop: scf.ForOp) -> int | None:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """
+    `scale * r`, where `r` leaves the same remainder as `number`, divided by `slots`, and lies in `[least, slots)`.
+
+    `least` is 0, or `1 - slots` where a negative number may leave a negative remainder. `number` is one number in each
+    iteration, without an interval and without a turn in it.
+    """
+
+    number: AffineIndex
+    slots: int
+    least: int = 0
+    scale: int = 1
+
+
+@dataclass(frozen=True)
 class AffineIndex:
-    """One linear form (see the module's docstring). Two forms with equal `rate` and `terms` differ by a constant."""
+    """
+    One linear form (see the module's docstring). Two forms with equal `rate` and `terms`, and without turns, differ by
+    a constant.
+    """
 
     low: int = 0
     high: int = 0
     per_iteration: int = 0
     per_step: int = 0
     terms: frozenset[tuple[SSAValue, int]] = frozenset()
+    turn: Turn | None = None
 
     @staticmethod
     def constant(number: int) -> AffineIndex:
@@ -81,11 +101,27 @@ class AffineIndex:
     @property
     def as_constant(self) -> int | None:
         """The number this is, if it is one."""
-        if self.low != self.high or any(self.rate) or self.terms:
+        if self.low != self.high or any(self.rate) or self.terms or self.turn is not None:
             return None
         return self.low
 
+    @property
+    def is_never_negative(self) -> bool:
+        """Whether that is known, for every iteration."""
+        return self.low >= 0 and self.per_iteration >= 0 and self.per_step >= 0 and not self.terms and self.turn is None
+
+    @property
+    def without_turn(self) -> AffineIndex:
+        """The same with an interval in place of the turn: all that it may be."""
+        if self.turn is None:
+            return self
+        scale = self.turn.scale
+        ends = sorted((self.turn.least * scale, (self.turn.slots - 1) * scale))
+        return replace(self, low=self.low + ends[0], high=self.high + ends[1], turn=None)
+
     def plus(self, other: AffineIndex) -> AffineIndex:
+        if self.turn is not None and other.turn is not None:
+            return self.without_turn.plus(other.without_turn)
         terms = dict(self.terms)
         for value, coefficient in other.terms:
             terms[value] = terms.get(value, 0) + coefficient
@@ -95,6 +131,7 @@ class AffineIndex:
             self.per_iteration + other.per_iteration,
             self.per_step + other.per_step,
             frozenset((value, coefficient) for value, coefficient in terms.items() if coefficient),
+            self.turn or other.turn,
         )
 
     def times(self, factor: int) -> AffineIndex:
@@ -102,10 +139,12 @@ class AffineIndex:
             return AffineIndex()
         low, high = sorted((self.low * factor, self.high * factor))
         terms = frozenset((value, coefficient * factor) for value, coefficient in self.terms)
-        return AffineIndex(low, high, self.per_iteration * factor, self.per_step * factor, terms)
+        turn = None if self.turn is None else replace(self.turn, scale=self.turn.scale * factor)
+        return AffineIndex(low, high, self.per_iteration * factor, self.per_step * factor, terms, turn)
 
 
 _LINEAR = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.IndexCastOp, arith.ExtSIOp)
+_REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
 
 
 @dataclass
@@ -151,7 +190,7 @@ class LoopIndices:
     def _sources(self, value: SSAValue) -> Sequence[SSAValue]:
         """The values whose forms that of `value` is made of."""
         if isinstance(value, OpResult):
-            return value.op.operands if isinstance(value.op, _LINEAR) else ()
+            return value.op.operands if isinstance(value.op, (*_LINEAR, *_REMAINDERS)) else ()
         if value is self.loop.body.block.args[0]:
             return (self.loop.lb,)
         advance = self._advance(value)
@@ -162,6 +201,8 @@ class LoopIndices:
             return AffineIndex.constant(number)
         if isinstance(value, OpResult) and isinstance(value.op, _LINEAR):
             return self._linear_form(value.op)
+        if isinstance(value, OpResult) and isinstance(value.op, _REMAINDERS) and self.defined_inside(value):
+            return self._remainder_form(value.op)
         if isinstance(value, BlockArgument) and self.is_inside(value.block):
             return self._argument_form(value)
         return None if self.defined_inside(value) else AffineIndex.symbol(value)
@@ -185,6 +226,23 @@ class LoopIndices:
                 return None if self.defined_inside(op.results[0]) else AffineIndex.symbol(op.results[0])
             case _:
                 return first
+
+    def _remainder_form(self, op: Operation) -> AffineIndex | None:
+        """The form of a remainder by a constant: a turn where that can be told, else all numbers that it may be."""
+        number, divisor = (self._known[operand] for operand in op.operands)
+        slots = divisor.as_constant if divisor is not None else None
+        if isinstance(op, arith.AndIOp) and slots is not None:
+            slots = slots + 1 if slots & (slots + 1) == 0 else None
+        if slots is None or slots <= 0:
+            return None
+        least = 1 - slots if isinstance(op, arith.RemSIOp) else 0
+        if number is None or number.low != number.high or number.turn is not None:
+            return AffineIndex(least, slots - 1)
+        # Read as unsigned, a negative number is another one, unless the slots divide two to the width.
+        is_power_of_two = slots & (slots - 1) == 0
+        if not (isinstance(op, arith.RemSIOp) or is_power_of_two or number.is_never_negative):
+            return AffineIndex(least, slots - 1)
+        return AffineIndex(turn=Turn(number, slots, 0 if number.is_never_negative else least))
 
     def _argument_form(self, argument: BlockArgument) -> AffineIndex | None:
         if argument is self.loop.body.block.args[0]:
