@@ -27,6 +27,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
 
 PASSES: dict[str, tuple[str, str]] = {
+    "async-region-to-execute": ("async_region_to_execute", "AsyncRegionToExecutePass"),
     "async-simplify": ("async_simplify", "AsyncSimplifyPass"),
     "check-async": ("check_async", "CheckAsyncPass"),
     "tileas-materialize-async": ("materialize_async", "MaterializeAsyncPass"),
