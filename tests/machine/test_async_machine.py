@@ -181,3 +181,23 @@ def test_long_chains_do_not_exhaust_the_stack() -> None:
     for order in ("eager", "lazy"):
         outcome = run(parse(program.text), "f", [program.arguments[0], 1.0, 700], order=order)
         assert outcome.arrays["m"][0] == 701.0
+
+
+def test_a_task_that_does_nothing_need_not_be_awaited() -> None:
+    """It is a name for what it depends on; what that is, somebody has to await."""
+    text = """
+func.func @f(%a: memref<4xf32>, %x: f32) {{
+  %c0 = arith.constant 0 : index
+  %t = async.execute {{
+    memref.store %x, %a[%c0] : memref<4xf32>
+    async.yield
+  }}
+  %joined = async.execute [%t] {{
+    async.yield
+  }}
+  {}
+  func.return
+}}
+"""
+    assert check(parse(text.format("async.await %t : !async.token"))).verdict is Verdict.SAFE
+    assert set(check(parse(text.format(""))).kinds) == {"undrained"}

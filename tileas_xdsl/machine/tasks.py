@@ -1,5 +1,6 @@
 """
-Tasks: agents that nobody joins by name, but whose completion is a promise. One that nobody ever awaits is a mistake.
+Tasks: agents that nobody joins by name, but whose completion is a promise. One that nobody ever awaits is a mistake,
+unless its body is empty: like a group without operations, it has nothing that could be unfinished.
 """
 
 from __future__ import annotations
@@ -23,15 +24,20 @@ def start_task(
     body: Callable[[Agent], Suspension],
     promises: Sequence[Event],
     regions: Sequence[Region],
+    *,
+    is_empty: bool = False,
 ) -> Agent:
-    """Fork a task that runs `body`, sees what `regions` capture, and will complete `promises`."""
+    """
+    Fork a task that runs `body`, sees what `regions` capture, and will complete `promises`. One that `is_empty` does
+    nothing that could be unfinished, so nobody need await it.
+    """
     machine = agent.machine
-    tasks: list[tuple[Agent, Operation]] = machine.shared.setdefault(TASKS, [])
+    tasks: list[tuple[Agent, Operation, bool]] = machine.shared.setdefault(TASKS, [])
     if not tasks:
         machine.at_end.append(_report_unawaited)
     child = agent.fork(f"task {len(tasks)}", body, captures=regions)
     child.started_by = op
-    tasks.append((child, op))
+    tasks.append((child, op, is_empty))
     for promise in promises:
         promise.task = child
     machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
@@ -45,9 +51,9 @@ def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") ->
 
 
 def _report_unawaited(first: Agent) -> None:
-    for child, op in first.machine.shared[TASKS]:
+    for child, op, is_empty in first.machine.shared[TASKS]:
         # Its last moment is the one after the promises were kept.
-        if first.mind.knows_moment(child.number, child.moment - 2):
+        if is_empty or first.mind.knows_moment(child.number, child.moment - 2):
             continue
         _report_unawaited_task(first, child, op)
 

@@ -1,0 +1,182 @@
+"""
+Between which numbers an index lies: what interval arithmetic can tell, nothing more.
+
+    %slot = arith.remui %i, %c3      [0, 2]
+    %left = arith.subi %c2, %e       [0, 2] in `scf.for %e = %c0 to %c3 step %c1`
+
+Enters a value of an integer or index type; leaves a `Range`. Constants, induction variables with constant bounds,
+remainders, sums, differences, products, quotients, minima, maxima and selections have one; what is loaded, passed in or
+carried by a loop may be anything. Index arithmetic is taken not to wrap around, as in every dependence analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from tileas_xdsl.analysis.induction import constant_integer, trip_count_of
+
+NO_LIMIT = 1 << 64
+"""Stands for "any number, however large" at the upper end of a range, its negative at the lower end."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """All integers from `low` to `high`, both included."""
+
+    low: int = -NO_LIMIT
+    high: int = NO_LIMIT
+
+    @staticmethod
+    def of(*numbers: int) -> Range:
+        """The least range that holds all of `numbers`, which stop at the limits."""
+        return Range(max(min(numbers), -NO_LIMIT), min(max(numbers), NO_LIMIT))
+
+    def join(self, other: Range) -> Range:
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+    @property
+    def is_finite(self) -> bool:
+        return self.low > -NO_LIMIT and self.high < NO_LIMIT
+
+    @property
+    def as_constant(self) -> int | None:
+        """The only number in the range, if there is only one."""
+        return self.low if self.low == self.high else None
+
+
+ANYTHING = Range()
+
+
+class ValueRanges:
+    """Ranges of values, computed on demand and kept: linear in the number of ops seen, over all calls."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Range] = {}
+
+    def of(self, value: SSAValue) -> Range:
+        """Between which numbers `value` lies."""
+        stack = [value]
+        while stack:
+            current = stack[-1]
+            missing = [source for source in _sources(current) if source not in self._known]
+            if current in self._known or not missing:
+                stack.pop()
+                self._known.setdefault(current, self._range(current))
+            else:
+                stack.extend(missing)
+        return self._known[value]
+
+    def _range(self, value: SSAValue) -> Range:
+        if (number := constant_integer(value)) is not None:
+            return Range(number, number)
+        sources = [self._known[source] for source in _sources(value)]
+        if isinstance(value, BlockArgument):
+            return _induction(sources) if sources else ANYTHING
+        rule = _RULES.get(type(value.owner)) if isinstance(value.owner, Operation) else None
+        return rule(*sources) if rule is not None else ANYTHING
+
+
+def _sources(value: SSAValue) -> Sequence[SSAValue]:
+    """The values from whose ranges that of `value` follows; never `value` itself, for loops carry none of them."""
+    if isinstance(value, OpResult):
+        if type(value.op) not in _RULES:
+            return ()
+        return value.op.operands[1:] if isinstance(value.op, arith.SelectOp) else value.op.operands
+    owner = value.owner
+    loop = owner.parent_op() if isinstance(owner, Block) else None
+    if isinstance(loop, scf.ForOp) and isinstance(value, BlockArgument) and value.index == 0:
+        return (loop.lb, loop.ub, loop.step)
+    return ()
+
+
+def _induction(bounds: Sequence[Range]) -> Range:
+    """What the induction variable of `for lower to upper step step` takes on, in a loop that runs at all."""
+    lower, upper, step = bounds
+    numbers = [bound.as_constant for bound in bounds]
+    first, limit, stride = numbers
+    if first is not None and limit is not None and stride is not None and stride > 0:
+        last = max(trip_count_of(first, limit, stride) - 1, 0)
+        return Range(first, first + last * stride)
+    if step.low < 1:
+        return ANYTHING
+    return Range(lower.low, max(lower.low, min(upper.high, NO_LIMIT) - 1) if upper.high < NO_LIMIT else NO_LIMIT)
+
+
+# Interval arithmetic --------------------------------------------------------------------------------------------------
+
+
+def _sum(left: Range, right: Range) -> Range:
+    low = -NO_LIMIT if -NO_LIMIT in (left.low, right.low) else left.low + right.low
+    high = NO_LIMIT if NO_LIMIT in (left.high, right.high) else left.high + right.high
+    return Range.of(low, high)
+
+
+def _difference(left: Range, right: Range) -> Range:
+    return _sum(left, Range(-right.high, -right.low))
+
+
+def _product(left: Range, right: Range) -> Range:
+    if Range(0, 0) in (left, right):
+        return Range(0, 0)
+    if left.is_finite and right.is_finite:
+        return Range.of(*(x * y for x in (left.low, left.high) for y in (right.low, right.high)))
+    return Range(0, NO_LIMIT) if left.low >= 0 and right.low >= 0 else ANYTHING
+
+
+def _remainder(left: Range, right: Range) -> Range:
+    """Of `remui` and of `remsi`: of the sign of the dividend, and nearer to 0 than the divisor."""
+    divisor = right.as_constant
+    if divisor is None or divisor <= 0:
+        return ANYTHING
+    if left.low >= 0 and left.high < divisor:
+        return left
+    return Range(0 if left.low >= 0 else 1 - divisor, divisor - 1)
+
+
+def _unsigned_remainder(left: Range, right: Range) -> Range:
+    divisor = right.as_constant
+    found = _remainder(left, right)
+    return found if divisor is None or divisor <= 0 else Range(max(found.low, 0), found.high)
+
+
+def _quotient(left: Range, right: Range) -> Range:
+    """Of numbers that are not negative, by a constant, in all roundings."""
+    divisor = right.as_constant
+    if divisor is None or divisor <= 0 or left.low < 0:
+        return ANYTHING
+    return Range(left.low // divisor, NO_LIMIT if left.high >= NO_LIMIT else -(-left.high // divisor))
+
+
+def _least(left: Range, right: Range) -> Range:
+    return Range(min(left.low, right.low), min(left.high, right.high))
+
+
+def _greatest(left: Range, right: Range) -> Range:
+    return Range(max(left.low, right.low), max(left.high, right.high))
+
+
+def _same(source: Range) -> Range:
+    return source
+
+
+_RULES: dict[type[Operation], Callable[..., Range]] = {
+    arith.AddiOp: _sum,
+    arith.SubiOp: _difference,
+    arith.MuliOp: _product,
+    arith.RemUIOp: _unsigned_remainder,
+    arith.RemSIOp: _remainder,
+    arith.DivUIOp: _quotient,
+    arith.DivSIOp: _quotient,
+    arith.FloorDivSIOp: _quotient,
+    arith.CeilDivUIOp: _quotient,
+    arith.CeilDivSIOp: _quotient,
+    arith.MinSIOp: _least,
+    arith.MaxSIOp: _greatest,
+    arith.SelectOp: Range.join,
+    arith.IndexCastOp: _same,
+}
+"""Op -> how the range of its result follows from those of its operands (of a selection: of what it selects from)."""
