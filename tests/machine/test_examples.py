@@ -84,6 +84,16 @@ def sum_of_rows(n: int) -> Case:
     return {"rows": rows, "totals": np.full(n, 5.0), "n": n}, verify
 
 
+def dots_and_bias(n: int) -> Case:
+    generator = np.random.default_rng(n)
+    a, b, c, bias = (generator.integers(-4, 5, shape).astype(np.float32) for shape in ((8, 4), (4, 8), (4, 8), (8,)))
+
+    def verify(outcome: Outcome) -> None:
+        assert np.array_equal(outcome.results[0], a @ b + a @ c + bias)
+
+    return {"a": a, "b": b, "c": c, "bias": bias}, verify
+
+
 EXAMPLES: dict[tuple[str, str], Callable[[int], Case]] = {
     ("gemm_loop.mlir", "gemm"): product,
     ("gemm_queue.mlir", "gemm"): product,
@@ -91,6 +101,7 @@ EXAMPLES: dict[tuple[str, str], Callable[[int], Case]] = {
     ("cp_async_ring.mlir", "scale"): doubled_rows,
     ("cp_async_ring.mlir", "double_buffered"): doubled_rows,
     ("async_tasks.mlir", "sum"): sum_of_rows,
+    ("async_regions.mlir", "dots"): dots_and_bias,
 }
 
 each_example = pytest.mark.parametrize(
@@ -139,6 +150,20 @@ MUTANTS: dict[str, tuple[str, str, str, str, str]] = {
         "sum",
         "async.execute [%cleared]",
         "async.execute",
+        "race",
+    ),
+    "a region that does not wait for the transfer back": (
+        "async_regions.mlir",
+        "dots",
+        " after [%back]",
+        "",
+        "undrained",
+    ),
+    "a launch that does not wait for the bias": (
+        "async_regions.mlir",
+        "dots",
+        "%y_moved, %z_moved]",
+        "%y_moved]",
         "race",
     ),
     "a consumer that takes one tile too many": (

@@ -316,3 +316,16 @@ def test_long_functions_take_linear_time() -> None:
         return time.perf_counter() - start
 
     assert seconds(2000) < 20 * max(seconds(250), 0.002)
+
+
+@pytest.mark.parametrize("text", EVERYTHING)
+def test_no_arrow_passes_behind_a_box(text: str) -> None:
+    """Where an arrow passes a row it is a straight line, and there no box is in its way."""
+    space = "{http://www.w3.org/2000/svg}"
+    for function in functions(text):
+        picture = ElementTree.fromstring(dependence_svg(function))
+        boxes = [[int(box.get(name, "")) for name in ("x", "y", "width")] for box in picture.iter(f"{space}rect")]
+        for path in list(picture.iter(f"{space}path"))[1:]:
+            for x, y in re.findall(r"L (-?\d+) (\d+)", path.get("d", "")):
+                row = [(left, left + width) for left, top, width in boxes if top <= int(y) <= top + 26]
+                assert not any(left <= int(x) <= right for left, right in row)
