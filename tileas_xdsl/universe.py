@@ -30,6 +30,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "async-region-to-execute": ("async_region_to_execute", "AsyncRegionToExecutePass"),
     "async-simplify": ("async_simplify", "AsyncSimplifyPass"),
     "check-async": ("check_async", "CheckAsyncPass"),
+    "convert-async-to-queue": ("convert_async_to_queue", "ConvertAsyncToQueuePass"),
     "convert-queue-to-async": ("convert_queue_to_async", "ConvertQueueToAsyncPass"),
     "tileas-materialize-async": ("materialize_async", "MaterializeAsyncPass"),
     "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),

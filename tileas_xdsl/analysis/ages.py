@@ -57,6 +57,14 @@ class Commit:
 CommitsOf = Callable[[Operation], Sequence[Commit]]
 """The groups that an op appends, in this order, when control leaves it."""
 
+Combined = tuple[SSAValue, Sequence[SSAValue]]
+"""A token that stands for all of some others, or for one of them: it has the least of their ages."""
+
+
+def selected(op: Operation) -> Combined | None:
+    """The token that a selection makes."""
+    return (op.result, (op.lhs, op.rhs)) if isinstance(op, arith.SelectOp) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -106,13 +114,16 @@ class Ages:
         function: Operation,
         commits_of: CommitsOf | None = None,
         is_token_value: Callable[[SSAValue], bool] | None = None,
+        combined: Callable[[Operation], Combined | None] = selected,
     ) -> None:
         """
         `commits_of` defaults to the commits in the IR (`written_commits`), `is_token_value`, which tells the values
-        that are tokens, to the values of a token type.
+        that are tokens, to the values of a token type. `combined` tells the token that an op makes of others, or to
+        which it adds others, which may be itself.
         """
         commits = written_commits(function) if commits_of is None else commits_of
-        self._flow: Flow[Ageing] = analyse(function, _Ageing(commits, is_token_value or _has_token_type), {})
+        client = _Ageing(commits, is_token_value or _has_token_type, combined)
+        self._flow: Flow[Ageing] = analyse(function, client, {})
 
     def at(self, point: Operation) -> Ageing:
         """The ages when control comes to `point`, of every token with a group by then; empty where it never does."""
@@ -133,14 +144,22 @@ class Ages:
 class _Ageing(FlowClient[Ageing]):
     """A state has the least age of each token on the paths seen so far; one without an entry has no group yet."""
 
-    def __init__(self, commits_of: CommitsOf, is_token_value: Callable[[SSAValue], bool]) -> None:
+    def __init__(
+        self,
+        commits_of: CommitsOf,
+        is_token_value: Callable[[SSAValue], bool],
+        combined: Callable[[Operation], Combined | None],
+    ) -> None:
         self.commits_of = commits_of
         self.is_token_value = is_token_value
+        self.combined = combined
 
     def leave(self, op: Operation, state: Ageing) -> Ageing:
-        if isinstance(op, arith.SelectOp) and self.is_token_value(op.result):
-            chosen = [(state.get(source, UNFOLLOWED), None) for source in (op.lhs, op.rhs)]
-            return {**state, op.result: _least(chosen)}
+        made = self.combined(op)
+        if made is not None and self.is_token_value(made[0]):
+            token, sources = made
+            known = [state.get(source, UNFOLLOWED) for source in sources if source is not token or token in state]
+            state = {**state, token: _least([(age, None) for age in known])}
         for commit in self.commits_of(op):
             state = {token: _older(age, commit, op) for token, age in state.items()}
             state[commit.token] = Age(commit.queue, 0, Step(op))

@@ -1,0 +1,92 @@
+"""
+Where a value goes by another name: through the ops of structured control flow, branches between blocks and selections.
+
+    scf.for ... iter_args(%a = %t)      %t goes to %a, and to the loop's result
+    scf.yield %t                        to what the op around returns, and to the next iteration
+    arith.select %c, %t, %u             to the result
+
+Any other op that takes a value uses it for something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects import arith, cf, scf
+from xdsl.ir import Operation, SSAValue, Use
+
+
+def carried_to(use: Use) -> Sequence[SSAValue] | None:
+    """The values that are the used one by another name behind this use; None where the op uses it for itself."""
+    op, index = use.operation, use.index
+    match op:
+        case scf.ForOp() if index >= 3:
+            return (op.body.block.args[index - 2], op.results[index - 3])
+        case scf.WhileOp():
+            return (op.before_region.block.args[index],)
+        case scf.ConditionOp() if index >= 1 and isinstance(parent := op.parent_op(), scf.WhileOp):
+            return (parent.after_region.block.args[index - 1], parent.results[index - 1])
+        case scf.YieldOp():
+            return _yielded_to(op, index)
+        case arith.SelectOp() if index >= 1:
+            return (op.result,)
+        case cf.BranchOp():
+            return (op.successor.args[index],)
+        case cf.ConditionalBranchOp() if index >= 1:
+            split = 1 + len(op.then_arguments)
+            return (op.then_block.args[index - 1] if index < split else op.else_block.args[index - split],)
+        case _:
+            return None
+
+
+def _yielded_to(terminator: scf.YieldOp, index: int) -> Sequence[SSAValue] | None:
+    match terminator.parent_op():
+        case scf.ForOp() as loop:
+            return (loop.body.block.args[index + 1], loop.results[index])
+        case scf.WhileOp() as loop:
+            return (loop.before_region.block.args[index],)
+        case scf.IfOp() | scf.IndexSwitchOp() | scf.ExecuteRegionOp() as branch:
+            return (branch.results[index],)
+        case _:
+            return None
+
+
+class Families:
+    """Values in disjoint sets: those that may be one another by other names, once they have been united."""
+
+    def __init__(self) -> None:
+        self._parent: dict[SSAValue, SSAValue] = {}
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The value that stands for the family of `value`: the one that was met first."""
+        root = self._parent.setdefault(value, value)
+        while root is not self._parent[root]:
+            root = self._parent[root]
+        while value is not root:
+            self._parent[value], value = root, self._parent[value]
+        return root
+
+    def unite(self, first: SSAValue, second: SSAValue) -> None:
+        """Make one family of two; the representative of `first` stays."""
+        self._parent[self.of(second)] = self.of(first)
+
+
+def families_of(values: Iterable[SSAValue]) -> Families:
+    """The families of `values`, as far as they are carried to each other."""
+    families = Families()
+    for value in values:
+        families.of(value)
+        for use in value.uses:
+            for target in carried_to(use) or ():
+                families.unite(value, target)
+    return families
+
+
+def values_in(function: Operation) -> Iterable[SSAValue]:
+    """Every value that `function` defines, in program order."""
+    for op in function.walk():
+        if op is not function:
+            yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.args

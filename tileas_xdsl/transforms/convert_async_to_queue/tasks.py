@@ -1,0 +1,244 @@
+"""
+Read a function that uses tokens: its tasks, the moments at which it waits, and whether a queue can say the same.
+
+A *task* is an asynchronous op that returns a token and nothing else, and whose work an `async_queue.scope` may hold. A
+*moment* is a place where the thread waits: a run of waits with nothing in between that has an effect, or a task with
+dependencies together with the waits right before it. What a moment waits for it waits for at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, memref
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.traits import is_side_effect_free
+
+from tileas_xdsl.analysis.dependence import is_token
+from tileas_xdsl.analysis.outstanding import NO_EVENTS, TokenEvents
+from tileas_xdsl.analysis.value_flow import carried_to, values_in
+from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.async_ import AddToGroupOp, CreateGroupOp, GroupType, ValueType
+from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
+from tileas_xdsl.dialects.async_region import CopyOp
+from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, AsyncRegionOpInterface, FunctionOpInterface
+from tileas_xdsl.transforms.convert_async_to_queue.bodies import verify_body
+from tileas_xdsl.transforms.value_removal import CARRIERS
+
+COPIES: dict[str, Callable[[Operation], Operation]] = {
+    "async_region.copy": lambda op: memref.CopyOp(*_ends_of_copy(op)),
+    "gpu.memcpy": lambda op: memref.CopyOp(op.operands[-1], op.operands[-2]),
+}
+"""Asynchronous ops without a body -> the op that does the same at once."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The thread waits for all of `tokens`, in front of `anchor`; `waits` are the ops that do nothing else."""
+
+    anchor: Operation
+    tokens: tuple[SSAValue, ...]
+    waits: tuple[Operation, ...]
+
+    @property
+    def start(self) -> Operation:
+        """The first op of the moment."""
+        return self.waits[0] if self.waits else self.anchor
+
+
+@dataclass
+class TokenProgram:
+    """One function in terms of tokens."""
+
+    function: Operation
+    tasks: list[Operation] = field(default_factory=list[Operation])
+    moments: list[Moment] = field(default_factory=list[Moment])
+    groups: list[Operation] = field(default_factory=list[Operation])
+    """What makes groups and adds to them: bookkeeping that goes."""
+
+    def events_of(self, op: Operation) -> TokenEvents:
+        """What `op` does with tokens."""
+        if isinstance(op, arith.SelectOp) and names_completion(op.result):
+            return TokenEvents(chooses=(op.result, (op.lhs, op.rhs)))
+        if isinstance(op, AddToGroupOp):
+            return TokenEvents(joins=(op.group, op.operand))
+        view = AsyncOpInterface.of(op)
+        if view is None:
+            return NO_EVENTS
+        return TokenEvents(waits=tuple(view.async_dependencies), starts=view.async_token)
+
+
+def names_completion(value: SSAValue) -> bool:
+    """Whether `value` says when something is complete: a token, or a group of them."""
+    return is_token(value.type) or isinstance(value.type, GroupType)
+
+
+def read_tokens(function: Operation) -> TokenProgram | None:
+    """
+    The function's tasks and moments; None where it has none. Raises `RefusedError` where a queue cannot say the same.
+    """
+    view = FunctionOpInterface.of(function)
+    assert view is not None
+    values = [value for value in values_in(function) if names_completion(value) or isinstance(value.type, ValueType)]
+    program = TokenProgram(function)
+    for op in _own_ops(view.function_body):
+        if AsyncOpInterface.of(op) is not None or isinstance(op, CreateGroupOp | AddToGroupOp):
+            _read_op(op, program)
+    if not values and not program.tasks:
+        return None
+    for value in values:
+        _must_be_followed(value, program)
+    for block in _own_blocks(view.function_body):
+        program.moments += _moments(block)
+    _refuse_mixture(function)
+    return program
+
+
+def _own_blocks(region: Region) -> Iterator[Block]:
+    """The blocks that the thread itself runs, those of tasks apart."""
+    for block in region.blocks:
+        yield block
+        for op in block.ops:
+            if not is_elsewhere(op):
+                for inner in op.regions:
+                    yield from _own_blocks(inner)
+
+
+def _own_ops(region: Region) -> Iterator[Operation]:
+    for block in _own_blocks(region):
+        yield from block.ops
+
+
+def is_elsewhere(op: Operation) -> bool:
+    """Whether others run the regions of `op`."""
+    return AsyncRegionOpInterface.of(op) is not None or AgentLikeOpInterface.of(op) is not None
+
+
+# One op ---------------------------------------------------------------------------------------------------------------
+
+
+def _read_op(op: Operation, program: TokenProgram) -> None:
+    if isinstance(op, CreateGroupOp | AddToGroupOp):
+        program.groups.append(op)
+        if isinstance(op, AddToGroupOp) and op.rank.first_use is not None:
+            refuse(op, "is asked for the rank of a member, and a queue has none", "count the members yourself")
+        return
+    view = AsyncOpInterface.of(op)
+    assert view is not None
+    if view.async_token is None:
+        if not view.only_waits:
+            refuse(op, "waits and does something else", "give it a token, or wait in front of it")
+        return
+    program.tasks.append(op)
+    if len(op.results) > 1:
+        refuse(op, "returns more than its token", "store what it computes in a buffer, and load that after a wait")
+    regional = AsyncRegionOpInterface.of(op)
+    if regional is None:
+        if op.name not in COPIES:
+            refuse(op, "has no counterpart that a scope could hold", "do its work in an async.execute, or at once")
+        if isinstance(op, CopyOp) and op.resource is not None:
+            refuse(op, "takes turns on a resource, which groups do not", "leave the resource out")
+        return
+    if regional.async_region_token(0) is not None or len(op.regions) != 1:
+        refuse(op, "hands its token into a region", "turn it into async.execute first")
+    if regional.async_region_arguments(0):
+        refuse(op, "takes what others promised", "pass it through a buffer, and depend on the token")
+    verify_body(op)
+
+
+def _ends_of_copy(op: Operation) -> tuple[SSAValue, SSAValue]:
+    assert isinstance(op, CopyOp)
+    return op.source, op.destination
+
+
+def work_of(task: Operation) -> list[Operation]:
+    """The ops that do the work of a task in a scope; they are taken out of it."""
+    if task.name in COPIES:
+        return [COPIES[task.name](task)]
+    block = task.regions[0].block
+    terminator = block.last_op
+    assert terminator is not None
+    Rewriter.erase_op(terminator)
+    ops = list(block.ops)
+    for op in ops:
+        op.detach()
+    return ops
+
+
+# One token ------------------------------------------------------------------------------------------------------------
+
+
+def _must_be_followed(value: SSAValue, program: TokenProgram) -> None:
+    """Every token is made by a task or carried from one, and goes nowhere but to waits."""
+    owner = value.owner
+    if isinstance(value.type, ValueType):
+        op = owner if isinstance(owner, Operation) else program.function
+        refuse(op, "promises a value, and a queue has none to give", "pass it through a buffer, and wait for the token")
+    if isinstance(owner, Block):
+        if owner is program.function.regions[0].first_block:
+            refuse(program.function, "takes a token from its caller, which cannot be followed", "inline it")
+    elif owner not in program.tasks and owner not in program.groups and not _carries(owner):
+        refuse(owner, "makes a token that cannot be followed to a task", "inline the call, or keep the token in values")
+    for use in value.uses:
+        user = use.operation
+        if isinstance(value.type, GroupType) and not (_waits(user) or user in program.groups):
+            refuse(user, "hands a group on, which cannot be followed", "use it where it is made")
+        if carried_to(use) is not None or _waits(user) or user in program.groups:
+            continue
+        if FunctionOpInterface.of(user.parent_op()) is not None and not user.results and user.next_op is None:
+            refuse(user, "returns a token, which its caller would have to follow", "wait for it before, or inline")
+        refuse(user, "takes a token to where it cannot be followed", "inline the call, or keep the token in values")
+
+
+def _waits(op: Operation) -> bool:
+    return AsyncOpInterface.of(op) is not None
+
+
+def _carries(op: Operation) -> bool:
+    """Whether the results of `op` are other values by another name."""
+    return isinstance(op, (arith.SelectOp, *CARRIERS))
+
+
+# Moments --------------------------------------------------------------------------------------------------------------
+
+
+def _moments(block: Block) -> Iterator[Moment]:
+    """The moments of one block, in order."""
+    waits: list[Operation] = []
+    for op in block.ops:
+        view = AsyncOpInterface.of(op)
+        if view is not None and view.async_token is None:
+            waits.append(op)
+        elif view is not None and view.async_dependencies:
+            yield _moment(op, [*waits, op])
+            waits = []
+        elif waits and (view is not None or not _is_passive(op)):
+            yield _moment(op, waits)
+            waits = []
+    if waits:
+        following = waits[-1].next_op
+        yield _moment(following if following is not None else waits[-1], waits)
+
+
+def _moment(anchor: Operation, ops: Sequence[Operation]) -> Moment:
+    views = [view for op in ops if (view := AsyncOpInterface.of(op)) is not None]
+    tokens = tuple(dict.fromkeys(token for view in views for token in view.async_dependencies))
+    return Moment(anchor, tokens, tuple(op for op in ops if op is not anchor))
+
+
+def _is_passive(op: Operation) -> bool:
+    """Whether waits may move across `op`: it has no effect and makes no token."""
+    if op.regions or any(map(names_completion, op.results)) or op.successors or op.next_op is None:
+        return False
+    return is_side_effect_free(op)
+
+
+def _refuse_mixture(function: Operation) -> None:
+    """Queues that are in use already must have known numbers, so that new ones can keep apart from them."""
+    for op in function.walk():
+        if isinstance(op, CommitOp | WaitOp) and not isinstance(op.queue, int):
+            refuse(op, "uses a queue that is computed, which may be any", "convert tokens before queues are computed")
+        if isinstance(op, QueueScope) and any(AsyncOpInterface.of(inner) is not None for inner in op.walk()):
+            refuse(op, "holds asynchronous ops with tokens", "move them out of the scope")
