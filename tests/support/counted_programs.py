@@ -12,6 +12,7 @@ slots that are filled ahead and read behind a wait; they are safe.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 SLOTS = 8
@@ -72,6 +73,8 @@ class _Wild(_Writer):
     """Statements as they come."""
 
     queues = 2
+    computed_ids = True
+    counts: list[int]
     ivs: list[str]
 
     def build(self) -> str:
@@ -106,7 +109,7 @@ class _Wild(_Writer):
         self.fill(self.index(64), self.index(SLOTS))
 
     def commit(self, depth: int, *, in_commit: bool) -> None:
-        if self.rng.random() < 0.15:
+        if self.computed_ids and self.rng.random() < 0.15:
             queue = self.let(f"arith.addi {self.index(2)}, %c2 : index", "q")
         else:
             queue = str(self.rng.randrange(self.queues))
@@ -120,9 +123,9 @@ class _Wild(_Writer):
     def wait(self, depth: int, *, in_commit: bool) -> None:
         kind = self.rng.random()
         queue = str(self.rng.randrange(self.queues))
-        if kind < 0.15:
+        if self.computed_ids and kind < 0.15:
             queue = self.let(f"arith.addi {self.index(2)}, %c2 : index", "q")
-        count = str(self.rng.choice([0, 0, 0, 1, 1, 2, 3]))
+        count = str(self.rng.choice(self.counts))
         if self.rng.random() < 0.2:
             count = self.let(f"arith.subi %c2, {self.index(4)} : index", "count")
         self.open(f"async_queue.wait {queue}, {count}")
@@ -183,9 +186,11 @@ setattr(_Wild, "while", _Wild.while_)
 setattr(_Wild, "if", _Wild.if_)
 
 
-def wild_program(seed: int) -> str:
-    """The wild program of this seed."""
-    return _Wild(random.Random(seed)).build()
+def wild_program(seed: int, *, computed_ids: bool = True, counts: Sequence[int] = (0, 0, 0, 1, 1, 2, 3)) -> str:
+    """The wild program of this seed, with or without computed ids; constant counts are taken from `counts`."""
+    writer = _Wild(random.Random(seed))
+    writer.computed_ids, writer.counts = computed_ids, list(counts)
+    return writer.build()
 
 
 # Rotating programs ----------------------------------------------------------------------------------------------------

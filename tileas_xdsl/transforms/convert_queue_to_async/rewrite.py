@@ -32,7 +32,7 @@ class TokenRewriter:
         entry = facts.function.regions[0].first_block
         assert entry is not None
         self.entry = entry
-        self.emit = Emitter(facts.function, entry)
+        self.emit = Emitter(facts.function)
         waits = [op for op in facts.function.walk() if isinstance(op, WaitOp)]
         self.awaited = [queue for queue in facts.queues if any(queue in facts.ids(op) for op in waits)]
         """The queues that somebody waits for; of the others nothing need be remembered."""
@@ -144,7 +144,7 @@ class TokenRewriter:
             if windows[queue].values:
                 assert isinstance(wait.queue, SSAValue)
                 is_this = self.emit.compare("eq", wait.queue, queue, wait)
-                _, end = self.emit.branch(is_this, wait)
+                end = self.emit.branch(is_this, wait)
                 self._await_all_but(wait, windows[queue], end)
 
     def _await_all_but(self, wait: WaitOp, window: Window, anchor: Operation) -> None:
@@ -158,7 +158,7 @@ class TokenRewriter:
             elif age >= count.low and window.tokens[age] is not self.emit.done:
                 assert isinstance(wait.count, SSAValue)
                 is_forced = self.emit.compare("sle", wait.count, age, anchor)
-                _, end = self.emit.branch(is_forced, anchor)
+                end = self.emit.branch(is_forced, anchor)
                 self.emit.await_(window.tokens[age], end)
 
     # Control flow -----------------------------------------------------------------------------------------------------

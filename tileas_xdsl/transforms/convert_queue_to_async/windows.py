@@ -11,15 +11,13 @@ Every group that is neither in the window nor in `older` is known to be complete
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.in_flight import UNBOUNDED
 from tileas_xdsl.dialects.async_ import AwaitOp, ExecuteOp, YieldOp
-from tileas_xdsl.dialects.async_queue import INDEX
+from tileas_xdsl.transforms.index_arithmetic import IndexBuilder
 
 
 @dataclass(frozen=True)
@@ -68,48 +66,20 @@ class Window:
 
 
 @dataclass
-class Emitter:
-    """Puts ops into one function, in front of an op that is there already."""
+class Emitter(IndexBuilder):
+    """Puts tasks and awaits into one function."""
 
-    function: Operation
-    entry: Block
     done: SSAValue | None = None
     """A token that is complete from the start of the function on."""
-    _constants: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-
-    def insert(self, op: Operation, anchor: Operation) -> Operation:
-        block = anchor.parent
-        assert isinstance(block, Block)
-        op.location = anchor.location
-        block.insert_op_before(op, anchor)
-        return op
 
     def completed(self) -> SSAValue:
         """`%done`: a task that does nothing and depends on nothing. Made on first demand."""
         if self.done is None:
             task = ExecuteOp([], [], [], Region(Block([YieldOp()])))
             task.token.name_hint = "done"
-            self._prepend([task])
+            self.prepend([task])
             self.done = task.token
         return self.done
-
-    def constant(self, number: int) -> SSAValue:
-        """An index constant at the head of the function."""
-        if number not in self._constants:
-            op = arith.ConstantOp(IntegerAttr(number, INDEX))
-            op.result.name_hint = f"c{number}"
-            self._prepend([op])
-            self._constants[number] = op.result
-        return self._constants[number]
-
-    def _prepend(self, ops: Sequence[Operation]) -> None:
-        first = self.entry.first_op
-        for op in ops:
-            op.location = self.function.location
-        if first is None:
-            self.entry.add_ops(ops)
-        else:
-            self.entry.insert_ops_before(ops, first)
 
     def joined(self, tokens: Sequence[SSAValue], anchor: Operation, hint: str) -> SSAValue:
         """A token that is complete when all of `tokens` are."""
@@ -126,19 +96,6 @@ class Emitter:
     def await_(self, token: SSAValue, anchor: Operation) -> None:
         if token is not self.done:
             self.insert(AwaitOp(token), anchor)
-
-    def compare(self, predicate: str, left: SSAValue, right: int, anchor: Operation) -> SSAValue:
-        """Whether `left` stands in that relation to the number `right`."""
-        op = arith.CmpiOp(left, self.constant(right), predicate)
-        self.insert(op, anchor)
-        return op.result
-
-    def branch(self, condition: SSAValue, anchor: Operation) -> tuple[scf.IfOp, Operation]:
-        """An `scf.if` without results in front of `anchor`, and the end of its block, to put ops in front of."""
-        end = scf.YieldOp()
-        op = scf.IfOp(condition, [], Region(Block([end])))
-        self.insert(op, anchor)
-        return op, end
 
     # Windows ----------------------------------------------------------------------------------------------------------
 
