@@ -169,6 +169,12 @@ def _dealloc(op: Operation) -> Sequence[Effect]:
     return (Effect(True, op.memref),)
 
 
+@access_model("arith.remui", "arith.extsi")
+def _arithmetic(op: Operation) -> Sequence[Effect]:
+    """Ops that xDSL gives no effect traits."""
+    return ()
+
+
 @access_model("vector.load")
 def _vector_load(op: Operation) -> Sequence[Effect]:
     assert isinstance(op, vector.LoadOp)
@@ -509,6 +515,11 @@ def _kept_axes(op: memref.SubviewOp) -> list[int | None] | None:
 def _speaks_for_itself_only(op: Operation) -> bool:
     """Whether the ops in the regions of `op` are still to be asked."""
     return op.name in _MODELS or all(isinstance(t, RecursiveMemoryEffect) for t in op.get_traits_of_type(MemoryEffect))
+
+
+def has_no_effects(op: Operation) -> bool:
+    """Whether `op`, and what it runs, reads and writes nothing: it may be done anew wherever its operands are known."""
+    return all(_effects_of(inner) == () for inner in op.walk())
 
 
 def _effects_of(op: Operation) -> Sequence[Effect] | None:

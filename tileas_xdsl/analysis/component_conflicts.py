@@ -1,0 +1,201 @@
+"""
+Which statements of a loop must not overtake each other, and at which distance.
+
+Enters the statements of a loop body (`async_queue.block`s, in program order) and the number of versions of each buffer
+that has its own ones; leaves `Conflict`s. A conflict from `p` to `c` at distance `d` says that `p` in iteration `j` and
+`c` in iteration `j + d` touch the same bytes, that one of them writes, and that `p` came first in the sequential loop:
+
+    B[0] = A[i]           0 -> 1 at distance 0: flow through B
+    C[i] = B[0]           1 -> 0 at distance 1: anti through B; with 2 versions of B at distance 2
+                          0 -> 0 at distance 1: output through B; with 2 versions of B at distance 2
+
+Distances are the least possible ones; a greater one says nothing new, since what is done stays done. In a buffer with
+versions every iteration writes what it reads, so only writes of a later iteration meet an earlier one there.
+
+It differs from `analysis/dependence.py` in three ways: it looks through the scopes of `async_queue`, whose queues are
+the pipeline's own business; it knows versions; and it leaves no edge out as implied by others, since asynchronous work
+is waited for pair by pair. Quadratic in the number of different places of one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import MemoryEffect, RecursiveMemoryEffect
+
+from tileas_xdsl.analysis.dependence import EdgeKind, smallest_distance
+from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
+from tileas_xdsl.analysis.memory_access import Access, AccessReader, MemoryObject, ObjectKind, Place, may_alias
+from tileas_xdsl.dialects.async_queue import QueueScope, ScopeOp
+
+MOST_ROUNDS = 64
+"""How many multiples of the number of versions are tried before the first distance is taken for granted."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A component reads or writes a place."""
+
+    component: int
+    writes: bool
+    place: Place
+    opaque: bool = False
+    """By an op of which nothing is known."""
+    late: bool = False
+    """The access was begun by an earlier component, and may go on until this one is done."""
+
+    @property
+    def buffer(self) -> SSAValue | None:
+        """The allocation that is touched, if it is one and surely that one."""
+        if self.opaque or len(self.place.objects) != 1:
+            return None
+        (target,) = self.place.objects
+        return target.key if target.kind is ObjectKind.ALLOCATION and isinstance(target.key, SSAValue) else None
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """`source` in iteration `j` before `sink` in iteration `j + distance`."""
+
+    source: int
+    sink: int
+    distance: int
+    kind: EdgeKind
+    through: MemoryObject | None
+    """None where an op of which nothing is known takes part."""
+
+    def __str__(self) -> str:
+        carrier = "unknown effects" if self.through is None else str(self.through)
+        return f"{self.kind.value} through {carrier}, distance {self.distance}"
+
+
+def leaves(component: Operation) -> Iterator[tuple[Operation, bool]]:
+    """
+    The ops that act by themselves in `component`, in program order, and whether each is issued and not executed.
+
+    What only runs its regions (scopes, branches, loops) is looked through.
+    """
+    stack = [(component, False)]
+    while stack:
+        op, issued = stack.pop()
+        if not _only_runs_regions(op):
+            yield op, issued
+            continue
+        issued = issued or isinstance(op, ScopeOp)
+        nested = [inner for region in op.regions for block in region.blocks for inner in block.ops]
+        stack.extend((inner, issued) for inner in reversed(nested))
+
+
+def _only_runs_regions(op: Operation) -> bool:
+    if isinstance(op, QueueScope):
+        return True
+    effects = op.get_traits_of_type(MemoryEffect)
+    return bool(op.regions and effects) and all(isinstance(trait, RecursiveMemoryEffect) for trait in effects)
+
+
+def touches_of(loop: scf.ForOp, components: Sequence[Operation], nests: Sequence[Sequence[int]] = ()) -> list[Touch]:
+    """
+    What the components of `loop` touch, each place once for reading and once for writing, in program order.
+
+    Each of `nests` lists components that are the parts of one asynchronous pipeline: what a part issues may still be in
+    flight until the last part is done, so the later parts touch it late.
+    """
+    reader = AccessReader(LoopIndices(loop))
+    later = {part: nest[index + 1 :] for nest in nests for index, part in enumerate(nest)}
+    found: dict[Touch, None] = {}
+    for number, component in enumerate(components):
+        for op, issued in leaves(component):
+            for access in reader.accesses_of(op):
+                found[_touch(number, access, late=False)] = None
+                for part in later.get(number, ()) if issued else ():
+                    found[_touch(part, access, late=True)] = None
+    return list(found)
+
+
+def _touch(component: int, access: Access, *, late: bool) -> Touch:
+    return Touch(component, access.writes, access.place, access.opaque, late)
+
+
+# Conflicts ------------------------------------------------------------------------------------------------------------
+
+
+def conflicts_between(
+    loop: scf.ForOp, touches: Sequence[Touch], versions: Mapping[SSAValue, int], nests: Sequence[Sequence[int]] = ()
+) -> tuple[Conflict, ...]:
+    """
+    All conflicts, by source, sink and distance. `versions` has the buffers of which each iteration has its own version.
+
+    The parts of each of `nests` conflict in their order: they share queues, and count on each other's commits.
+    """
+    trips = static_trip_count(loop)
+    found: dict[tuple[int, int, int, EdgeKind], Conflict] = {}
+    for source in touches:
+        for sink in touches:
+            if (source.writes or sink.writes) and not sink.late and _may_meet(source, sink):
+                for conflict in _conflicts(source, sink, versions, trips):
+                    key = (conflict.source, conflict.sink, conflict.distance, conflict.kind)
+                    found.setdefault(key, conflict)
+    for nest in nests:
+        for first, second in zip(nest, nest[1:], strict=False):
+            control = Conflict(first, second, 0, EdgeKind.CONTROL, None)
+            found.setdefault((first, second, 0, EdgeKind.CONTROL), control)
+    kinds = list(EdgeKind)
+    return tuple(found[key] for key in sorted(found, key=lambda key: (*key[:3], kinds.index(key[3]))))
+
+
+def meets_later(source: Touch, sink: Touch, trips: int | None) -> bool:
+    """Whether the two may touch the same bytes, `sink` in a later iteration than `source`, were there one version."""
+    return _distance(source, sink, 1, trips) is not None
+
+
+def _may_meet(first: Touch, second: Touch) -> bool:
+    if first.opaque or second.opaque:
+        return True
+    return any(
+        may_alias(a, b, arguments_alias=False) for a in first.place.objects for b in second.place.objects
+    )
+
+
+def _conflicts(
+    source: Touch, sink: Touch, versions: Mapping[SSAValue, int], trips: int | None
+) -> Iterator[Conflict]:
+    if source.component < sink.component and _distance(source, sink, 0, trips) == 0:
+        yield _conflict(source, sink, 0)
+    buffer = source.buffer
+    if buffer is not None and buffer in versions and sink.buffer is buffer:
+        distance = _distance_between_versions(source, sink, versions[buffer], trips) if sink.writes else None
+    else:
+        distance = _distance(source, sink, 1, trips)
+    if distance is not None:
+        yield _conflict(source, sink, distance)
+
+
+def _conflict(source: Touch, sink: Touch, distance: int) -> Conflict:
+    if source.opaque or sink.opaque:
+        return Conflict(source.component, sink.component, distance, EdgeKind.CONTROL, None)
+    shared = (item for item in source.place.objects if item in sink.place.objects)
+    through = next(shared, source.place.objects[0])
+    kind = EdgeKind.ANTI if not source.writes else EdgeKind.OUTPUT if sink.writes else EdgeKind.FLOW
+    return Conflict(source.component, sink.component, distance, kind, through)
+
+
+def _distance(source: Touch, sink: Touch, least: int, trips: int | None) -> int | None:
+    if source.opaque or sink.opaque:
+        return least if trips is None or least < trips else None
+    return smallest_distance(source.place, sink.place, least, trips)
+
+
+def _distance_between_versions(source: Touch, sink: Touch, versions: int, trips: int | None) -> int | None:
+    """The smallest multiple of `versions`, above 0, at which the two meet; never more than the true one."""
+    least = versions
+    for _ in range(MOST_ROUNDS):
+        distance = _distance(source, sink, least, trips)
+        if distance is None:
+            return None
+        least = -(-distance // versions) * versions
+        if least == distance:
+            return distance
+    return versions

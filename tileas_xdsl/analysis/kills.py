@@ -1,0 +1,216 @@
+"""
+Whether an iteration writes everything that it reads of a buffer, before it reads it.
+
+Then nothing in the buffer survives from one iteration to the next, and each may have a version of its own. Enters the
+ops of one iteration in program order; answers with the first read that some iteration may do without having written
+all of it.
+
+Only what is certain counts as written: a store that no branch can skip, at subscripts that are fixed or run densely
+through the trips of a loop of constant bounds; `memref.copy` and `linalg.fill` onto the whole buffer. Writes add up: two halves
+make a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+
+from tileas_xdsl.analysis.component_conflicts import leaves
+from tileas_xdsl.analysis.induction import AffineIndex, LoopIndices, constant_integer, static_trip_count
+from tileas_xdsl.analysis.memory_access import Access, AccessReader, Frame, Span
+from tileas_xdsl.dialects.async_queue import QueueScope
+
+WHOLE_WRITES = {"memref.copy": 1, "linalg.fill": -1}
+"""Ops that write all of an operand, and which one."""
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """Positions `low .. high` of one axis, from a base that two intervals must share to be compared."""
+
+    base: object
+    low: int
+    high: int
+
+
+Box = tuple[_Interval, ...]
+
+
+@dataclass(frozen=True)
+class _Write:
+    """A certain write: the box, and where it stands."""
+
+    op: Operation
+    box: Box
+    subscripts: tuple[SSAValue, ...]
+
+
+def first_uncovered_read(loop: scf.ForOp, components: Sequence[Operation], buffer: SSAValue) -> Operation | None:
+    """The first op that may read bytes of `buffer` that its iteration of `loop` has not written; None if none does."""
+    buffer_type = cast(MemRefType[Attribute], buffer.type)
+    indices = LoopIndices(loop)
+    reader = AccessReader(indices)
+    written: list[_Write] = []
+    for component in components:
+        for op, _ in leaves(component):
+            mine = [access for access in reader.accesses_of(op) if _touches(access, buffer)]
+            for access in mine:
+                if not access.writes and not _is_covered(access, op, written, buffer_type, loop):
+                    return op
+            if any(access.writes for access in mine) and _is_certain(op, loop):
+                written.extend(_certain_writes(op, buffer, indices))
+    return None
+
+
+def _touches(access: Access, buffer: SSAValue) -> bool:
+    return access.opaque or any(item.key is None or item.key is buffer for item in access.place.objects)
+
+
+def _enclosing_loops(op: Operation, loop: scf.ForOp) -> Iterator[Operation]:
+    """What stands around `op` inside the body of `loop`, blocks and scopes apart."""
+    node = op.parent_op()
+    while node is not None and node is not loop:
+        if not isinstance(node, QueueScope):
+            yield node
+        node = node.parent_op()
+
+
+def _is_certain(op: Operation, loop: scf.ForOp) -> bool:
+    """Whether every iteration of `loop` runs `op`."""
+    return all(isinstance(node, scf.ForOp) and static_trip_count(node) for node in _enclosing_loops(op, loop))
+
+
+# What is written ------------------------------------------------------------------------------------------------------
+
+
+def _certain_writes(op: Operation, buffer: SSAValue, indices: LoopIndices) -> Iterator[_Write]:
+    if op.name in WHOLE_WRITES and op.operands[WHOLE_WRITES[op.name]] is buffer:
+        assert isinstance(buffer.type, MemRefType)
+        shape = buffer.type.get_shape()
+        if DYNAMIC_INDEX not in shape:
+            yield _Write(op, tuple(_Interval(None, 0, size - 1) for size in shape), ())
+        return
+    match op:
+        case memref.StoreOp() if op.memref is buffer:
+            extents = (1,) * len(op.indices)
+        case vector.StoreOp() if op.base is buffer:
+            shape = op.vector.type.get_shape()
+            extents = (*(1 for _ in range(len(op.indices) - len(shape))), *shape)
+        case _:
+            return
+    box = _dense_box(tuple(op.indices), extents, indices)
+    if box is not None:
+        yield _Write(op, box, tuple(op.indices))
+
+
+def _dense_box(subscripts: Sequence[SSAValue], extents: Sequence[int], indices: LoopIndices) -> Box | None:
+    """What a store at `subscripts` writes over all trips of the loops around it, if that is a box without holes."""
+    intervals: list[_Interval] = []
+    runners: dict[SSAValue, None] = {}
+    for subscript, extent in zip(subscripts, extents, strict=True):
+        index = indices.index_of(subscript)
+        if index is None:
+            return None
+        if index.low != index.high:
+            runner = _dense_runner(subscript)
+            if runner is None or runner in runners:
+                return None
+            runners[runner] = None
+        intervals.append(_interval(Span(index, extent)))
+    return tuple(intervals)
+
+
+def _dense_runner(subscript: SSAValue) -> SSAValue | None:
+    """The induction variable that `subscript` is, but for a constant, when that runs in steps of 1."""
+    while isinstance(subscript, OpResult) and isinstance(subscript.op, arith.AddiOp):
+        left, right = subscript.op.operands
+        if constant_integer(left) is None and constant_integer(right) is None:
+            return None
+        subscript = left if constant_integer(right) is not None else right
+    if not isinstance(subscript, BlockArgument):
+        return None
+    loop = subscript.block.parent_op()
+    if not isinstance(loop, scf.ForOp) or subscript.index != 0 or constant_integer(loop.step) != 1:
+        return None
+    return subscript
+
+
+def _interval(span: Span) -> _Interval:
+    index: AffineIndex = span.index
+    is_constant = not any(index.rate) and not index.terms
+    return _Interval(
+        None if is_constant else (index.rate, index.terms), index.low, index.high + span.extent - 1
+    )
+
+
+# What is covered ------------------------------------------------------------------------------------------------------
+
+
+def _is_covered(
+    access: Access,
+    op: Operation,
+    written: Sequence[_Write],
+    buffer_type: MemRefType[Attribute],
+    loop: scf.ForOp,
+) -> bool:
+    place, shape = access.place, buffer_type.get_shape()
+    if access.opaque or len(place.objects) != 1:
+        return False
+    around = dict.fromkeys(_enclosing_loops(op, loop))
+    boxes: list[Box] = []
+    for write in written:
+        if any(node in around for node in _enclosing_loops(write.op, loop)):
+            # In one loop with the read a write covers only what it writes in the same trip.
+            if isinstance(op, memref.LoadOp) and write.subscripts == tuple(op.indices):
+                return True
+        else:
+            boxes.append(write.box)
+    if place.frame != Frame(buffer_type):
+        return _covers_everything(boxes, shape)
+    wanted = tuple(
+        _Interval(None, 0, size - 1) if span is None else _interval(span)
+        for span, size in zip(place.spans, shape, strict=True)
+    )
+    return not _remainder([wanted], boxes, shape)
+
+
+def _covers_everything(boxes: Sequence[Box], shape: Sequence[int]) -> bool:
+    whole = tuple(_Interval(None, 0, size - 1) for size in shape)
+    return not _remainder([whole], boxes, shape)
+
+
+def _remainder(wanted: list[Box], boxes: Sequence[Box], shape: Sequence[int]) -> list[Box]:
+    """What is left of `wanted` without `boxes`. A read through a subscript in bounds lies within the whole axis."""
+    for box in boxes:
+        wanted = [piece for want in wanted for piece in _without(want, box, shape)]
+        if not wanted:
+            break
+    return wanted
+
+
+def _without(want: Box, box: Box, shape: Sequence[int]) -> list[Box]:
+    """`want` without `box`, in disjoint pieces; `want` itself where the two cannot be compared."""
+    pieces: list[Box] = []
+    rest = list(want)
+    for axis, (mine, other) in enumerate(zip(want, box, strict=True)):
+        if other.base is None and other.low <= 0 and other.high >= shape[axis] - 1 >= 0:
+            continue
+        if mine.base != other.base or mine.high < other.low or other.high < mine.low:
+            return [want]
+        if mine.low < other.low:
+            pieces.append(tuple(_replaced(rest, axis, mine.low, other.low - 1)))
+        if mine.high > other.high:
+            pieces.append(tuple(_replaced(rest, axis, other.high + 1, mine.high)))
+        rest[axis] = _Interval(mine.base, max(mine.low, other.low), min(mine.high, other.high))
+    return pieces
+
+
+def _replaced(box: Sequence[_Interval], axis: int, low: int, high: int) -> list[_Interval]:
+    return [
+        _Interval(interval.base, low, high) if index == axis else interval for index, interval in enumerate(box)
+    ]

@@ -1,0 +1,1 @@
+"""Plans: who runs when. Nothing here changes IR."""

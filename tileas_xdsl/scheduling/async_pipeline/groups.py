@@ -1,0 +1,85 @@
+"""
+Which asynchronous components are committed together.
+
+A group is a run of neighbours in the order of the slot, all of one stage, none of which needs another one of them:
+
+    order     copy A   copy B   use (stage 3)   copy C        stage 0 is asynchronous
+    groups    { copy A, copy B }                { copy C }
+
+The cut depends on the annotations and on what conflicts, not on the slot: so prologue, body and epilogue all commit the
+same groups, and counting slots is counting groups (spec/async-queue-pipeline.md 4.4, and 8.1 for what happens where
+they do not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups that each asynchronous stage commits in a slot, in the order in which it commits them."""
+
+    of_stage: Mapping[int, tuple[tuple[int, ...], ...]]
+    """Stage -> groups -> components in order."""
+    order: tuple[int, ...]
+    """The place of each component in the slot."""
+
+    @cached_property
+    def _index(self) -> dict[int, int]:
+        return {
+            component: index
+            for groups in self.of_stage.values()
+            for index, group in enumerate(groups)
+            for component in group
+        }
+
+    def count(self, stage: int) -> int:
+        """How many groups the stage commits in a slot in which it is active."""
+        return len(self.of_stage[stage])
+
+    def index_of(self, component: int) -> int:
+        """The number, from 0, of the group of an asynchronous component among those of its stage."""
+        return self._index[component]
+
+    def closed_before(self, stage: int, place: int) -> int:
+        """How many groups of the stage are committed in a slot when the component at `place` begins."""
+        return sum(self.order[group[-1]] < place for group in self.of_stage[stage])
+
+
+def cut_groups(
+    stages: Sequence[int],
+    order: Sequence[int],
+    async_stages: Sequence[int],
+    conflicts: Collection[tuple[int, int]],
+) -> Groups:
+    """
+    The groups of each of `async_stages`.
+
+    `conflicts` has the pairs of components that touch the same bytes in one iteration, one of them writing; in either
+    order. Linear in the number of components, times the length of a group.
+    """
+    emission = sorted(range(len(order)), key=order.__getitem__)
+    return Groups(
+        {stage: _cut(stages, emission, stage, conflicts) for stage in async_stages},
+        tuple(order),
+    )
+
+
+def _cut(
+    stages: Sequence[int], emission: Sequence[int], stage: int, conflicts: Collection[tuple[int, int]]
+) -> tuple[tuple[int, ...], ...]:
+    groups: list[list[int]] = []
+    open_group: list[int] = []
+    for component in emission:
+        if stages[component] != stage:
+            open_group = []
+            continue
+        alone = any((member, component) in conflicts or (component, member) in conflicts for member in open_group)
+        if alone or not open_group:
+            open_group = []
+            groups.append(open_group)
+        open_group.append(component)
+    return tuple(tuple(group) for group in groups)

@@ -1,0 +1,141 @@
+"""
+Where waits stand, and how many groups each leaves unfinished.
+
+A consumer needs some groups of a queue complete; the wait that says so leaves `committed - required` of the youngest.
+That is exact: one more would leave out the group that is needed. A merged wait stands at an earlier consumer of the slot
+and covers a later one; it may do so only if all that the later one requires is committed by then, and it counts what is
+committed at its own place:
+
+    X; use X (stage 3); Y; use X, Y (stage 1)      alone: wait 6 and wait 2       merged: wait 1 at the first use
+
+Needs of the same iteration always get their wait, in each slot. A need at a greater distance (a version that is used
+again, a location that iterations share) gets one only where none of the waits for the same iteration, in this slot or
+before, has met it (spec/async-queue-pipeline.md section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Section, Slot
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Leave at most `count` of the youngest groups of the stage's queue unfinished."""
+
+    stage: int
+    count: int
+
+
+@dataclass
+class _Point:
+    """A wait in the making: before `component`, when `committed` groups are committed and `required` must be done."""
+
+    component: int
+    committed: int
+    required: int
+
+
+WaitPlan = Mapping[Slot, Mapping[int, tuple[Wait, ...]]]
+"""For each slot that is emitted and each component with waits: the waits, one for each queue, by stage."""
+
+
+def plan_waits(pipeline: AsyncPipeline, *, merge: bool = True) -> WaitPlan:
+    """
+    The waits of every slot. `merge=False` keeps each consumer's own wait, which is exact by itself.
+
+    Needs go forward in time: whoever needs a group runs after its commit. (The check of the annotations sees to it.)
+    """
+    return {slot: _slot_waits(pipeline, slot, merge) for slot in pipeline.slots()}
+
+
+def undrained_stages(pipeline: AsyncPipeline) -> tuple[int, ...]:
+    """The asynchronous stages whose last groups nobody waits for inside the pipeline."""
+    known = {
+        pipeline.stages[need.producer]
+        for need in pipeline.needs
+        if need.distance == 0 and _is_last_group(pipeline, need.producer)
+    }
+    return tuple(stage for stage in pipeline.groups.of_stage if stage not in known)
+
+
+def _is_last_group(pipeline: AsyncPipeline, producer: int) -> bool:
+    return pipeline.groups.index_of(producer) + 1 == pipeline.groups.count(pipeline.stages[producer])
+
+
+def _slot_waits(pipeline: AsyncPipeline, slot: Slot, merge: bool) -> dict[int, tuple[Wait, ...]]:
+    waits: dict[int, tuple[Wait, ...]] = {}
+    for stage in pipeline.groups.of_stage:
+        for point in _points(pipeline, slot, stage, merge):
+            wait = Wait(stage, point.committed - point.required)
+            waits[point.component] = (*waits.get(point.component, ()), wait)
+    return waits
+
+
+def _points(pipeline: AsyncPipeline, slot: Slot, stage: int, merge: bool) -> list[_Point]:
+    """The waits on one queue in one slot, in order."""
+    points: list[_Point] = []
+    for component in pipeline.active_in(slot):
+        required = _requirement(pipeline, slot, stage, component)
+        if required is None:
+            continue
+        point = _Point(component, pipeline.committed(slot, stage, component), required)
+        if not (merge and _covered(pipeline, slot, points, point)):
+            points.append(point)
+    return points
+
+
+def _covered(pipeline: AsyncPipeline, slot: Slot, points: list[_Point], late: _Point) -> bool:
+    """
+    Whether an earlier wait of the slot does for `late`, where need be by waiting for more.
+
+    Where the earlier component may be inactive while this one runs (a short loop of unknown length), it takes the
+    later one's groups over for the case that both run, and the later one keeps its own wait.
+    """
+    sure = [point for point in points if pipeline.surely_with(slot, point.component, late.component)]
+    if any(point.required >= late.required for point in sure):
+        return True
+    for candidates in (sure, points):
+        host = next((point for point in candidates if late.required <= point.committed), None)
+        if host is not None:
+            host.required = max(host.required, late.required)
+            return candidates is sure
+    return False
+
+
+def _requirement(pipeline: AsyncPipeline, slot: Slot, stage: int, component: int) -> int | None:
+    """How many groups of the queue must be complete before `component` in `slot`; None where it needs none."""
+    same_iteration, others = None, None
+    for need in pipeline.needs:
+        if need.consumer != component or pipeline.stages[need.producer] != stage or not pipeline.exists(slot, need):
+            continue
+        required = pipeline.required(slot, need)
+        if need.distance == 0:
+            same_iteration = required if same_iteration is None else max(same_iteration, required)
+        else:
+            others = required if others is None else max(others, required)
+    if others is not None:
+        known = _known(pipeline, slot, stage, component)
+        if known is None or known < others:
+            return others if same_iteration is None else max(same_iteration, others)
+    return same_iteration
+
+
+def _known(pipeline: AsyncPipeline, slot: Slot, stage: int, component: int) -> int | None:
+    """How many groups the waits for needs of the same iteration have made complete when `component` begins."""
+    known: int | None = None
+    for need in pipeline.needs:
+        if need.distance or pipeline.stages[need.producer] != stage:
+            continue
+        earlier = pipeline.order[need.consumer] < pipeline.order[component]
+        last = Slot(slot.section, slot.number if earlier else slot.number - 1)
+        iteration = pipeline.iteration(last, need.consumer)
+        if slot.section is Section.EPILOGUE:
+            iteration = min(iteration, -1)
+        if not pipeline.may_exist(slot, iteration):
+            continue
+        done = pipeline.groups.count(stage) * iteration + pipeline.groups.index_of(need.producer) + 1
+        known = done if known is None else max(known, done)
+    return known

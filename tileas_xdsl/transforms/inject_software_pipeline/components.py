@@ -1,0 +1,242 @@
+"""
+The statements of a loop that is to be pipelined.
+
+Enters an annotated loop of a draft; leaves a body that holds one `async_queue.block` for each component and nothing
+else, and a `LoopBody` that says what was found:
+
+    scf.for %i ... {                              %t = memref.alloc()
+      %t = memref.alloc()                         scf.for %i ... {
+      %j = arith.addi %i, %c1                       async_queue.block {
+      async_queue.block { ... %j ... }     ->         %j = arith.addi %i, %c1
+      async_queue.block { ... }                       ... %j ...
+    }                                               }
+                                                    async_queue.block { ... }
+                                                  }
+
+* A block that holds only blocks is flattened one level, also where it is the whole body; a nested pipelined loop is such
+  a block by now, of three.
+* Constants and index arithmetic go to where they are used, allocations in front of the loop, deallocations behind it.
+* Anything else directly in the body is refused.
+
+Source: spec/async-queue-pipeline.md section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import ConstantLike
+
+from tileas_xdsl.analysis.memory_access import has_no_effects
+from tileas_xdsl.diagnostics import location_of, op_name, refuse
+from tileas_xdsl.dialects.async_queue import BlockOp
+
+
+@dataclass(frozen=True)
+class DoubleBuffer:
+    """The `double_buffer_scope` of a block, and the components that the block is or was made of."""
+
+    block: BlockOp
+    index: int
+    components: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LoopBody:
+    """What the body of a loop consists of, after it was brought into shape."""
+
+    loop: scf.ForOp
+    components: tuple[BlockOp, ...]
+    """In program order."""
+    allocations: tuple[SSAValue, ...]
+    """Buffers that each iteration has its own of; they stand in front of the loop now."""
+    nests: tuple[tuple[int, ...], ...]
+    """For each nested pipeline with asynchronous stages: the components that are its parts."""
+    double_buffers: tuple[DoubleBuffer, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """What people call the components."""
+        return [_name(component) for component in self.components]
+
+
+def _name(component: BlockOp) -> str:
+    location = location_of(component)
+    return op_name(component) if location is None else f"{op_name(component)} at {location}"
+
+
+def bring_into_shape(loop: scf.ForOp, queued: Mapping[BlockOp, bool]) -> LoopBody:
+    """
+    Rewrite the body of `loop` as the docstring of the module shows.
+
+    `queued` tells of the blocks that stand for nested pipelines whether those have asynchronous stages. Raises
+    `RefusedError` for an op that is no component.
+    """
+    body = loop.body.block
+    _check_statements(body)
+    _put_in_a_block(body)
+    members: dict[BlockOp, list[BlockOp]] = {}
+    for _ in range(2 if len(_blocks_in(body)) == 1 else 1):
+        for block in _blocks_in(body):
+            if _is_sequence(block):
+                members[block] = _splice(block)
+    components = _blocks_in(body)
+    for component in components:
+        _bring_scalars(component, body)
+    allocations = _move_allocations(loop)
+    for op in reversed(list(body.ops)):
+        if _is_scalar(op):
+            Rewriter.erase_op(op)
+    number = {component: index for index, component in enumerate(components)}
+    parts = {block: tuple(_flat(block, members, number)) for block in [*members, *components]}
+    return LoopBody(
+        loop=loop,
+        components=tuple(components),
+        allocations=tuple(allocations),
+        nests=tuple(parts[block] for block in members if queued.get(block)),
+        double_buffers=tuple(
+            DoubleBuffer(block, block.double_buffer_scope.value.data, inside)
+            for block, inside in parts.items()
+            if block.double_buffer_scope is not None
+        ),
+    )
+
+
+def _flat(block: BlockOp, members: Mapping[BlockOp, Sequence[BlockOp]], number: Mapping[BlockOp, int]) -> Iterator[int]:
+    """The numbers of the components that `block` is, or was flattened to."""
+    if block in number:
+        yield number[block]
+    for inner in members.get(block, ()):
+        yield from _flat(inner, members, number)
+
+
+# What may stand in a body ---------------------------------------------------------------------------------------------
+
+
+def _is_scalar(op: Operation) -> bool:
+    """Constants and index arithmetic: without effects, and cheap enough to be done wherever they are used."""
+    if op.has_trait(ConstantLike, value_if_unregistered=False):
+        return True
+    if op.regions or not op.results or not has_no_effects(op):
+        return False
+    return all(isinstance(result.type, IndexType | IntegerType) for result in op.results)
+
+
+def _is_own_deallocation(op: Operation) -> bool:
+    if not isinstance(op, memref.DeallocOp) or not isinstance(op.memref, OpResult):
+        return False
+    return isinstance(op.memref.op, memref.AllocOp) and op.memref.op.parent is op.parent
+
+
+def _is_plumbing(op: Operation) -> bool:
+    """What stands between components and is none."""
+    return isinstance(op, memref.AllocOp | scf.YieldOp) or _is_scalar(op) or _is_own_deallocation(op)
+
+
+def _check_statements(body: Block) -> None:
+    for op in body.ops:
+        if isinstance(op, BlockOp) or _is_plumbing(op):
+            continue
+        refuse(
+            op,
+            "stands directly in the body of a loop that is to be pipelined, and is no component",
+            "put it into an async_queue.block; between components only memref.alloc, constants and index arithmetic "
+            "may stand",
+        )
+
+
+def _blocks_in(block: Block) -> list[BlockOp]:
+    return [op for op in block.ops if isinstance(op, BlockOp)]
+
+
+def _put_in_a_block(body: Block) -> None:
+    """Give every component a block of its own, empty or not."""
+    for component in _blocks_in(body):
+        if component.body.first_block is None:
+            component.body.add_block(Block())
+
+
+def _is_sequence(block: BlockOp) -> bool:
+    """Whether `block` holds components and nothing else."""
+    inside = block.body.first_block
+    return inside is not None and bool(_blocks_in(inside)) and all(
+        isinstance(op, BlockOp) or _is_plumbing(op) for op in inside.ops
+    )
+
+
+def _splice(block: BlockOp) -> list[BlockOp]:
+    """Put the ops of a sequence in its place. Returns its blocks. The op itself stays as a name without a place."""
+    inside = block.body.block
+    members = _blocks_in(inside)
+    _put_in_a_block(inside)
+    for op in list(inside.ops):
+        op.detach()
+        Rewriter.insert_op(op, InsertPoint.before(block))
+    block.detach()
+    return members
+
+
+# Scalars and buffers --------------------------------------------------------------------------------------------------
+
+
+def _bring_scalars(component: BlockOp, body: Block) -> None:
+    """Copy the scalars of `body` that `component` uses into it, in program order."""
+    needed = _scalars_behind([operand for op in component.walk() for operand in op.operands], body)
+    copies: dict[SSAValue, SSAValue] = {}
+    inside = component.body.block
+    first = inside.first_op
+    for scalar in needed:
+        copy = scalar.clone(copies)
+        Rewriter.insert_op(copy, InsertPoint.at_end(inside) if first is None else InsertPoint.before(first))
+    for op in component.walk():
+        if any(operand in copies for operand in op.operands):
+            op.operands = [copies.get(operand, operand) for operand in op.operands]
+
+
+def _scalars_behind(values: Sequence[SSAValue], body: Block) -> list[Operation]:
+    """The ops of `body` that compute `values`, allocations apart, in program order."""
+    found: dict[Operation, None] = {}
+    stack = list(values)
+    while stack:
+        owner = stack.pop().owner
+        if isinstance(owner, Operation) and owner.parent is body and _is_scalar(owner) and owner not in found:
+            found[owner] = None
+            stack.extend(owner.operands)
+    return [op for op in body.ops if op in found] if found else []
+
+
+def _move_allocations(loop: scf.ForOp) -> list[SSAValue]:
+    """Move allocations in front of the loop, with what computes their sizes, and deallocations behind it."""
+    body = loop.body.block
+    moved: list[SSAValue] = []
+    for op in list(body.ops):
+        if isinstance(op, memref.AllocOp):
+            _move_allocation(op, loop)
+            moved.append(op.memref)
+    for op in [op for op in body.ops if isinstance(op, memref.DeallocOp)]:
+        op.detach()
+        Rewriter.insert_op(op, InsertPoint.after(loop))
+    return moved
+
+
+def _move_allocation(alloc: memref.AllocOp, loop: scf.ForOp) -> None:
+    body = loop.body.block
+    sizes = _scalars_behind(list(alloc.operands), body)
+    for value in (operand for op in (*sizes, alloc) for operand in op.operands):
+        if value.owner is body:
+            refuse(
+                alloc,
+                "has a size that changes from iteration to iteration, so it can't have versions",
+                "allocate the largest size that an iteration needs",
+            )
+    copies: dict[SSAValue, SSAValue] = {}
+    for op in sizes:
+        Rewriter.insert_op(op.clone(copies), InsertPoint.before(loop))
+    alloc.operands = [copies.get(operand, operand) for operand in alloc.operands]
+    alloc.detach()
+    Rewriter.insert_op(alloc, InsertPoint.before(loop))

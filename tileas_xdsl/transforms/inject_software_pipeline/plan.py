@@ -1,0 +1,114 @@
+"""
+Everything that is decided about one loop before it is rewritten.
+
+Enters the components of a loop and its annotations; leaves versions, groups, waits and drains, or a refusal. What is
+arithmetic is done by `scheduling/async_pipeline`, what is a fact by `analysis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.ir import SSAValue
+
+from tileas_xdsl.analysis.component_conflicts import Conflict, conflicts_between, touches_of
+from tileas_xdsl.analysis.dependence import EdgeKind
+from tileas_xdsl.analysis.induction import static_trip_count
+from tileas_xdsl.dialects.async_queue_annotations import Annotations, require_components
+from tileas_xdsl.scheduling.async_pipeline.groups import Groups, cut_groups
+from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Need
+from tileas_xdsl.scheduling.async_pipeline.waits import WaitPlan, plan_waits, undrained_stages
+from tileas_xdsl.transforms.inject_software_pipeline.buffers import find_buffers
+from tileas_xdsl.transforms.inject_software_pipeline.components import LoopBody
+from tileas_xdsl.transforms.inject_software_pipeline.legality import check_conflicts, check_nesting
+
+SourceCapture = Literal["completion", "issue"]
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """What becomes of one loop."""
+
+    body: LoopBody
+    annotations: Annotations
+    versions: Mapping[SSAValue, int]
+    """The buffers that get more than one version."""
+    pipeline: AsyncPipeline
+    """The same with stages that count from 0."""
+    units: tuple[tuple[int, ...], ...]
+    """What is emitted together, in order: the groups of asynchronous components, and the others one by one."""
+    waits: WaitPlan
+    drained: tuple[int, ...]
+    """The stages whose queues are drained behind the epilogue."""
+    first_queue: int
+    """What is added to the number of a stage, as annotated, to get its queue."""
+
+    def queue_of(self, stage: int) -> int:
+        """The queue of a stage that counts from 0."""
+        return self.first_queue + stage + min(self.annotations.stages)
+
+    def is_async(self, component: int) -> bool:
+        return self.annotations.is_async(component)
+
+
+def plan_pipeline(
+    body: LoopBody,
+    annotations: Annotations,
+    *,
+    capture: SourceCapture = "completion",
+    merge: bool = True,
+    first_queue: int = 0,
+) -> PipelinePlan:
+    """
+    Decide how the loop of `body` is pipelined.
+
+    `capture` says when asynchronous work reads its sources, `merge` whether waits of one slot are merged. Raises
+    `RefusedError` for everything that section 9 of the spec lists and that the loop's components show.
+    """
+    loop = body.loop
+    require_components(loop, annotations, body.names)
+    check_nesting(body, annotations)
+    touches = touches_of(loop, body.components, body.nests)
+    buffers = find_buffers(body, annotations, touches)
+    conflicts = conflicts_between(loop, touches, buffers.versions, body.nests)
+    check_conflicts(body, annotations, conflicts, buffers)
+    first_stage = min(annotations.stages, default=0)
+    stages = tuple(stage - first_stage for stage in annotations.stages)
+    same_iteration = {(c.source, c.sink) for c in conflicts if c.distance == 0}
+    async_stages = [stage - first_stage for stage in annotations.async_stages]
+    groups = cut_groups(stages, annotations.order, async_stages, same_iteration)
+    needs = _needs(conflicts, annotations, capture)
+    pipeline = AsyncPipeline(stages, groups, needs, static_trip_count(loop))
+    return PipelinePlan(
+        body=body,
+        annotations=annotations,
+        versions={buffer: count for buffer, count in buffers.versions.items() if count > 1},
+        pipeline=pipeline,
+        units=_units(annotations, groups),
+        waits=plan_waits(pipeline, merge=merge),
+        drained=undrained_stages(pipeline) if pipeline.trip_count != 0 else (),
+        first_queue=first_queue,
+    )
+
+
+def _needs(conflicts: Sequence[Conflict], annotations: Annotations, capture: SourceCapture) -> tuple[Need, ...]:
+    """What must be complete before what: each conflict whose source is asynchronous."""
+    needs: dict[Need, None] = {}
+    for conflict in conflicts:
+        captured = capture == "issue" and conflict.kind is EdgeKind.ANTI
+        if annotations.is_async(conflict.source) and not captured:
+            needs[Need(conflict.sink, conflict.source, conflict.distance)] = None
+    return tuple(needs)
+
+
+def _units(annotations: Annotations, groups: Groups) -> tuple[tuple[int, ...], ...]:
+    leaders = {group[0]: group for of_stage in groups.of_stage.values() for group in of_stage}
+    units: list[tuple[int, ...]] = []
+    for component in annotations.emission:
+        if component in leaders:
+            units.append(leaders[component])
+        elif not annotations.is_async(component):
+            units.append((component,))
+    return tuple(units)
