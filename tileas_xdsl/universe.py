@@ -33,6 +33,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "convert-async-to-queue": ("convert_async_to_queue", "ConvertAsyncToQueuePass"),
     "convert-queue-to-async": ("convert_queue_to_async", "ConvertQueueToAsyncPass"),
     "queue-per-slot": ("queue_per_slot", "QueuePerSlotPass"),
+    "erase-async-queue": ("erase_async_queue", "EraseAsyncQueuePass"),
     "inject-software-pipeline": ("inject_software_pipeline", "InjectSoftwarePipelinePass"),
     "tileas-materialize-async": ("materialize_async", "MaterializeAsyncPass"),
     "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),

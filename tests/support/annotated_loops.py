@@ -13,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 SIZE = 96
 """Elements of the arrays that are indexed by the induction variable; the largest subscript used is below."""
 
@@ -138,6 +141,26 @@ class AnnotatedLoop:
             for p, c, distance in self.dependences
         )
 
+    def run(self) -> dict[str, NDArray[np.int32]]:
+        """What the arrays hold after the sequential loop, from `initial_arrays` and temporaries that are 0."""
+        arrays = self.initial_arrays() | {name: np.zeros(TEMPORARY, np.int32) for name in self.temporaries}
+        for j in range(self.trips):
+            iv = self.lower + j * self.step
+            for component in self.components:
+                if component.every_second and iv % 2:
+                    continue
+                total = 3 * component.number + 1 + sum(int(arrays[c.array][c.index(iv)]) for c in component.reads)
+                for cell in component.writes:
+                    arrays[cell.array][cell.index(iv)] = (total + 2**31) % 2**32 - 2**31
+        return {name: arrays[name] for name in self.arrays}
+
+    def initial_arrays(self) -> dict[str, NDArray[np.int32]]:
+        """Different numbers everywhere."""
+        return {
+            name: np.arange(size, dtype=np.int32) * 7 + 1000 * number
+            for number, (name, size) in enumerate(self.arrays.items())
+        }
+
     # Text -------------------------------------------------------------------------------------------------------------
 
     def text(self) -> str:
@@ -150,7 +173,9 @@ class AnnotatedLoop:
         lines += [f"  %c{number} = arith.constant {number} : index" for number in numbers]
         if self.is_static:
             lines += [f"  %lo = arith.constant {self.lower} : index", f"  %hi = arith.constant {upper} : index"]
-        lines += [f"  %{t} = memref.alloc() : memref<{TEMPORARY}xi32>" for t in self.temporaries if t not in self.inside]
+        lines += [
+            f"  %{t} = memref.alloc() : memref<{TEMPORARY}xi32>" for t in self.temporaries if t not in self.inside
+        ]
         lines += [f"  scf.for %i = %lo to %hi step %c{self.step} {{"]
         lines += [f"    %{t} = memref.alloc() : memref<{TEMPORARY}xi32>" for t in sorted(self.inside)]
         if any(component.every_second for component in self.components):
@@ -164,9 +189,7 @@ class AnnotatedLoop:
     def arrays(self) -> dict[str, int]:
         """The array arguments and their sizes."""
         names = dict.fromkeys(cell.array for c in self.components for cell, _ in c.touches)
-        return {
-            name: TEMPORARY if name.startswith("G") else SIZE for name in names if name not in self.temporaries
-        }
+        return {name: TEMPORARY if name.startswith("G") else SIZE for name in names if name not in self.temporaries}
 
     def numbers(self) -> dict[str, int]:
         """The integer arguments."""
@@ -243,7 +266,7 @@ def random_schedule(rng: random.Random, count: int) -> Schedule:
 
 
 def _random_loop(rng: random.Random, seed: int) -> AnnotatedLoop:
-    count = rng.randint(2, 6)
+    count = rng.choice([2, 3, 3, 4, 4, 5, 6])
     temporaries = tuple(f"T{number}" for number in range(rng.randint(1, 3)))
     shares = rng.random() < 0.3
     components: list[Component] = []
@@ -274,14 +297,12 @@ def _random_loop(rng: random.Random, seed: int) -> AnnotatedLoop:
         temporaries,
         lower=rng.choice([0, 0, 1, 3, 7, 20]),
         step=rng.choice([1, 1, 1, 2, 3]),
-        trips=rng.randint(0, 12),
+        trips=rng.choice([0, 1, 2, 3, 3, 4, 4, 5, 5, 6, 7, 9, 12]),
         is_static=is_static,
     )
     # An allocation in the body must be written before it is read; elsewhere what an earlier iteration left is there.
     inside = frozenset(name for name in temporaries if name in loop.private and rng.random() < 0.5)
-    return AnnotatedLoop(
-        seed, components, inside, temporaries, loop.lower, loop.step, loop.trips, is_static
-    )
+    return AnnotatedLoop(seed, components, inside, temporaries, loop.lower, loop.step, loop.trips, is_static)
 
 
 def _cells(rng: random.Random, name: str) -> Sequence[Cell]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
@@ -139,7 +140,7 @@ def conflicts_between(
                     key = (conflict.source, conflict.sink, conflict.distance, conflict.kind)
                     found.setdefault(key, conflict)
     for nest in nests:
-        for first, second in zip(nest, nest[1:], strict=False):
+        for first, second in pairwise(nest):
             control = Conflict(first, second, 0, EdgeKind.CONTROL, None)
             found.setdefault((first, second, 0, EdgeKind.CONTROL), control)
     kinds = list(EdgeKind)
@@ -154,14 +155,10 @@ def meets_later(source: Touch, sink: Touch, trips: int | None) -> bool:
 def _may_meet(first: Touch, second: Touch) -> bool:
     if first.opaque or second.opaque:
         return True
-    return any(
-        may_alias(a, b, arguments_alias=False) for a in first.place.objects for b in second.place.objects
-    )
+    return any(may_alias(a, b, arguments_alias=False) for a in first.place.objects for b in second.place.objects)
 
 
-def _conflicts(
-    source: Touch, sink: Touch, versions: Mapping[SSAValue, int], trips: int | None
-) -> Iterator[Conflict]:
+def _conflicts(source: Touch, sink: Touch, versions: Mapping[SSAValue, int], trips: int | None) -> Iterator[Conflict]:
     if source.component < sink.component and _distance(source, sink, 0, trips) == 0:
         yield _conflict(source, sink, 0)
     buffer = source.buffer

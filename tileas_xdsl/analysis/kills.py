@@ -6,8 +6,8 @@ ops of one iteration in program order; answers with the first read that some ite
 all of it.
 
 Only what is certain counts as written: a store that no branch can skip, at subscripts that are fixed or run densely
-through the trips of a loop of constant bounds; `memref.copy` and `linalg.fill` onto the whole buffer. Writes add up: two halves
-make a whole.
+through the trips of a loop of constant bounds; `memref.copy` and `linalg.fill` onto the whole buffer. Writes add up:
+two halves make a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.component_conflicts import leaves
@@ -52,7 +52,7 @@ class _Write:
 
 def first_uncovered_read(loop: scf.ForOp, components: Sequence[Operation], buffer: SSAValue) -> Operation | None:
     """The first op that may read bytes of `buffer` that its iteration of `loop` has not written; None if none does."""
-    buffer_type = cast(MemRefType[Attribute], buffer.type)
+    buffer_type = _type_of(buffer)
     indices = LoopIndices(loop)
     reader = AccessReader(indices)
     written: list[_Write] = []
@@ -65,6 +65,10 @@ def first_uncovered_read(loop: scf.ForOp, components: Sequence[Operation], buffe
             if any(access.writes for access in mine) and _is_certain(op, loop):
                 written.extend(_certain_writes(op, buffer, indices))
     return None
+
+
+def _type_of(buffer: SSAValue) -> MemRefType[Attribute]:
+    return cast(MemRefType[Attribute], buffer.type)
 
 
 def _touches(access: Access, buffer: SSAValue) -> bool:
@@ -90,8 +94,7 @@ def _is_certain(op: Operation, loop: scf.ForOp) -> bool:
 
 def _certain_writes(op: Operation, buffer: SSAValue, indices: LoopIndices) -> Iterator[_Write]:
     if op.name in WHOLE_WRITES and op.operands[WHOLE_WRITES[op.name]] is buffer:
-        assert isinstance(buffer.type, MemRefType)
-        shape = buffer.type.get_shape()
+        shape = _type_of(buffer).get_shape()
         if DYNAMIC_INDEX not in shape:
             yield _Write(op, tuple(_Interval(None, 0, size - 1) for size in shape), ())
         return
@@ -99,7 +102,7 @@ def _certain_writes(op: Operation, buffer: SSAValue, indices: LoopIndices) -> It
         case memref.StoreOp() if op.memref is buffer:
             extents = (1,) * len(op.indices)
         case vector.StoreOp() if op.base is buffer:
-            shape = op.vector.type.get_shape()
+            shape = cast(VectorType[Attribute], op.vector.type).get_shape()
             extents = (*(1 for _ in range(len(op.indices) - len(shape))), *shape)
         case _:
             return
@@ -143,9 +146,7 @@ def _dense_runner(subscript: SSAValue) -> SSAValue | None:
 def _interval(span: Span) -> _Interval:
     index: AffineIndex = span.index
     is_constant = not any(index.rate) and not index.terms
-    return _Interval(
-        None if is_constant else (index.rate, index.terms), index.low, index.high + span.extent - 1
-    )
+    return _Interval(None if is_constant else (index.rate, index.terms), index.low, index.high + span.extent - 1)
 
 
 # What is covered ------------------------------------------------------------------------------------------------------
@@ -211,6 +212,4 @@ def _without(want: Box, box: Box, shape: Sequence[int]) -> list[Box]:
 
 
 def _replaced(box: Sequence[_Interval], axis: int, low: int, high: int) -> list[_Interval]:
-    return [
-        _Interval(interval.base, low, high) if index == axis else interval for index, interval in enumerate(box)
-    ]
+    return [_Interval(interval.base, low, high) if index == axis else interval for index, interval in enumerate(box)]

@@ -2,9 +2,9 @@
 Where waits stand, and how many groups each leaves unfinished.
 
 A consumer needs some groups of a queue complete; the wait that says so leaves `committed - required` of the youngest.
-That is exact: one more would leave out the group that is needed. A merged wait stands at an earlier consumer of the slot
-and covers a later one; it may do so only if all that the later one requires is committed by then, and it counts what is
-committed at its own place:
+That is exact: one more would leave out the group that is needed. A merged wait stands at an earlier consumer of the
+slot and covers a later one; it may do so only if all that the later one requires is committed by then, and it counts
+what is committed at its own place:
 
     X; use X (stage 3); Y; use X, Y (stage 1)      alone: wait 6 and wait 2       merged: wait 1 at the first use
 

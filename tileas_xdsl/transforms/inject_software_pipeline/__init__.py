@@ -87,23 +87,25 @@ def _outermost_of(loop: Operation, around: dict[Operation, Operation]) -> Operat
     return loop
 
 
-def _as_components(request: _Request, pipelined: PipelinedLoop) -> BlockOp:
-    """Gather the parts of a nested pipeline as three components, for the loop around."""
-    anchor = next(op for ops in ((*pipelined.setup,), *pipelined.parts) for op in ops)
-    container = BlockOp(Region(Block()))
-    container.location = request.loop.location
-    Rewriter.insert_op(container, InsertPoint.before(anchor))
-    inside = container.body.block
+def _block_behind(loop: scf.ForOp) -> BlockOp:
+    """An empty block, to hold what becomes of a nested loop."""
+    block = BlockOp(Region(Block()))
+    block.location = loop.location
+    Rewriter.insert_op(block, InsertPoint.after(loop))
+    return block
+
+
+def _gather(pipelined: PipelinedLoop, container: BlockOp) -> None:
+    """Put the parts of a nested pipeline into `container` as three components, for the loop around."""
     for op in pipelined.setup:
         op.detach()
-        inside.add_op(op)
+        container.body.block.add_op(op)
     for part in pipelined.parts:
         for op in part:
             op.detach()
         block = BlockOp(Region(Block(part)))
-        block.location = request.loop.location
-        inside.add_op(block)
-    return container
+        block.location = container.location
+        container.body.block.add_op(block)
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,8 @@ class InjectSoftwarePipelinePass(ModulePass):
             if not plan.units:
                 erase_annotations(request.loop)
                 continue
+            container = _block_behind(request.loop) if request.is_nested else None
             pipelined = emit_pipeline(plan)
-            if request.is_nested:
-                queued[_as_components(request, pipelined)] = bool(plan.annotations.async_stages)
+            if container is not None:
+                _gather(pipelined, container)
+                queued[container] = bool(plan.annotations.async_stages)

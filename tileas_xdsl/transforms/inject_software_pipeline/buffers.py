@@ -2,9 +2,9 @@
 The buffers of a pipelined loop: which are private to its iterations, how many versions each needs, how its uses get
 their version.
 
-A buffer is *private* when nothing outside the loop uses it, but for its deallocation, and every iteration writes what it
-reads of it; an allocation in the body is so by nature. Place does not decide, use does: the RFC's own listings allocate
-outside the loop. Only private buffers get versions (spec/async-queue-pipeline.md 4.3):
+A buffer is *private* when nothing outside the loop uses it, but for its deallocation, and every iteration writes what
+it reads of it; an allocation in the body is so by nature. Place does not decide, use does: the RFC's own listings
+allocate outside the loop. Only private buffers get versions (spec/async-queue-pipeline.md 4.3):
 
     %b = memref.alloc() : memref<8xf32>            %b = memref.alloc() : memref<3x8xf32>
     memref.store %v, %b[%k]                  ->    memref.store %v, %b[%version, %k]
@@ -41,8 +41,8 @@ from tileas_xdsl.transforms.inject_software_pipeline.components import DoubleBuf
 INDEXED = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, vector.LoadOp, vector.StoreOp)
 """Ops that take subscripts: the version becomes the first one."""
 
-WHOLE = (memref.CopyOp, memref.DimOp)
-"""Ops that take a buffer of any layout, besides those of linalg: they get a view of the version."""
+WHOLE = (memref.CopyOp, memref.DimOp, LinalgStructuredOperation)
+"""Ops that take a buffer of any layout: they get a view of the version."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,10 @@ def find_buffers(body: LoopBody, annotations: Annotations, touches: Sequence[Tou
 
 
 def _is_only_used_in(buffer: SSAValue, loop: scf.ForOp) -> bool:
-    return isinstance(buffer, OpResult) and isinstance(buffer.op, memref.AllocOp) and all(
-        isinstance(use.operation, memref.DeallocOp) or loop.is_ancestor(use.operation) for use in buffer.uses
+    return (
+        isinstance(buffer, OpResult)
+        and isinstance(buffer.op, memref.AllocOp)
+        and all(isinstance(use.operation, memref.DeallocOp) or loop.is_ancestor(use.operation) for use in buffer.uses)
     )
 
 
@@ -129,7 +131,7 @@ def _check_uses(buffer: SSAValue, count: int, loop: scf.ForOp) -> None:
         as_memory = list(op.operands).count(buffer)
         if isinstance(op, INDEXED) and op.operands[_memref_operand(op)] is buffer and as_memory == 1:
             continue
-        if isinstance(op, WHOLE | LinalgStructuredOperation):
+        if isinstance(op, WHOLE):
             continue
         refuse(
             op,
@@ -172,8 +174,8 @@ def versioned_type(buffer_type: MemRefType[Attribute], count: int) -> MemRefType
 
 def allocate_versions(buffer: SSAValue, count: int) -> SSAValue:
     """Put an allocation of `count` versions in front of that of `buffer`; deallocations follow. Returns the new one."""
-    assert isinstance(buffer, OpResult) and isinstance(buffer.op, memref.AllocOp)
-    old = buffer.op
+    old = buffer.owner
+    assert isinstance(old, memref.AllocOp)
     new_type = versioned_type(cast(MemRefType[Attribute], buffer.type), count)
     new = memref.AllocOp(old.dynamic_sizes, old.symbol_operands, new_type, old.alignment)
     new.attributes.update(old.attributes)
@@ -225,7 +227,9 @@ class VersionUse:
         sizes = [next(dynamic) if size == DYNAMIC_INDEX else size for size in shape]
         offset, *strides = _offset_and_strides(new_type)
         whole = strides[0]
-        start = None if offset is None or whole is None or not isinstance(self.index, int) else offset + self.index * whole
+        start = (
+            None if offset is None or whole is None or not isinstance(self.index, int) else offset + self.index * whole
+        )
         layout = StridedLayoutAttr(strides[1:], IntAttr(start) if start is not None else NoneAttr())
         view = memref.SubviewOp.get(
             self.versioned,

@@ -13,8 +13,8 @@ else, and a `LoopBody` that says what was found:
                                                     async_queue.block { ... }
                                                   }
 
-* A block that holds only blocks is flattened one level, also where it is the whole body; a nested pipelined loop is such
-  a block by now, of three.
+* A block that holds only blocks is flattened one level, also where it is the whole body; a nested pipelined loop is
+  such a block by now, of three.
 * Constants and index arithmetic go to where they are used, allocations in front of the loop, deallocations behind it.
 * Anything else directly in the body is refused.
 
@@ -164,8 +164,10 @@ def _put_in_a_block(body: Block) -> None:
 def _is_sequence(block: BlockOp) -> bool:
     """Whether `block` holds components and nothing else."""
     inside = block.body.first_block
-    return inside is not None and bool(_blocks_in(inside)) and all(
-        isinstance(op, BlockOp) or _is_plumbing(op) for op in inside.ops
+    return (
+        inside is not None
+        and bool(_blocks_in(inside))
+        and all(isinstance(op, BlockOp) or _is_plumbing(op) for op in inside.ops)
     )
 
 

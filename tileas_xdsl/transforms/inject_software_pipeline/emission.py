@@ -13,11 +13,10 @@ copies go and on which iteration each works; a hook gives each the version of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -56,9 +55,7 @@ def emit_pipeline(plan: PipelinePlan) -> PipelinedLoop:
     for buffer in plan.versions:
         if buffer.first_use is None:
             Rewriter.erase_op(cast(Operation, buffer.owner))
-    return PipelinedLoop(
-        expansion.setup, (expansion.prologue, _body_of(expansion), (*expansion.epilogue, *drains))
-    )
+    return PipelinedLoop(expansion.setup, (expansion.prologue, _body_of(expansion), (*expansion.epilogue, *drains)))
 
 
 def _drain(plan: PipelinePlan, stage: int) -> WaitOp:

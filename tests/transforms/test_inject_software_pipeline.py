@@ -1,0 +1,268 @@
+"""
+`inject-software-pipeline`: what it refuses, what it warns of, what it accepts; nested pipelines; programs of the
+examples and of the documentation run before and after.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+
+from tests.support.ir import ROOT, chunks, context, parse, print_custom, print_generic, run_passes
+from tests.support.meaning import assert_same_meaning
+from tests.support.mlir import mlir_opt
+from tests.support.nested_loops import nested_loop
+from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.diagnostics import RefusedError, Severity, recorded_diagnostics
+from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.tools.located_parser import LocatedParser
+from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
+from tileas_xdsl.transforms.inject_software_pipeline.plan import SourceCapture
+
+PASS = "inject-software-pipeline"
+FOLDER = ROOT / "tests/filecheck/transforms"
+REFUSED = chunks(FOLDER / "inject-software-pipeline-invalid.mlir")
+LISTINGS = chunks(FOLDER / "inject-software-pipeline.mlir")
+DEFAULT = chunks(FOLDER / "inject-software-pipeline-completion.mlir")
+NESTED = range(1200 if os.environ.get("TILEAS_CASES") == "full" else 40)
+
+
+def pipelined(text: str, capture: SourceCapture = "completion", *, merge: bool = True) -> ModuleOp:
+    module = parse(text)
+    InjectSoftwarePipelinePass(source_capture=capture, merge_waits=merge).apply(Context(), module)
+    module.verify()
+    verify_dominance(module)
+    return module
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_refusal_names_the_op_and_its_place_and_leaves_the_ir(number: int) -> None:
+    text = REFUSED[number]
+    module = LocatedParser(context(), text, "loop.mlir").parse_module()
+    before = print_generic(module)
+    with pytest.raises(RefusedError) as refused, recorded_diagnostics() as said:
+        run_passes(module, PASS)
+    assert print_generic(module) == before
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.severity is Severity.ERROR
+    assert diagnostic.way_out
+    location = diagnostic.op.location
+    assert isinstance(location, FileLineColLoc)
+    assert diagnostic.op.name in text.splitlines()[location.line.data - 1]
+    expected = re.findall(r"// CHECK: *(.*)", text)
+    said_without_places = re.sub(r" at loop\.mlir:\d+:\d+", "", str(diagnostic))
+    assert [line for line in expected if line not in said_without_places] == []
+    assert said == []
+
+
+TWO_BLOCKS = """
+func.func @f(%A: memref<16xi32>, %C: memref<16xi32>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %c16 step %c1 {{
+    %T = memref.alloc() : memref<1xi32>
+    {unused}
+    async_queue.block {{
+      %v = memref.load %A[%i] : memref<16xi32>
+      memref.store %v, %T[%c0] : memref<1xi32>
+    }}
+    async_queue.block {{
+      %v = memref.load %T[%c0] : memref<1xi32>
+      memref.store %v, %C[%i] : memref<16xi32>
+    }}
+  }} {{{annotations}}}
+  func.return
+}}"""
+
+STAGES = "software_pipeline_stage = array<i64: 0, 1>, software_pipeline_order = array<i64: 0, 1>"
+
+
+def warnings_of(annotations: str) -> tuple[ModuleOp, list[str]]:
+    with recorded_diagnostics() as said:
+        module = pipelined(TWO_BLOCKS.format(unused="", annotations=annotations))
+    assert all(diagnostic.severity is Severity.WARNING for diagnostic in said)
+    return module, [diagnostic.message for diagnostic in said]
+
+
+def test_warns_of_an_unknown_asynchronous_stage_and_goes_on() -> None:
+    module, said = warnings_of(f"{STAGES}, software_pipeline_async_stages = array<i64: 0, 7>")
+    assert said == ["names stage 7 in software_pipeline_async_stages, and no component is in that stage"]
+    assert {op.queue for op in module.walk() if isinstance(op, CommitOp)} == {0}
+
+
+def test_warns_of_asynchronous_stages_alone_and_leaves_the_loop() -> None:
+    module, said = warnings_of("software_pipeline_async_stages = array<i64: 0>")
+    assert said == ["has software_pipeline_async_stages alone, which does nothing"]
+    assert not any(isinstance(op, CommitOp) for op in module.walk())
+
+
+def test_unused_buffer_is_legal() -> None:
+    text = TWO_BLOCKS.format(unused="%unused = memref.alloc() : memref<4xi32>", annotations=STAGES)
+    assert "memref.alloc() : memref<4xi32>" in print_custom(pipelined(text))
+
+
+def test_one_component_is_legal_and_trivial() -> None:
+    text = """
+func.func @f(%C: memref<16xi32>, %v: i32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %c16 step %c1 {
+    async_queue.block {
+      memref.store %v, %C[%i] : memref<16xi32>
+    }
+  } {software_pipeline_stage = array<i64: 3>, software_pipeline_order = array<i64: 0>}
+  func.return
+}"""
+    printed = print_custom(pipelined(text))
+    assert "async_queue" not in printed
+    assert "scf.for %i = %c0 to %c16 step %c1" in printed
+
+
+def test_empty_body_loses_its_annotations() -> None:
+    text = """
+func.func @f(%n: index, %s: index) {
+  scf.for %i = %n to %n step %s {
+  } {software_pipeline_stage = array<i64>, software_pipeline_order = array<i64>, kept}
+  func.return
+}"""
+    assert "{kept}" in print_custom(pipelined(text))
+
+
+# Flattening -----------------------------------------------------------------------------------------------------------
+
+
+def flattened(body: str, count: int) -> str:
+    numbers = ", ".join(map(str, range(count)))
+    return f"""
+func.func @f(%A: memref<16xi32>, %C: memref<16xi32>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %c16 step %c1 {{
+    {body}
+  }} {{software_pipeline_stage = array<i64: {numbers}>, software_pipeline_order = array<i64: {numbers}>,
+     software_pipeline_async_stages = array<i64: 0>}}
+  func.return
+}}"""
+
+
+COPY = """async_queue.block {
+  %v = memref.load %A[%i] : memref<16xi32>
+  memref.store %v, %T[%c0] : memref<1xi32>
+}
+async_queue.block {
+  %v = memref.load %T[%c0] : memref<1xi32>
+  memref.store %v, %C[%i] : memref<16xi32>
+}"""
+BUFFER = "%T = memref.alloc() : memref<1xi32>"
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (f"{BUFFER}\n{COPY}", 2),
+        (f"async_queue.block {{\n{BUFFER}\n{COPY}\n}}", 2),
+        (f"async_queue.block {{\nasync_queue.block {{\n{BUFFER}\n{COPY}\n}}\n}}", 2),
+        # Two levels where the block is the whole body; a third one would be within a component.
+        (f"async_queue.block {{\nasync_queue.block {{\nasync_queue.block {{\n{BUFFER}\n{COPY}\n}}\n}}\n}}", 1),
+        (f"{BUFFER}\nasync_queue.block {{\n{COPY}\n}}\nasync_queue.block {{\n}}", 3),
+        # With something else in it, a block is a component.
+        (f"async_queue.block {{\n{BUFFER}\n{COPY}\nmemref.store %w, %C[%i] : memref<16xi32>\n}}", 1),
+    ],
+)
+def test_a_block_of_blocks_is_flattened_one_level(body: str, count: int) -> None:
+    body = body.replace("memref.store %w", "%w = memref.load %A[%c0] : memref<16xi32>\nmemref.store %w")
+    text = flattened(body, count)
+    after = pipelined(text)
+    assert_same_meaning(parse(text), after, "f", [{}], ("eager", "lazy"))
+    assert "async_queue.block" not in print_custom(after)
+
+
+def test_double_buffer_of_a_flattened_block() -> None:
+    body = f"async_queue.block attributes {{double_buffer_scope = 0 : i64}} {{\n{COPY}\n}}\nasync_queue.block {{\n}}"
+    text = flattened(f"{BUFFER}\n{body}", 3).replace("array<i64: 0, 1, 2>", "array<i64: 0, 0, 0>", 1)
+    assert "memref<2x1xi32>" in print_custom(pipelined(text))
+
+
+# Meaning --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", DEFAULT + LISTINGS, ids=lambda text: re.findall(r"@(\w+)", text)[0])
+def test_examples_mean_what_they_did(text: str) -> None:
+    """Of the filecheck files; with small trip counts, and `completion`, whatever the file runs them with."""
+    text = re.sub(r"%c128 = arith.constant 128", "%c128 = arith.constant 9", text)
+    name = re.findall(r"func.func @(\w+)", text)[0]
+    before = parse(text)
+    sets = [{"lo": lo, "hi": lo + n} for lo in (0, 3) for n in (0, 1, 2, 3, 4, 7)] if "%lo" in text else [{}]
+    arrays = {"A": np.arange(20, dtype=np.int32), "C": np.zeros(20, np.int32)} if "%lo" in text else {}
+    assert_same_meaning(before, pipelined(text), name, [{**numbers, **arrays} for numbers in sets])
+
+
+@pytest.mark.parametrize("text", LISTINGS, ids=lambda text: re.findall(r"@(\w+)", text)[0])
+def test_listings_are_safe_where_sources_are_read_at_issue(text: str) -> None:
+    assert check(pipelined(text, "issue"), capture="issue", trip_counts=[0, 1, 5]).verdict is Verdict.SAFE
+
+
+def test_interleaved_example_avoids_the_race_of_the_rfc() -> None:
+    """Section 8.1: with one commit in each prologue slot, as printed, the checker finds the race that ours has not."""
+    text = next(text for text in LISTINGS if "@interleaved_producers" in text)
+    module = pipelined(text, "issue")
+    assert check(module, capture="issue").verdict is Verdict.SAFE
+    function = next(iter(module.body.block.ops))
+    commits = [op for op in function.regions[0].block.ops if isinstance(op, CommitOp)]
+    for first, second in zip(commits[::2], commits[1::2], strict=True):
+        for op in list(second.body.block.ops):
+            op.detach()
+            first.body.block.add_op(op)
+        second.detach()
+        second.erase()
+    assert check(module, capture="issue").verdict is Verdict.VIOLATION
+
+
+@pytest.mark.parametrize("text", DEFAULT + LISTINGS, ids=lambda text: re.findall(r"@(\w+)", text)[0])
+def test_erased_queues_compute_the_same(text: str) -> None:
+    text = re.sub(r"%c128 = arith.constant 128", "%c128 = arith.constant 9", text)
+    name = re.findall(r"func.func @(\w+)", text)[0]
+    module = run_passes(parse(text), f"{PASS},erase-async-queue")
+    assert not any(isinstance(op, ScopeOp | CommitOp | WaitOp) for op in module.walk())
+    arguments = {"lo": 2, "hi": 9, "A": np.arange(20, dtype=np.int32), "C": np.zeros(20, np.int32)}
+    assert_same_meaning(parse(text), module, name, [arguments if "%lo" in text else {}], ("eager",))
+
+
+@pytest.mark.parametrize("text", DEFAULT + LISTINGS, ids=lambda text: re.findall(r"@(\w+)", text)[0])
+def test_mlir_opt_accepts_what_comes_out(text: str) -> None:
+    mlir_opt(print_generic(pipelined(text)), "--allow-unregistered-dialect")
+
+
+# Pipelines in pipelines -----------------------------------------------------------------------------------------------
+
+
+def test_nested_random_pipelines() -> None:
+    """Those that are accepted compute the same and are free of races, and every queue belongs to one pipeline."""
+    accepted = with_inner_queue = 0
+    for seed in NESTED:
+        text = nested_loop(seed)
+        before, after = parse(text), parse(text)
+        try:
+            InjectSoftwarePipelinePass().apply(Context(), after)
+        except RefusedError:
+            assert print_custom(after) == print_custom(before)
+            continue
+        accepted += 1
+        with_inner_queue += "async_queue.commit 1" in print_custom(after)
+        sets = [{"n": n} for n in ((0, 1, 2, 4) if seed % 4 == 0 else (3,))]
+        assert_same_meaning(before, after, "f", sets, ("lazy", f"random:{seed}"))
+    assert accepted > len(NESTED) // 4
+    assert with_inner_queue > len(NESTED) // 20

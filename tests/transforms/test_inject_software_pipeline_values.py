@@ -1,0 +1,260 @@
+"""
+The table of section 7 of the specification: groups and counts in prologue, body and epilogue.
+
+A listing says what each slot does, in order: `g0{s1}` commits component 1 as a group of queue 0, `w0,2{...}` waits for
+all but 2 groups of queue 0. Bars separate prologue, body and epilogue. Unless a row says otherwise the loop has 16
+iterations, and the source capture is `issue`, as in the listings of the RFC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, MemRefType
+from xdsl.ir import Block
+
+from tests.support.annotated_loops import AnnotatedLoop, Cell, Component, Schedule
+from tests.support.ir import parse, print_custom
+from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
+from tileas_xdsl.transforms.inject_software_pipeline.plan import SourceCapture
+
+
+def loop_of(
+    statements: str,
+    stages: list[int],
+    order: list[int] | None = None,
+    queues: list[int] | None = None,
+    trips: int = 16,
+    lower: int = 0,
+) -> AnnotatedLoop:
+    """
+    A loop from statements such as `X=A; C=X,Y`: one-letter temporaries X, Y and Z, arrays A to D indexed by the
+    induction variable.
+    """
+    components: list[Component] = []
+    for number, statement in enumerate(statements.split(";")):
+        written, read = (side.strip().split(",") for side in statement.split("="))
+        components.append(Component(number, tuple(map(_cell, read)), tuple(map(_cell, written))))
+    used = [cell.array for component in components for cell, _ in component.touches]
+    temporaries = tuple(dict.fromkeys(array for array in used if array in "XYZ"))
+    schedule = Schedule(tuple(stages), tuple(order or range(len(stages))), tuple(queues or ()))
+    return AnnotatedLoop(0, components, frozenset(), temporaries, lower, 1, trips, True, schedule)
+
+
+def _cell(array: str) -> Cell:
+    return Cell(array, 0, moves=array not in "XYZ")
+
+
+@dataclass(frozen=True)
+class Pipelined:
+    listing: str
+    versions: dict[str, int]
+    trips: int
+    """Of the body."""
+
+
+def pipelined(loop: AnnotatedLoop, capture: SourceCapture = "issue", *, merge: bool = True) -> Pipelined:
+    module = parse(loop.text())
+    InjectSoftwarePipelinePass(source_capture=capture, merge_waits=merge).apply(Context(), module)
+    module.verify()
+    verify_dominance(module)
+    report = check(module, "f", trip_counts=[0], capture=capture)
+    assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
+    versions: dict[str, int] = {}
+    trips = 0
+    for op in module.walk():
+        if isinstance(op, memref.AllocOp) and isinstance(op.memref.type, MemRefType):
+            shape = op.memref.type.get_shape()
+            versions[str(op.memref.name_hint)] = shape[0] if len(shape) == 2 else 1
+        if isinstance(op, scf.ForOp):
+            trips = loop.trips - max(loop.schedule.stages) + min(loop.schedule.stages)
+    function = next(iter(module.body.block.ops))
+    return Pipelined(" ".join(_tokens(function.regions[0].block)), versions, trips)
+
+
+def _tokens(block: Block) -> Iterator[str]:
+    for op in block.ops:
+        inside = " ".join(token for region in op.regions for inner in region.blocks for token in _tokens(inner))
+        match op:
+            case CommitOp():
+                yield f"g{op.queue}{{{inside}}}"
+            case WaitOp():
+                yield f"w{op.queue},{op.count}{{{inside}}}"
+            case scf.ForOp():
+                yield f"| {inside} |"
+            case ScopeOp():
+                yield inside
+            case arith.ConstantOp() if (tag := _tag(op)) is not None:
+                yield f"s{tag}"
+            case _:
+                pass
+
+
+def _tag(op: arith.ConstantOp) -> int | None:
+    """The number of the component that begins with this constant."""
+    value = op.value
+    if isinstance(value, IntegerAttr) and isinstance(value.type, IntegerType):
+        return (value.value.data - 1) // 3
+    return None
+
+
+TWO = "X=A; C=X"
+THREE = "X=A; Y=X; C=Y"
+
+ROWS = {
+    # The examples of the RFC -----------------------------------------------------------------------------------------
+    "E1: two stages, synchronous": (loop_of(TWO, [0, 1]), "s0 | s0 s1 | s1"),
+    "E2: stage 0 asynchronous": (loop_of(TWO, [0, 1], None, [0]), "g0{s0} | g0{s0} w0,1{s1} | w0,0{s1}"),
+    "E2: distance 3": (
+        loop_of(TWO, [0, 3], None, [0]),
+        "g0{s0} g0{s0} g0{s0} | g0{s0} w0,3{s1} | w0,2{s1} w0,1{s1} w0,0{s1}",
+    ),
+    "E3: three stages, two asynchronous": (
+        loop_of(THREE, [0, 1, 2], None, [0, 1]),
+        "g0{s0} g0{s0} g1{w0,1{s1}} | g0{s0} g1{w0,1{s1}} w1,1{s2} | g1{w0,0{s1}} w1,1{s2} w1,0{s2}",
+    ),
+    "E3: only stage 0 asynchronous": (
+        loop_of(THREE, [0, 1, 2], None, [0]),
+        "g0{s0} g0{s0} w0,1{s1} | g0{s0} w0,1{s1} s2 | w0,0{s1} s2 s2",
+    ),
+    "E3: only stage 1 asynchronous": (
+        loop_of(THREE, [0, 1, 2], None, [1]),
+        "s0 s0 g1{s1} | s0 g1{s1} w1,1{s2} | g1{s1} w1,1{s2} w1,0{s2}",
+    ),
+    "E4: two copies, one consumer": (
+        loop_of("X=A; Y=B; C=X,Y", [0, 0, 3], None, [0]),
+        "g0{s0 s1} g0{s0 s1} g0{s0 s1} | g0{s0 s1} w0,3{s2} | w0,2{s2} w0,1{s2} w0,0{s2}",
+    ),
+    "E7: consumers at stages 3 and 2": (
+        loop_of("X=A; C=X; D=X", [0, 3, 2], None, [0], trips=128),
+        "g0{s0} g0{s0} g0{s0} w0,2{s2} | g0{s0} w0,2{s1} s2 | w0,1{s1} s2 w0,0{s1} s2 w0,0{s1}",
+    ),
+    "E9: interleaved producers": (
+        loop_of("X=A; Y=B; C=X,Y", [0, 0, 3], [0, 2, 1], [0]),
+        "g0{s0} g0{s1} g0{s0} g0{s1} g0{s0} g0{s1} | g0{s0} w0,5{s2} g0{s1} | w0,4{s2} w0,2{s2} w0,0{s2}",
+    ),
+    # More values -----------------------------------------------------------------------------------------------------
+    "consumer first in order": (loop_of(TWO, [0, 1], [1, 0], [0]), "g0{s0} | w0,0{s1} g0{s0} | w0,0{s1}"),
+    "consumer first, distance 2": (
+        loop_of(TWO, [0, 2], [1, 0], [0]),
+        "g0{s0} g0{s0} | w0,1{s1} g0{s0} | w0,1{s1} w0,0{s1}",
+    ),
+    "three copies, consumer second": (
+        loop_of("X=A; Y=B; Z=D; C=X,Y,Z", [0, 0, 0, 3], [0, 2, 3, 1], [0]),
+        "g0{s0} g0{s1 s2} g0{s0} g0{s1 s2} g0{s0} g0{s1 s2} | g0{s0} w0,5{s3} g0{s1 s2} | w0,4{s3} w0,2{s3} w0,0{s3}",
+    ),
+    "copy, unrelated statement, copy, use": (
+        loop_of("X=A; D=B; Y=A; C=X,Y", [0, 1, 0, 2], None, [0]),
+        "g0{s0} g0{s2} g0{s0} s1 g0{s2} | g0{s0} s1 g0{s2} w0,4{s3} | s1 w0,2{s3} w0,0{s3}",
+    ),
+    "X; use X (3); Y; use X, Y (1)": (
+        loop_of("X=A; C=X; Y=A; D=X,Y", [0, 3, 0, 1], None, [0]),
+        "g0{s0} g0{s2} g0{s0} g0{s2} w0,2{s3} g0{s0} g0{s2} w0,2{s3} | g0{s0} w0,1{s1} g0{s2} s3 "
+        "| w0,0{s1} s3 w0,3{s1} w0,1{s1}",
+    ),
+    "two producers in two asynchronous stages": (
+        loop_of("X=A; Y=B; C=X,Y", [0, 1, 2], None, [0, 1]),
+        "g0{s0} g0{s0} g1{s1} | g0{s0} g1{s1} w0,2{w1,1{s2}} | g1{s1} w0,1{w1,1{s2}} w0,0{w1,0{s2}}",
+    ),
+    "consumers at 1 and 3": (
+        loop_of("X=A; C=X; D=X", [0, 1, 3], [0, 2, 1], [0]),
+        "g0{s0} g0{s0} w0,1{s1} g0{s0} w0,1{s1} | g0{s0} w0,1{s2} s1 | w0,0{s2} s1 w0,1{s2} w0,0{s2}",
+    ),
+    "first consumer inactive earlier": (
+        loop_of("X=A; C=X; D=X; B=D", [0, 2, 1, 3], None, [0]),
+        "g0{s0} g0{s0} w0,1{s2} g0{s0} w0,1{s1} s2 | g0{s0} w0,1{s1} s2 s3 | w0,0{s1} s2 s3 w0,0{s1} s3 s3",
+    ),
+    # Stages are counted from the lowest: two idle slots at either end are slots of the body.
+    "stage gap": (
+        loop_of(TWO, [2, 5], None, [2]),
+        "g2{s0} g2{s0} g2{s0} | g2{s0} w2,3{s1} | w2,2{s1} w2,1{s1} w2,0{s1}",
+    ),
+    "one iteration": (loop_of(TWO, [0, 3], None, [0], trips=1), "g0{s0} w0,0{s1}"),
+    "two iterations": (loop_of(TWO, [0, 3], None, [0], trips=2), "g0{s0} g0{s0} w0,1{s1} w0,0{s1}"),
+    "no iteration": (loop_of(TWO, [0, 3], None, [0], trips=0), ""),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("lower", [0, 20])
+def test_listing(row: str, lower: int) -> None:
+    """Of the table as it stands; nothing depends on the lower bound."""
+    loop, expected = ROWS[row]
+    loop = AnnotatedLoop(
+        0, loop.components, loop.inside, loop.temporaries, lower, 1, min(loop.trips, 70), True, loop.schedule
+    )
+    assert pipelined(loop).listing == expected
+
+
+CHANGED_BY_COMPLETION = {
+    "E3: three stages, two asynchronous",
+    "E3: only stage 1 asynchronous",
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_listing_with_sources_read_until_completion(row: str) -> None:
+    """Section 6: everything comes out unchanged, but for the extra wait of E3, where stage 1 is asynchronous."""
+    loop, expected = ROWS[row]
+    found = pipelined(AnnotatedLoop(**{**vars_of(loop), "trips": min(loop.trips, 70)}), "completion").listing
+    assert (found != expected) == (row in CHANGED_BY_COMPLETION)
+
+
+def vars_of(loop: AnnotatedLoop) -> dict[str, object]:
+    return {name: getattr(loop, name) for name in loop.__dataclass_fields__}
+
+
+def test_three_stages_with_sources_read_until_completion() -> None:
+    """The body waits before it overwrites what stage 1 may still read; that meets the need of stage 2 as well."""
+    loop = loop_of(THREE, [0, 1, 2], None, [0, 1])
+    assert pipelined(loop, "completion").listing == (
+        "g0{s0} g0{s0} g1{w0,1{s1}} | g0{w1,0{s0}} g1{w0,1{s1}} s2 | g1{w0,0{s1}} w1,1{s2} w1,0{s2}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            "X; use X (3); Y; use X, Y (1)",
+            "g0{s0} g0{s2} g0{s0} g0{s2} w0,2{s3} g0{s0} g0{s2} w0,2{s3} | g0{s0} w0,6{s1} g0{s2} w0,2{s3} "
+            "| w0,5{s1} w0,0{s3} w0,3{s1} w0,1{s1}",
+        ),
+        (
+            "E7: consumers at stages 3 and 2",
+            "g0{s0} g0{s0} g0{s0} w0,2{s2} | g0{s0} w0,3{s1} w0,2{s2} | w0,2{s1} w0,1{s2} w0,1{s1} w0,0{s2} w0,0{s1}",
+        ),
+    ],
+)
+def test_unmerged(row: str, expected: str) -> None:
+    loop = AnnotatedLoop(**{**vars_of(ROWS[row][0]), "trips": 16})
+    assert pipelined(loop, merge=False).listing == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "versions", "trips"),
+    [
+        ("E1: two stages, synchronous", {"X": 2}, 15),
+        ("E2: distance 3", {"X": 4}, 13),
+        ("E3: three stages, two asynchronous", {"X": 2, "Y": 2}, 14),
+        ("E4: two copies, one consumer", {"X": 4, "Y": 4}, 13),
+        ("E9: interleaved producers", {"X": 4, "Y": 4}, 13),
+        ("consumer first in order", {"X": 1}, 15),
+    ],
+)
+def test_versions_and_trips(row: str, versions: dict[str, int], trips: int) -> None:
+    found = pipelined(ROWS[row][0])
+    assert (found.versions, found.trips) == (versions, trips)
+
+
+def test_asynchronous_last_stage_is_drained() -> None:
+    loop = loop_of(TWO, [0, 1], None, [0, 1])
+    assert pipelined(loop, "completion").listing == "g0{s0} | g0{w1,0{s0}} g1{w0,1{s1}} | g1{w0,0{s1}} w1,0{}"
