@@ -27,7 +27,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import MemoryEffect, RecursiveMemoryEffect
 
-from tileas_xdsl.analysis.dependence import EdgeKind, smallest_distance
+from tileas_xdsl.analysis.dependence import EdgeKind
+from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
 from tileas_xdsl.analysis.memory_access import Access, AccessReader, MemoryObject, ObjectKind, Place, may_alias
 from tileas_xdsl.dialects.async_queue import QueueScope, ScopeOp

@@ -145,8 +145,9 @@ def _dense_runner(subscript: SSAValue) -> SSAValue | None:
 
 def _interval(span: Span) -> _Interval:
     index: AffineIndex = span.index
-    is_constant = not any(index.rate) and not index.terms
-    return _Interval(None if is_constant else (index.rate, index.terms), index.low, index.high + span.extent - 1)
+    is_constant = not any(index.rate) and not index.terms and index.turn is None
+    base = None if is_constant else (index.rate, index.terms, index.turn)
+    return _Interval(base, index.low, index.high + span.extent - 1)
 
 
 # What is covered ------------------------------------------------------------------------------------------------------
