@@ -380,11 +380,6 @@ REFUSED: list[tuple[str, str, str]] = [
         "memref<4xf32, affine_map<(d0) -> (d0 mod 2)>>",
         "only static strided layouts",
     ),
-    (
-        '%r = "memref.extract_aligned_pointer_as_index"(%m) : (memref<?xf32>) -> index',
-        "index",
-        "asks for an address as a number",
-    ),
     ("%r = memref.get_global @nowhere : memref<4xf32>", "memref<4xf32>", "is no memref.global here"),
 ]
 

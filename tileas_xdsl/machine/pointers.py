@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, NoneAttr, VectorType, i8
@@ -18,6 +18,9 @@ from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.values import ElementType, element_type
 from tileas_xdsl.machine.violations import UnsupportedError
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.execution import Machine
 
 SPACES = {0: "global", 1: "global", 3: "shared", 5: "private", 6: "tensor", 7: "shared"}
 """State spaces by LLVM address space. A generic pointer counts as one to global memory."""
@@ -51,6 +54,39 @@ class Pointer:
     def key(self) -> tuple[int, int]:
         """Equal for equal addresses: what a barrier is known by."""
         return (self.base.serial, self.offset)
+
+
+class Addresses:
+    """
+    Addresses as numbers: the low bits count bytes, those above say which object, the first one that is asked for by 1.
+
+    So objects lie far apart, and each is aligned to any power of two.
+    """
+
+    OFFSET_BITS = 40
+
+    def __init__(self) -> None:
+        self._objects: list[MemoryObject] = []
+        self._numbers: dict[MemoryObject, int] = {}
+
+    @staticmethod
+    def of(machine: Machine) -> Addresses:
+        """Those of one execution."""
+        return machine.shared.setdefault(Addresses, Addresses())
+
+    def number(self, pointer: Pointer) -> int:
+        """`pointer` as a number."""
+        if pointer.base not in self._numbers:
+            self._objects.append(pointer.base)
+            self._numbers[pointer.base] = len(self._objects)
+        return (self._numbers[pointer.base] << self.OFFSET_BITS) + pointer.offset
+
+    def pointer(self, number: int, op: Operation) -> Pointer:
+        """The pointer that is `number`. Raises `UnsupportedError` where no object has that address."""
+        which = number >> self.OFFSET_BITS
+        if not 1 <= which <= len(self._objects):
+            raise UnsupportedError(op, f"makes a pointer of {number}, which is no address of an object here")
+        return Pointer(self._objects[which - 1], number & ((1 << self.OFFSET_BITS) - 1))
 
 
 def space_of(type_: Attribute) -> str:

@@ -46,7 +46,7 @@ def concrete(value: Any) -> Any:
     return value.actual if isinstance(value, Deferred) else value
 
 
-DATA_OPERANDS = {"memref.store": (0,), "tensor.insert": (0,)}
+DATA_OPERANDS = {"memref.store": (0,), "tensor.insert": (0,), "vector.store": (0,)}
 """Operands that are data, not control: they may stay deferred when the op is recorded."""
 
 

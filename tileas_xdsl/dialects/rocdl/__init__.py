@@ -12,9 +12,15 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from tileas_xdsl.dialects.rocdl.barriers import BARRIER_OPS
-from tileas_xdsl.dialects.rocdl.transfers import TRANSFER_OPS, LdsTransfer, async_lds_transfer
+from tileas_xdsl.dialects.rocdl.transfers import (
+    TRANSFER_OPS,
+    LdsTransfer,
+    async_lds_transfer,
+    counted_lds_transfer,
+    counter_of,
+)
 from tileas_xdsl.dialects.rocdl.waits import WAIT_OPS
 
-__all__ = ["ROCDL", "LdsTransfer", "async_lds_transfer"]
+__all__ = ["ROCDL", "LdsTransfer", "async_lds_transfer", "counted_lds_transfer", "counter_of"]
 
 ROCDL = Dialect("rocdl", [*TRANSFER_OPS, *WAIT_OPS, *BARRIER_OPS], [])

@@ -22,11 +22,12 @@ of buffer loads have no op at all and are calls of an intrinsic. `async_lds_tran
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import IntegerAttr, VectorType, i32
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, VectorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
@@ -41,6 +42,7 @@ from tileas_xdsl.dialects.upstream import (
     integer,
     pointer,
 )
+from tileas_xdsl.targets.amdgpu import Counter
 
 GLOBAL = pointer(1)
 LDS = pointer(3)
@@ -505,6 +507,17 @@ are always the source, the LDS pointer and the bytes for each lane.
 """
 
 
+COUNTED_INTRINSICS: dict[str, str] = {
+    "llvm.amdgcn.load.async.to.lds": "llvm.amdgcn.load.to.lds",
+    "llvm.amdgcn.global.load.async.lds": "llvm.amdgcn.global.load.lds",
+    "llvm.amdgcn.raw.buffer.load.async.lds": "llvm.amdgcn.raw.buffer.load.lds",
+    "llvm.amdgcn.raw.ptr.buffer.load.async.lds": "llvm.amdgcn.raw.ptr.buffer.load.lds",
+    "llvm.amdgcn.struct.buffer.load.async.lds": "llvm.amdgcn.struct.buffer.load.lds",
+    "llvm.amdgcn.struct.ptr.buffer.load.async.lds": "llvm.amdgcn.struct.ptr.buffer.load.lds",
+}
+"""Each of them with its twin, which LLVM 22 knows: the same transfer, known to counters only."""
+
+
 MANGLING = re.compile(r"\.p\d+$")
 """How LLVM writes the type of a pointer behind an intrinsic's name; a call may leave it out."""
 
@@ -519,8 +532,55 @@ def async_lds_transfer(op: Operation) -> LdsTransfer | None:
         return op.transfer
     if not isinstance(op, llvm.CallIntrinsicOp):
         return None
+    return _intrinsic_transfer(op, ASYNC_INTRINSICS)
+
+
+def counted_lds_transfer(op: Operation) -> LdsTransfer | None:
+    """
+    What `op` moves if it is a call of an LDS transfer that only counters know of; None for any other op.
+
+    Refuses one with too few operands.
+    """
+    if not isinstance(op, llvm.CallIntrinsicOp):
+        return None
+    return _intrinsic_transfer(op, {twin: ASYNC_INTRINSICS[name] for name, twin in COUNTED_INTRINSICS.items()})
+
+
+def counted_twin(op: Operation) -> Operation | None:
+    """
+    The transfer that moves what the asynchronous transfer `op` moves and is known to counters only (LLVM 22); a new op
+    that takes the place of `op`. None where `op` has no twin: it is known to counters itself, or is no transfer.
+    """
+    if isinstance(op, llvm.CallIntrinsicOp):
+        name = MANGLING.sub("", op.intrin.data)
+        if name not in COUNTED_INTRINSICS:
+            return None
+        twin = op.clone()
+        twin.properties["intrin"] = StringAttr(COUNTED_INTRINSICS[name] + op.intrin.data.removeprefix(name))
+        return twin
+    twin_type = _COUNTED_TWINS.get(type(op))
+    if twin_type is None:
+        return None
+    return twin_type.create(operands=op.operands, properties=op.properties, attributes=op.attributes)
+
+
+_COUNTED_TWINS: dict[type[Operation], type[Operation]] = {
+    LoadAsyncToLdsOp: LoadToLdsOp,
+    GlobalLoadAsyncLdsOp: GlobalLoadLdsOp,
+    RawPtrBufferLoadAsyncLdsOp: RawPtrBufferLoadLdsOp,
+}
+
+
+def counter_of(op: Operation) -> Counter:
+    """Which counter counts the transfer `op`: tensor transfers, gfx1250's asynchronous loads, and the older ones."""
+    if isinstance(op, TensorTransferOp | TensorTransferD2Op):
+        return "tensorcnt"
+    return "asynccnt" if isinstance(op, GlobalLoadAsyncToLdsOp | ClusterLoadAsyncToLdsOp) else "vmcnt"
+
+
+def _intrinsic_transfer(op: llvm.CallIntrinsicOp, intrinsics: Mapping[str, int]) -> LdsTransfer | None:
     name = MANGLING.sub("", op.intrin.data)
-    expected = ASYNC_INTRINSICS.get(name)
+    expected = intrinsics.get(name)
     if expected is None:
         return None
     if len(op.args) != expected:

@@ -1,6 +1,7 @@
 """
 What the ops of `llvm` do, as far as kernels at the level of barriers need them: pointers, loads and stores, integers,
-branches, calls. A pointer is an object and a byte offset; comparing or casting it to a number is not supported.
+branches, calls. A pointer is an object and a byte offset; as a number it names both. Comparing pointers is not
+supported.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
-from tileas_xdsl.dialects.rocdl import async_lds_transfer
+from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.calls import call_symbol
 from tileas_xdsl.machine.meaning import Jump, control, effect, jump, pure, sync, terminators
 from tileas_xdsl.machine.pointers import (
+    Addresses,
     Pointer,
     byte_object,
     element_offset,
@@ -195,6 +197,18 @@ def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) ->
     return base.plus(element_offset(op.elem_type, numbers, op))
 
 
+@effect(llvm.IntToPtrOp)
+def _int_to_ptr(agent: Agent, op: llvm.IntToPtrOp, address: Any) -> Pointer:
+    number = agent.known(address, op, "makes a pointer of")
+    return Addresses.of(agent.machine).pointer(unsigned(number, op.input.type), op)
+
+
+@effect(llvm.PtrToIntOp)
+def _ptr_to_int(agent: Agent, op: llvm.PtrToIntOp, pointer: Any) -> int:
+    target: Pointer = agent.known(pointer, op, "takes the address of")
+    return wrap(Addresses.of(agent.machine).number(target), op.output.type)
+
+
 @effect(llvm.LoadOp)
 def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "loads through")
@@ -211,7 +225,7 @@ def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
 
 @sync(llvm.CallIntrinsicOp)
 def _call_intrinsic(agent: Agent, op: llvm.CallIntrinsicOp, *operands: Any) -> None:
-    if async_lds_transfer(op) is None:
+    if async_lds_transfer(op) is None and counted_lds_transfer(op) is None:
         raise UnsupportedError(op, f"calls {op.intrin.data}, which has no meaning here")
     from tileas_xdsl.machine.meanings.rocdl import issue_transfer
 

@@ -28,6 +28,7 @@ from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.numerics import element_of, view_of
 from tileas_xdsl.machine.per_op import per_op
+from tileas_xdsl.machine.pointers import Addresses, Pointer
 from tileas_xdsl.machine.violations import UnsupportedError
 from tileas_xdsl.machine.windows import Numbers, Window, filled, groups_of
 
@@ -302,5 +303,7 @@ def _metadata(agent: Agent, op: memref.ExtractStridedMetaDataOp, source: Any) ->
 
 
 @effect(memref.ExtractAlignedPointerAsIndexOp)
-def _aligned_pointer(_agent: Agent, op: memref.ExtractAlignedPointerAsIndexOp, _source: Any) -> None:
-    raise UnsupportedError(op, "asks for an address as a number, which objects do not have here; pass the memref on")
+def _aligned_pointer(agent: Agent, op: memref.ExtractAlignedPointerAsIndexOp, source: Any) -> int:
+    """Where offset 0 is: `memref.extract_strided_metadata` says how far from there the first element lies."""
+    view = view_of(agent, op, source)
+    return Addresses.of(agent.machine).number(Pointer(view.base, view.origin))

@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
-from tileas_xdsl.dialects.rocdl import async_lds_transfer
+from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer, counter_of
+from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.happens_before import observe
 from tileas_xdsl.machine.meaning import effect, suspends, sync
@@ -23,29 +25,19 @@ from tileas_xdsl.machine.synchronization import Condition, MarkCondition
 from tileas_xdsl.machine.violations import UnsupportedError
 from tileas_xdsl.machine.works import AsyncWork, Touch
 
-VECTOR_MEMORY, ASYNC, TENSOR = "vmcnt", "asynccnt", "tensorcnt"
-"""The counters that transfers are counted by."""
-
-
-def counter_of(op: Operation) -> str:
-    """Which counter counts the transfer `op`: tensor transfers, gfx1250's asynchronous loads, and the older ones."""
-    if ".tensor." in op.name:
-        return TENSOR
-    newer = op.name.startswith(("rocdl.global.load.async.to.lds", "rocdl.cluster.load.async.to.lds"))
-    return ASYNC if newer else VECTOR_MEMORY
-
 
 def issue_transfer(agent: Agent, op: Operation, values: dict[Any, Any]) -> None:
     """Issue the LDS transfer `op`, whose operands have the given run-time values; marks and counters will see it."""
-    transfer = async_lds_transfer(op)
+    transfer = async_lds_transfer(op) or counted_lds_transfer(op)
     assert transfer is not None
-    _issue(agent, op, values[transfer.source], values[transfer.destination], transfer.bytes)
+    _issue(agent, op, values[transfer.source], values[transfer.destination], transfer.bytes, values)
 
 
-def _issue(agent: Agent, op: Operation, source: Any, target: Any, size: int | None) -> None:
+def _issue(agent: Agent, op: Operation, source: Any, target: Any, size: int | None, values: dict[Any, Any]) -> None:
     if not isinstance(source, Pointer) or not isinstance(target, Pointer) or size is None:
         raise UnsupportedError(op, "moves bytes whose place or number is not known; use a transfer between pointers")
-    into, out_of = target.bytes(size), source.bytes(size)
+    of_source, of_both = _offsets(agent, op, values)
+    into, out_of = target.plus(of_both).bytes(size), source.plus(of_source + of_both).bytes(size)
     machine = agent.machine
     work = agent.issue(
         op,
@@ -60,6 +52,20 @@ def _issue(agent: Agent, op: Operation, source: Any, target: Any, size: int | No
     counted = _counted(agent, counter_of(op))
     counted.append(work)
     work.channels += [agent.transfers, counted]
+
+
+def _offsets(agent: Agent, op: Operation, values: dict[Any, Any]) -> tuple[int, int]:
+    """What is added to the address of the source alone, and what to both addresses (the instruction's own offset)."""
+    constant = op.properties.get("offset")
+    if isinstance(constant, IntegerAttr):
+        return 0, constant.value.data
+    if isinstance(op, BufferGatherOp):
+        varying, uniform, own = (
+            agent.known(values[operand], op, "computes an address from")
+            for operand in (op.voffset, op.soffset, op.offset)
+        )
+        return varying + uniform, own
+    return 0, 0
 
 
 def _counted(agent: Agent, counter: str) -> list[AsyncWork]:
@@ -81,7 +87,13 @@ def _transfer(agent: Agent, op: Operation, *operands: Any) -> None:
 @sync("rocdl.load.to.lds", "rocdl.global.load.lds")
 def _counted_transfer(agent: Agent, op: Any, source: Any, target: Any) -> None:
     """Transfers that only counters know of; they are asynchronous all the same."""
-    _issue(agent, op, source, target, op.size.value.data)
+    _issue(agent, op, source, target, op.size.value.data, {})
+
+
+@sync("rocdl.raw.ptr.buffer.load.lds")
+def _counted_buffer_transfer(agent: Agent, op: Any, *operands: Any) -> None:
+    values = dict(zip(op.operands, operands, strict=True))
+    _issue(agent, op, values[op.rsrc], values[op.lds_ptr], agent.known(values[op.size], op, "moves"), values)
 
 
 # Marks --------------------------------------------------------------------------------------------------------------
@@ -140,24 +152,24 @@ def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -
 
 @suspends("rocdl.s.wait.asynccnt")
 def _wait_asynccnt(agent: Agent, op: Any) -> Suspension:
-    yield from _wait_counter(agent, op, ASYNC, op.count.value.data)
+    yield from _wait_counter(agent, op, "asynccnt", op.count.value.data)
 
 
 @suspends("rocdl.s.wait.tensorcnt")
 def _wait_tensorcnt(agent: Agent, op: Any) -> Suspension:
-    yield from _wait_counter(agent, op, TENSOR, op.count.value.data)
+    yield from _wait_counter(agent, op, "tensorcnt", op.count.value.data)
 
 
 @suspends("rocdl.s.wait.loadcnt")
 def _wait_loadcnt(agent: Agent, op: Any) -> Suspension:
-    yield from _wait_counter(agent, op, VECTOR_MEMORY, op.count.value.data)
+    yield from _wait_counter(agent, op, "vmcnt", op.count.value.data)
 
 
 @suspends("rocdl.s.waitcnt")
 def _waitcnt(agent: Agent, op: Any) -> Suspension:
     """gfx9: vmcnt is in bits 0-3 and 14-15; the other fields count what the machine does in order anyway."""
     field = op.bitfield.value.data
-    yield from _wait_counter(agent, op, VECTOR_MEMORY, (field & 15) | ((field >> 14) & 3) << 4)
+    yield from _wait_counter(agent, op, "vmcnt", (field & 15) | ((field >> 14) & 3) << 4)
 
 
 @effect("rocdl.s.wait.dscnt", "rocdl.s.wait.storecnt", "rocdl.s.wait.expcnt", "rocdl.sched.barrier")
