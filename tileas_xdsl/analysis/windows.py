@@ -1,0 +1,196 @@
+"""
+How many units were issued since the k-th newest group: what turns one count into another.
+
+A *sequence* is what waits count in: the groups of a queue, the marks of a function. A *unit* is what the target counts
+in: groups of the one hardware queue, marks, memory operations. A wait that leaves the N newest groups of a sequence
+unfinished needs the (N + 1)-th newest complete; where units complete in the order of their issue, it may leave
+unfinished what was issued since:
+
+    commit 0; commit 1; commit 1; wait 0, 0      a unit each: window of the newest group of queue 0 is 2   ->  wait 2
+    (3 copies) mark (5) mark (2) mark; wait 2    copies are units: window of the third newest mark is 7    ->  wait 7
+
+The window of k is the least number over all paths that have k groups; no window says that no path has. Too few is safe
+and too many races, so loops go to a fixed point of minima, calls that are not followed issue nothing, and a group that
+may belong to several sequences closes in each ("Age" in the design: merging queues, inlining calls and counting
+operations are all re-ageing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func, llvm
+from xdsl.ir import Operation
+
+from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
+from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+
+Windows = tuple[int, ...]
+"""Entry k - 1 is the window of the k-th newest group; one entry for each group that some path has, as far as asked."""
+
+State = tuple[Windows, ...]
+"""The windows of each sequence."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """What an op does to the counts: it issues `units`, and then closes a group of each sequence in `closes`."""
+
+    units: int = 0
+    closes: tuple[Hashable, ...] = ()
+
+
+NOTHING = Count()
+
+
+class WindowAnalysis(FlowClient[State]):
+    """
+    The windows of several sequences at every op of the functions of a module.
+
+    `depths` says for each sequence how many of its newest groups are asked for; `count` tells what an op does, when it
+    is left. With `across_calls` sequences go on through calls, as queues do, and an op that calls a function without a
+    body may have closed any groups, each of them a unit. Without it every function has its own, as marks do, and a call
+    does nothing.
+    """
+
+    def __init__(
+        self,
+        module: Operation,
+        depths: Mapping[Hashable, int],
+        count: Callable[[Operation], Count],
+        *,
+        across_calls: bool,
+    ) -> None:
+        self._count = count
+        self._across_calls = across_calls
+        self._depths = list(depths.values())
+        self._place = {sequence: index for index, sequence in enumerate(depths)}
+        self._before: dict[Operation, State] = {}
+        called = called_functions(module) if across_calls else frozenset[str]()
+        functions = functions_in(module)
+        for function in functions:
+            if function_name(function) not in called:
+                self._run(function, self.at_entry)
+        # What is left is called in a circle only: nobody knows what was issued before.
+        for function in functions:
+            if not self._is_reached(function):
+                self._run(function, self._anything)
+
+    # Answers --------------------------------------------------------------------------------------------------------
+
+    def windows_at(self, op: Operation, sequence: Hashable) -> Windows:
+        """The windows of `sequence` when control comes to `op`; empty where no path leads there with a group."""
+        state = self._before.get(op)
+        return () if state is None else state[self._place[sequence]]
+
+    def window(self, op: Operation, sequence: Hashable, k: int) -> int | None:
+        """The window of the `k`-th newest group of `sequence` at `op` (1 is the newest); None where there is none."""
+        windows = self.windows_at(op, sequence)
+        return windows[k - 1] if k <= len(windows) else None
+
+    # The lattice ----------------------------------------------------------------------------------------------------
+
+    def join(self, arrivals: Sequence[Arrival[State]]) -> State:
+        states = [arrival.state for arrival in arrivals]
+        return tuple(least(windows) for windows in zip(*states, strict=True))
+
+    def leave(self, op: Operation, state: State) -> State:
+        count = self._count(op)
+        if count is NOTHING:
+            return state
+        closed = {self._place[sequence] for sequence in count.closes}
+        return tuple(
+            self._advanced(windows, index, count.units, closes=index in closed) for index, windows in enumerate(state)
+        )
+
+    def _advanced(self, windows: Windows, index: int, units: int, *, closes: bool) -> Windows:
+        later = tuple(window + units for window in windows)
+        return (0, *later)[: self._depths[index]] if closes else later
+
+    @property
+    def at_entry(self) -> State:
+        """Nothing was issued yet."""
+        return tuple(() for _ in self._depths)
+
+    @property
+    def _anything(self) -> State:
+        """Any groups may have been closed. Each is a unit, so the k-th newest of a sequence is k - 1 units old."""
+        return tuple(tuple(range(depth)) for depth in self._depths)
+
+    # Functions and calls --------------------------------------------------------------------------------------------
+
+    def _run(self, function: Operation, initial: State) -> None:
+        for op, state in analyse(function, self, initial).before.items():
+            old = self._before.get(op)
+            self._before[op] = state if old is None else self.join([Arrival(old), Arrival(state)])
+
+    def _is_reached(self, function: Operation) -> bool:
+        view = FunctionOpInterface.of(function)
+        assert view is not None
+        first = view.function_body.first_block
+        return first is None or first.first_op is None or first.first_op in self._before
+
+    def callee(self, op: Operation) -> str | None:
+        return symbol_called(op) if self._across_calls else None
+
+    def opaque_call(self, op: Operation, state: State) -> State:
+        return self._anything
+
+
+class LongestWindows(WindowAnalysis):
+    """
+    The other end: the largest number of units since the k-th newest group on any path, counted from the entry of the
+    function on paths that do not have so many groups. Numbers from the depth of the sequence on all count as that.
+
+    A count that is no less than this lets a wait block on no path for anything but the group that it is for.
+    """
+
+    def join(self, arrivals: Sequence[Arrival[State]]) -> State:
+        states = [arrival.state for arrival in arrivals]
+        return tuple(tuple(map(max, zip(*windows, strict=True))) for windows in zip(*states, strict=True))
+
+    def _advanced(self, windows: Windows, index: int, units: int, *, closes: bool) -> Windows:
+        most = self._depths[index]
+        return tuple(min(window, most) for window in super()._advanced(windows, index, units, closes=closes))
+
+    @property
+    def at_entry(self) -> State:
+        return tuple((0,) * depth for depth in self._depths)
+
+
+def least(windows: Iterable[Windows]) -> Windows:
+    """Window by window the least; the k-th exists where one of them has it."""
+    columns: list[int] = []
+    for one in windows:
+        columns[: len(one)] = [min(pair) for pair in zip(columns, one, strict=False)] + list(one[len(columns) :])
+    return tuple(columns)
+
+
+def symbol_called(op: Operation) -> str | None:
+    """The name of the function that `op` calls, if it is a call in place."""
+    match op:
+        case func.CallOp():
+            return op.callee.string_value()
+        case llvm.CallOp():
+            return op.callee.string_value() if op.callee is not None else ""
+        case _:
+            return None
+
+
+def called_functions(module: Operation) -> frozenset[str]:
+    """The names of the functions that somebody in `module` calls."""
+    symbols = (symbol_called(op) for op in module.walk())
+    return frozenset(symbol for symbol in symbols if symbol is not None)
+
+
+def function_name(function: Operation) -> str:
+    view = FunctionOpInterface.of(function)
+    assert view is not None
+    return view.function_name
+
+
+def functions_with_body(module: Operation) -> list[Operation]:
+    """The functions in `module` that are defined there, in program order."""
+    views = ((function, FunctionOpInterface.of(function)) for function in functions_in(module))
+    return [function for function, view in views if view is not None and view.function_body.blocks]
