@@ -28,6 +28,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
 
 PASSES: dict[str, tuple[str, str]] = {
     "async-region-to-execute": ("async_region_to_execute", "AsyncRegionToExecutePass"),
+    "async-reuse-buffers": ("async_reuse_buffers", "AsyncReuseBuffersPass"),
     "async-simplify": ("async_simplify", "AsyncSimplifyPass"),
     "check-async": ("check_async", "CheckAsyncPass"),
     "convert-async-to-queue": ("convert_async_to_queue", "ConvertAsyncToQueuePass"),
