@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types unit filecheck bench zoo clean
+.PHONY: demo test lint types unit filecheck bench zoo pictures clean
 
 test: lint types unit filecheck
 
@@ -39,6 +39,9 @@ bench: $(INSTALLED)
 
 zoo: $(INSTALLED)
 	$(BIN)/python -m examples.zoo
+
+pictures: $(INSTALLED)
+	$(BIN)/python -m examples.pictures
 
 clean:
 	rm -rf build

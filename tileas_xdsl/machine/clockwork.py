@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 SCALARS, ARITHMETIC, ENGINE, ISSUE, SIGNAL = "scalars", "arithmetic", "engine", "issue", "signal"
 """What an agent spends time on: the kinds of a `Span`."""
 
+MOST_VIEWS = 4
+"""How many of the views that something touches are kept, for pictures."""
+
 DELEGATED = ""
 """In place of a memory space: what asynchronous work pays for."""
 
@@ -57,7 +60,9 @@ class Span:
     count: int = 1
     """How many operations it stands for."""
     about: object | None = None
-    """The work that is issued."""
+    """What a step that others can see is about: a work, a barrier, a queue, an agent."""
+    views: tuple[View, ...] = ()
+    """Some of what it touches."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +84,8 @@ class Service:
     complete: int
     size: int = 0
     """Bytes moved."""
+    views: tuple[View, ...] = ()
+    """Some of what it touches: what is written first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -131,6 +138,8 @@ class Clockwork:
         self._parked: list[AsyncWork] = []
         """Works whose resource somebody holds."""
         self._touched: dict[int, dict[str, int]] = {}
+        self._views: dict[int, list[View]] = {}
+        self._last_turn: dict[str, Service] = {}
         self._open_loops: dict[tuple[int, Block], LoopRun] = {}
         self._awake: set[int] = set()
         self._latest: dict[int, Span] = {}
@@ -213,6 +222,9 @@ class Clockwork:
         spaces = self._touched.setdefault(agent.number, {})
         space = DELEGATED if agent.delegates else view.base.space
         spaces[space] = spaces.get(space, 0) + bytes_under(view)
+        views = self._views.setdefault(agent.number, [])
+        if len(views) < MOST_VIEWS:
+            views.append(view)
 
     def happened(self, agent: Agent, op: Operation, kind: str, text: str, on: object | None) -> int:
         """Charge a step that others can see; returns its time."""
@@ -228,13 +240,14 @@ class Clockwork:
     def step_done(self, agent: Agent, step: Step, operands: Sequence[Any], outcome: Any) -> None:
         """Charge a step that has just been run, for all but what `happened` charged."""
         touched = self._touched.pop(agent.number, {})
+        views = tuple(self._views.pop(agent.number, ()))
         if agent.recording is not None:
             return
         for cost in self._costs(step, operands, outcome, touched):
             if cost.engine is not None:
-                self._be_served(agent, step.op, cost, sum(touched.values()))
+                self._be_served(agent, step.op, cost, sum(touched.values()), views)
             elif cycles := cost.occupancy + cost.latency:
-                self._spend(agent, step.op, ARITHMETIC if cost.latency else SCALARS, cycles)
+                self._spend(agent, step.op, ARITHMETIC if cost.latency else SCALARS, cycles, views=views)
 
     def _costs(self, step: Step, operands: Sequence[Any], outcome: Any, touched: dict[str, int]) -> list[Cost]:
         if step.kind is not Kind.SYNC:
@@ -250,20 +263,28 @@ class Clockwork:
         results = (outcome,) if len(step.results) == 1 else outcome if step.results else ()
         return [*accesses, own_cost(step.op, step.kind, results, self.table)]
 
-    def _be_served(self, agent: Agent, op: Operation, cost: Cost, size: int) -> None:
+    def _be_served(self, agent: Agent, op: Operation, cost: Cost, size: int, views: tuple[View, ...]) -> None:
         """The agent waits for an engine, and then until it is done."""
         assert cost.engine is not None
-        before = next((s for s in reversed(self.services) if s.engine == cost.engine), None)
+        before = self._last_turn.get(cost.engine)
         asked, start = self.time_of(agent), max(self.time_of(agent), self._free.get(cost.engine, 0))
         self._stand_still(agent, op, start, f"{cost.engine}: busy", before)
         freed = self._free[cost.engine] = start + cost.occupancy
-        self.services.append(
-            Service(cost.engine, op, agent, agent.iteration, None, asked, start, freed, freed + cost.latency, size)
-        )
-        self._spend(agent, op, ENGINE, cost.occupancy + cost.latency, cost.engine)
+        done = freed + cost.latency
+        turn = Service(cost.engine, op, agent, agent.iteration, None, asked, start, freed, done, size, views)
+        self.services.append(turn)
+        self._last_turn[cost.engine] = turn
+        self._spend(agent, op, ENGINE, cost.occupancy + cost.latency, cost.engine, views=views)
 
     def _spend(
-        self, agent: Agent, op: Operation, kind: str, cycles: int, text: str = "", about: object | None = None
+        self,
+        agent: Agent,
+        op: Operation,
+        kind: str,
+        cycles: int,
+        text: str = "",
+        about: object | None = None,
+        views: tuple[View, ...] = (),
     ) -> None:
         start = self.time_of(agent)
         self._now[agent.number] = end = start + cycles
@@ -271,7 +292,7 @@ class Clockwork:
         if last is not None and kind == SCALARS == last.kind and (last.end, last.iteration) == (start, agent.iteration):
             last.end, last.count = end, last.count + 1
             return
-        span = Span(agent, op, agent.iteration, kind, start, end, text, about=about)
+        span = Span(agent, op, agent.iteration, kind, start, end, text, about=about, views=views)
         self._latest[agent.number] = span
         self.spans.append(span)
 
@@ -292,9 +313,22 @@ class Clockwork:
             self._free[cost.engine] = freed
         if work.resource is not None:
             self._taken[work.resource] = complete
-        size, ready = bytes_of(work), self.present
-        service = Service(cost.engine, work.op, work.issuer, work.iteration, work, ready, start, freed, complete, size)
+        service = Service(
+            cost.engine,
+            work.op,
+            work.issuer,
+            work.iteration,
+            work,
+            asked=self.present,
+            start=start,
+            freed=freed,
+            complete=complete,
+            size=bytes_of(work),
+            views=tuple(t.view for t in sorted(work.touches[:MOST_VIEWS], key=lambda touch: not touch.is_write)),
+        )
         self.services.append(service)
+        if cost.engine is not None:
+            self._last_turn[cost.engine] = service
         heappush(self._flying, (complete, work.serial, service))
 
     def resource_freed(self, resource: Resource) -> None:

@@ -38,6 +38,8 @@ class MemoryObject:
     data: NDArray[np.uint8] | None = None
     cells: dict[int, int | float | bool] = field(default_factory=dict[int, "int | float | bool"])
     """When checking: scalars that the program itself stored, by byte offset."""
+    slot: int | None = None
+    """Which slot of a ring it is, if it is one."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     serial: int = field(default_factory=lambda: next(_serial))

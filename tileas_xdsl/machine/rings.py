@@ -129,6 +129,8 @@ class Ring:
             MemoryObject.zeros(self._slot_name(number, i), p.shape, p.element, p.space, with_data=with_data).whole()
             for i, p in enumerate(self.payload)
         ]
+        for view in storage:
+            view.base.slot = number
         return Slot(full, empty, storage)
 
 

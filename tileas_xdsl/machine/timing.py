@@ -9,7 +9,7 @@ numbers follow from the tables in `targets`, and are as good as these for compar
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.arguments import argument_names, bind_arguments, find_function, is_scalar
 from tileas_xdsl.machine.clockwork import ENGINE, Clockwork
 from tileas_xdsl.machine.execution import Machine
@@ -115,8 +116,8 @@ class TimedRun:
 
     @property
     def cycles_per_iteration(self) -> float | None:
-        """Of the loop in which most of the time is spent, and the innermost of such; None without loops."""
-        loops = self.loops
+        """Of the loop in which most of the time is spent; None without loops, or where nobody gets to their ends."""
+        loops = self.loops if not any(violation.stuck for violation in self.violations) else []
         return max(loops, key=lambda loop: (loop.iterations * loop.steady, loop.iterations)).steady if loops else None
 
     @property
@@ -242,17 +243,21 @@ def simulate(
     *,
     with_data: bool = False,
     capture: str = "completion",
+    at_end: Sequence[Callable[[Agent], None]] = (),
 ) -> TimedRun:
     """
     Run `function` of `module` under the order `timed`, with the cycles of `target`.
 
-    `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024.
+    `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024. The
+    checks `at_end` are made when the function has ended.
+
     Violations, a deadlock among them, are in the result, not raised. Raises `ValueError` for a target without a table,
     `ArgumentError` for arguments that do not fit, `UndecidedError` where control flow depends on data that are not
     computed, `UnsupportedError` for ops without a meaning.
     """
     op, body = find_function(module, function)
     machine = Machine(Timed(timing_table(target)), with_data=with_data, capture=capture)
+    machine.at_end.extend(at_end)
     values = _bound(body, dict(arguments or {}), with_data=with_data)
     return timed_run(_name_of(op), machine, execute(machine, op, values))
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
-from xdsl.ir import Attribute, BlockArgument
+from xdsl.ir import Attribute, BlockArgument, Region
 
-from tileas_xdsl.machine.arguments import ArgumentError, default_array, is_integer_scalar, is_scalar
+from tileas_xdsl.machine.arguments import ArgumentError, argument_at, default_array, is_integer_scalar, is_scalar
 from tileas_xdsl.machine.values import ElementType, bit_width, element_type
 from tileas_xdsl.tools.array_files import as_numbers, load
 
@@ -45,6 +45,21 @@ class Value:
     number: int | float = 0
     """The number, or the seed."""
     file: str = ""
+
+
+def argument_values(body: Region, named: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """
+    (NAME, V) of the arguments of the function with this `body` -> argument number -> number or array.
+
+    Raises `ArgumentError` for names, values and sizes that do not fit.
+    """
+    values: dict[str, Any] = {}
+    for name, text in named:
+        argument = argument_at(body, name)
+        if str(argument.index) in values:
+            raise ArgumentError(f"argument '{name}' is given twice")
+        values[str(argument.index)] = value_for(parse_value(text), argument)
+    return values
 
 
 def parse_value(text: str) -> Value:

@@ -4,6 +4,7 @@ The `tileas` command: what a pass cannot be. (Stock `xdsl-opt` is the compiler; 
     tileas check FILE        races and deadlocks, or a proof that there are none
     tileas passes            what there is to put behind `xdsl-opt -p`
     tileas run FILE          a function on numbers
+    tileas timeline FILE     a picture of what agents and engines do, in simulated time
     tileas waits FILE        a picture of its tokens
 
 Each subcommand is a module beside this one with `add_arguments(parser)` and `run(arguments) -> int`, named in
@@ -22,6 +23,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "find races and deadlocks, each with a witness, or prove that there are none"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),
     "run": ("run", "run a function on numbers"),
+    "timeline": ("timeline", "draw what agents and engines do, in simulated time"),
     "waits": ("waits", "draw who waits for whom: the tokens of a function, for Graphviz or as a picture"),
 }
 """Name -> (module below `tileas_xdsl.tools`, one line of help)."""

@@ -22,7 +22,7 @@ from tileas_xdsl.machine.orders import ORDERS
 from tileas_xdsl.machine.report import Finding
 from tileas_xdsl.machine.running import run as run_on_machine
 from tileas_xdsl.machine.timing import TimedRun, timed_run
-from tileas_xdsl.tools.argument_values import parse_value, value_for
+from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import Input, machine_errors, named_values, print_json, read_input
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     with machine_errors(given.source):
         name = arguments.function.removeprefix("@") if arguments.function is not None else None
         function, body = find_function(given.module, name)
-        values = _argument_values(body, arguments.arg)
+        values = argument_values(body, named_values(arguments.arg, "--arg"))
         out = _destinations(body, arguments.out, "--out")
         expected = {
             name: Expectation(file, load(file), arguments.rtol, arguments.atol)
@@ -118,17 +118,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 # What is asked for ----------------------------------------------------------------------------------------------------
-
-
-def _argument_values(body: Region, texts: list[str]) -> dict[str, Any]:
-    """Argument number -> number or array. Raises `ArgumentError` for names, values and sizes that do not fit."""
-    values: dict[str, Any] = {}
-    for name, text in named_values(texts, "--arg"):
-        argument = argument_at(body, name)
-        if str(argument.index) in values:
-            raise ArgumentError(f"argument '{name}' is given twice")
-        values[str(argument.index)] = value_for(parse_value(text), argument)
-    return values
 
 
 def _destinations(body: Region, texts: list[str], option: str) -> dict[str, str]:

@@ -1,0 +1,139 @@
+"""`tileas timeline`: three kinds of files, status and messages, and a clear message for each mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.ir import ROOT
+from tests.tools import programs
+from tileas_xdsl.tools import main as command
+
+DRAWN, VIOLATED, INPUT = 0, 1, 2
+EXAMPLES = ROOT / "examples"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run(text or path, *options)`: status, standard output, standard error; a text is called `p.mlir`."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(program: str | Path, *options: str) -> tuple[int, str, str]:
+        path = program if isinstance(program, Path) else Path("p.mlir")
+        if isinstance(program, str):
+            path.write_text(program)
+        status = command.main(["timeline", str(path), *options])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.mark.parametrize("extension", ["svg", "html", "json"])
+def test_good_program_is_drawn(extension: str, run: Run) -> None:
+    out = f"t.{extension}"
+    status, said, err = run(EXAMPLES / "gemm_loop.mlir", "-o", out, "--target", "sm_90", "--trip-count", "3")
+    assert (status, err) == (DRAWN, "")
+    assert said.startswith(f"{out}: @gemm on sm_90: ")
+    assert said.endswith(" an iteration\n")
+    text = Path(out).read_text()
+    if extension == "json":
+        assert json.loads(text)["traceEvents"]
+    elif extension == "svg":
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+    else:
+        assert text.startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("extension", ["svg", "html", "json"])
+@pytest.mark.parametrize(
+    ("exhibit", "kind"),
+    [("missing-release", "deadlock"), ("release-before-load", "race"), ("nothing-waited", "race")],
+)
+def test_bad_program_is_drawn_with_its_mistake(extension: str, exhibit: str, kind: str, run: Run) -> None:
+    status, said, err = run(EXAMPLES / "zoo" / f"{exhibit}.bad.mlir", "-o", f"t.{extension}")
+    assert (status, err) == (VIOLATED, "")
+    assert f": {kind}: " in said
+    assert "witness, in @" in said
+    assert f"{kind}: " in Path(f"t.{extension}").read_text()
+
+
+def test_trip_count_is_what_bounds_loops(run: Run) -> None:
+    cycles = []
+    for option in (["--trip-count", "2"], ["--arg", "n=2"], ["--trip-count", "9", "--arg", "n=2"], []):
+        _, said, _ = run(EXAMPLES / "gemm_loop.mlir", "-o", "t.svg", *option)
+        cycles.append(said.partition(" cycles")[0])
+    assert cycles[0] == cycles[1] == cycles[2] != cycles[3]
+
+
+def test_only_public_function_is_chosen(run: Run) -> None:
+    status, said, _ = run(EXAMPLES / "zoo" / "token-not-carried.good.mlir", "-o", "t.svg", "--trip-count", "0")
+    assert status == DRAWN
+    status, _, err = run(EXAMPLES / "cp_async_ring.mlir", "-o", "t.svg")
+    assert status == INPUT
+    assert "say which function with --function; there are: @scale, @double_buffered" in err
+    status, said, _ = run(EXAMPLES / "cp_async_ring.mlir", "-o", "t.svg", "--function", "@scale")
+    assert "@scale" in said
+
+
+def test_branch_on_data_is_run_with_data(run: Run) -> None:
+    text = """
+func.func @f(%x: memref<4xi1>) {
+  %c0 = arith.constant 0 : index
+  %b = memref.load %x[%c0] : memref<4xi1>
+  scf.if %b {
+  }
+  func.return
+}"""
+    assert run(text, "-o", "t.svg")[0] == DRAWN
+    assert run(text, "-o", "t.svg", "--arg", "x=true")[0] == DRAWN
+
+
+def test_queue_program(run: Run) -> None:
+    assert run(programs.QUEUE.replace("IN_FLIGHT", "0"), "-o", "t.html")[0] == DRAWN
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "t.png"], "error: -o t.png: the file must be called something.svg, something.html or something.json\n"),
+        (["-o", "svg"], "error: -o svg: the file must be called something.svg, something.html or something.json\n"),
+        (["-o", "missing/t.svg"], "missing/t.svg: error: no such file or directory\n"),
+        (["-o", "t.svg", "--width", "10"], "error: --width 10: at least 300 pixels are needed\n"),
+        (["-o", "t.svg", "--trip-count", "-1"], "error: --trip-count -1: a loop runs 0 times or more\n"),
+        (["-o", "t.svg", "--arg", "n"], "error: --arg n: write --arg NAME=VALUE\n"),
+        (["-o", "t.svg", "--function", "g"], "there is no function @g with a body; there are: @gemm\n"),
+        (["-o", "t.svg", "--arg", "m=1"], "there is no argument 'm'; there are: a, b, c, n\n"),
+        (["-o", "t.svg", "--target", "sm_1"], "no cycles are known of the target 'sm_1'"),
+    ],
+)
+def test_wrong_options(options: list[str], message: str, run: Run) -> None:
+    status, out, err = run(EXAMPLES / "gemm_loop.mlir", *options)
+    assert (status, out) == (INPUT, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_wrong_programs(run: Run) -> None:
+    status, _, err = run("func.func @f(", "-o", "t.svg")
+    assert status == INPUT
+    assert err.startswith("p.mlir:1:")
+    status, _, err = run("func.func private @f()", "-o", "t.svg")
+    assert status == INPUT
+    assert "there are: none" in err
+    assert not Path("t.svg").exists()
+    status, _, err = run(Path("nowhere.mlir"), "-o", "t.svg")
+    assert (status, err) == (INPUT, "nowhere.mlir: error: no such file or directory\n")
+
+
+def test_output_is_required(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        run(EXAMPLES / "gemm_loop.mlir")
+    assert exit_.value.code == INPUT
+    assert "-o/--out" in capsys.readouterr().err

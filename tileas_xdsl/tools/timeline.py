@@ -1,0 +1,151 @@
+"""
+`tileas timeline FILE -o OUT`: run a function in simulated time, and draw what its agents and engines did.
+
+`OUT` says by its name what is written: `.svg` a picture, `.html` a page that scrolls and scales, `.json` a trace for
+Perfetto. Exit status 0: drawn. 1: drawn, and the picture marks a race, a deadlock or another mistake. 2: the input is
+wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, Region
+
+from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function, public_functions
+from tileas_xdsl.machine.checking import bounding_arguments, report_undrained
+from tileas_xdsl.machine.report import Finding
+from tileas_xdsl.machine.timing import TimedRun, simulate
+from tileas_xdsl.machine.violations import UndecidedError
+from tileas_xdsl.tools.argument_values import argument_values
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.machine_input import machine_errors, named_values, read_input
+from tileas_xdsl.tools.rendering import findings_lines, write_lines
+from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
+from tileas_xdsl.views.timeline import Timeline, timeline
+
+DRAWN, VIOLATED = 0, 1
+TRIP_COUNT = 8
+LEAST_WIDTH = 300
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    parser.add_argument(
+        "-o", "--out", metavar="OUT", required=True, help="the file to write: something.svg, .html or .json"
+    )
+    add_run_arguments(parser)
+    parser.add_argument("--width", type=int, metavar="PX", help="width of an SVG (default: as the bars need)")
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a simulated run needs besides the program."""
+    parser.add_argument("--function", metavar="F", help="which function; may be left out where there is only one")
+    parser.add_argument(
+        "--arg",
+        metavar="NAME=V",
+        action="append",
+        default=[],
+        help="value of an argument, as for tileas run; arrays only matter where control flow depends on them",
+    )
+    parser.add_argument(
+        "--trip-count",
+        type=int,
+        default=TRIP_COUNT,
+        metavar="N",
+        help=f"what arguments that bound loops are, unless --arg says (default: {TRIP_COUNT})",
+    )
+    add_target(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    write = _writer(arguments.out, arguments.width)
+    target = chosen_target(arguments)
+    given = read_input(arguments.file)
+    with machine_errors(given.source):
+        function, body = chosen_function(given.module, arguments.function)
+        values = run_values(body, arguments.arg, arguments.trip_count)
+        timed = timed_run_of(given.module, function, values, target or stated_target(function))
+    picture = timeline(timed)
+    Path(arguments.out).write_text(write(picture), encoding="utf-8")
+    findings = [Finding(timed.function, scalars(body, values), violation) for violation in timed.violations]
+    lines = findings_lines(findings, given.source)
+    from tileas_xdsl.views.timeline.style import headline
+
+    write_lines([*lines, [(f"{arguments.out}: ", "bold"), (headline(picture), "")]])
+    return VIOLATED if findings else DRAWN
+
+
+def _writer(out: str, width: int | None) -> Callable[[Timeline], str]:
+    """What makes the text of the file called `out`. Raises `InputError` for a name that says nothing."""
+    if width is not None and width < LEAST_WIDTH:
+        raise InputError([f"error: --width {width}: at least {LEAST_WIDTH} pixels are needed"])
+
+    def svg(picture: Timeline) -> str:
+        from tileas_xdsl.views.timeline.svg import timeline_svg
+
+        return timeline_svg(picture, width)
+
+    def html(picture: Timeline) -> str:
+        from tileas_xdsl.views.timeline.html import timeline_html
+
+        return timeline_html(picture)
+
+    def trace(picture: Timeline) -> str:
+        from tileas_xdsl.views.timeline.chrome import chrome_trace
+
+        return json.dumps(chrome_trace(picture), indent=1) + "\n"
+
+    writers = {".svg": svg, ".html": html, ".json": trace}
+    writer = writers.get(Path(out).suffix)
+    if writer is None:
+        raise InputError([f"error: -o {out}: the file must be called something.svg, something.html or something.json"])
+    return writer
+
+
+def chosen_function(module: Operation, name: str | None) -> tuple[Operation, Region]:
+    """The function called `name`; without a name the only public one. Raises `ArgumentError`."""
+    public = public_functions(module)
+    if name is None and len(public) == 1:
+        name = public[0]
+    return find_function(module, name.removeprefix("@") if name is not None else None)
+
+
+def run_values(body: Region, texts: list[str], trip_count: int) -> dict[str, Any]:
+    """Name of an argument -> its value, with `trip_count` for those that bound loops and are not given."""
+    if trip_count < 0:
+        raise InputError([f"error: --trip-count {trip_count}: a loop runs 0 times or more"])
+    names = argument_names(body)
+    given = {names[int(number)]: value for number, value in argument_values(body, named_values(texts, "--arg")).items()}
+    return {**dict.fromkeys(bounding_arguments(body), trip_count), **given}
+
+
+def timed_run_of(module: Operation, function: Operation, values: Mapping[str, Any], target: str) -> TimedRun:
+    """
+    The run that is drawn: on addresses and synchronisation alone where that suffices, else on data, too.
+
+    Raises what the machine raises.
+    """
+    from tileas_xdsl.interfaces import FunctionOpInterface
+
+    interface = FunctionOpInterface.of(function)
+    assert interface is not None
+    name = interface.function_name
+    has_arrays = any(np.ndim(value) > 0 for value in values.values())
+    if not has_arrays:
+        try:
+            return simulate(module, name, values, target, at_end=[report_undrained])
+        except UndecidedError:
+            pass
+    return simulate(module, name, values, target, with_data=True, at_end=[report_undrained])
+
+
+def scalars(body: Region, values: Mapping[str, Any]) -> dict[str, int]:
+    """The numbers among `values`, in the order of the arguments."""
+    named = sorted(values, key=lambda name: argument_at(body, name).index)
+    return {name: values[name] for name in named if np.ndim(values[name]) == 0}

@@ -1,0 +1,111 @@
+"""
+A timeline in the trace-event format of Chrome, which Perfetto and `chrome://tracing` open.
+
+Agents are the threads of one process, engines those of another; works in flight at the same time have a thread each. A
+cycle is shown as a microsecond. Edges are flows, violations instant events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tileas_xdsl.views.timeline.picture import Bar, Edge, Timeline
+from tileas_xdsl.views.timeline.style import headline, long_label
+
+AGENTS, ENGINES = 1, 2
+"""The two processes."""
+
+Event = dict[str, Any]
+
+
+def chrome_trace(picture: Timeline) -> dict[str, Any]:
+    """`picture` as the object that the JSON file holds."""
+    threads = _Threads(picture)
+    events = threads.names()
+    events += [_slice(bar, threads) for bar in picture.bars]
+    for number, edge in enumerate(picture.edges):
+        events += _flow(number, edge, picture, threads)
+    for mark in picture.marks:
+        events += [
+            {
+                **threads.of(picture.bars[bar]),
+                "ph": "i",
+                "s": "t",
+                "ts": picture.bars[bar].start,
+                "cat": "violation",
+                "name": f"{mark.kind}: {mark.message}",
+                "args": {"missing": mark.missing, "parties": list(mark.parties), "witness": _witness(mark.steps)},
+            }
+            for bar in mark.bars
+        ]
+    return {
+        "displayTimeUnit": "ns",
+        "otherData": {"title": headline(picture), "target": picture.target, "unit": "one microsecond is one cycle"},
+        "traceEvents": events,
+    }
+
+
+def _witness(steps: tuple[tuple[str, str, int | None], ...]) -> list[str]:
+    return [f"{label} {text}".strip() for label, text, _ in steps]
+
+
+class _Threads:
+    """Which thread a bar is in: one for each row of a lane."""
+
+    def __init__(self, picture: Timeline) -> None:
+        self.lanes = picture.lanes
+        self.first: list[int] = []
+        rows = 1
+        for lane in picture.lanes:
+            self.first.append(rows)
+            rows += lane.rows
+
+    def of(self, bar: Bar) -> Event:
+        process = ENGINES if self.lanes[bar.lane].is_engine else AGENTS
+        return {"pid": process, "tid": self.first[bar.lane] + bar.row}
+
+    def names(self) -> list[Event]:
+        events: list[Event] = []
+        for process, name in ((AGENTS, "agents"), (ENGINES, "engines")):
+            events.append({"ph": "M", "pid": process, "tid": 0, "name": "process_name", "args": {"name": name}})
+        for lane, first in zip(self.lanes, self.first, strict=True):
+            process = ENGINES if lane.is_engine else AGENTS
+            for row in range(lane.rows):
+                thread = {"pid": process, "tid": first + row}
+                name = lane.name if row == 0 else f"{lane.name} ({row + 1})"
+                events.append({"ph": "M", **thread, "name": "thread_name", "args": {"name": name}})
+                events.append({"ph": "M", **thread, "name": "thread_sort_index", "args": {"sort_index": first + row}})
+        return events
+
+
+def _slice(bar: Bar, threads: _Threads) -> Event:
+    about: Event = {"what": bar.what, "op": bar.op}
+    if bar.place is not None:
+        about["place"] = bar.place
+    if bar.iteration:
+        about["iteration"] = list(bar.iteration)
+    if bar.slot is not None:
+        about["slot"] = bar.slot
+    if bar.freed < bar.end:
+        about["occupies"] = bar.freed - bar.start
+    return {
+        **threads.of(bar),
+        "ph": "X",
+        "ts": bar.start,
+        "dur": bar.end - bar.start,
+        "cat": bar.kind,
+        "name": long_label(bar) or bar.what,
+        "args": about,
+    }
+
+
+def _flow(number: int, edge: Edge, picture: Timeline, threads: _Threads) -> list[Event]:
+    """An arrow between two slices: each end lies inside its slice, or Perfetto would not find it."""
+    source, target = picture.bars[edge.source], picture.bars[edge.target]
+    leaves = max(source.start, min(edge.start, source.end - 0.01))
+    arrives = max(leaves, target.start)
+    common: Event = {"id": number, "cat": edge.kind, "name": edge.kind}
+    return [
+        {**threads.of(source), "ph": "s", "ts": leaves, **common},
+        {**threads.of(target), "ph": "f", "bp": "e", "ts": arrives, **common},
+    ]
