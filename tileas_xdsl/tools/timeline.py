@@ -36,9 +36,7 @@ LEAST_WIDTH = 300
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
-    parser.add_argument(
-        "-o", "--out", metavar="OUT", required=True, help="the file to write: something.svg, .html or .json"
-    )
+    parser.add_argument("-o", "--out", metavar="OUT", help="the file to write: something.svg, .html or .json")
     add_run_arguments(parser)
     parser.add_argument("--width", type=int, metavar="PX", help="width of an SVG (default: as the bars need)")
 
@@ -81,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     return VIOLATED if findings else DRAWN
 
 
-def _writer(out: str, width: int | None) -> Callable[[Timeline], str]:
+def _writer(out: str | None, width: int | None) -> Callable[[Timeline], str]:
     """What makes the text of the file called `out`. Raises `InputError` for a name that says nothing."""
     if width is not None and width < LEAST_WIDTH:
         raise InputError([f"error: --width {width}: at least {LEAST_WIDTH} pixels are needed"])
@@ -102,9 +100,12 @@ def _writer(out: str, width: int | None) -> Callable[[Timeline], str]:
         return json.dumps(chrome_trace(picture), indent=1) + "\n"
 
     writers = {".svg": svg, ".html": html, ".json": trace}
+    names = "something.svg, something.html or something.json"
+    if out is None:
+        raise InputError([f"error: say what to write: -o {names}"])
     writer = writers.get(Path(out).suffix)
     if writer is None:
-        raise InputError([f"error: -o {out}: the file must be called something.svg, something.html or something.json"])
+        raise InputError([f"error: -o {out}: the file must be called {names}"])
     return writer
 
 
