@@ -108,6 +108,13 @@ class AsyncRegionOpInterface(Interface):
         return ()
 
 
+class AsyncCollectorOpInterface(Interface):
+    """
+    An operation that answers for the asynchronous work issued in its region: the work becomes one group of a queue, or
+    fills one stage of a pipeline, when the region is left.
+    """
+
+
 class LoopLikeOpInterface(Interface):
     """A loop whose body is one region and which may carry values from one iteration to the next."""
 

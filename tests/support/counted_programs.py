@@ -74,6 +74,7 @@ class _Wild(_Writer):
 
     queues = 2
     computed_ids = True
+    computed_counts = True
     counts: list[int]
     ivs: list[str]
 
@@ -126,7 +127,7 @@ class _Wild(_Writer):
         if self.computed_ids and kind < 0.15:
             queue = self.let(f"arith.addi {self.index(2)}, %c2 : index", "q")
         count = str(self.rng.choice(self.counts))
-        if self.rng.random() < 0.2:
+        if self.computed_counts and self.rng.random() < 0.2:
             count = self.let(f"arith.subi %c2, {self.index(4)} : index", "count")
         self.open(f"async_queue.wait {queue}, {count}")
         self.use(self.index(SLOTS), self.index(64))
@@ -186,10 +187,12 @@ setattr(_Wild, "while", _Wild.while_)
 setattr(_Wild, "if", _Wild.if_)
 
 
-def wild_program(seed: int, *, computed_ids: bool = True, counts: Sequence[int] = (0, 0, 0, 1, 1, 2, 3)) -> str:
-    """The wild program of this seed, with or without computed ids; constant counts are taken from `counts`."""
+def wild_program(
+    seed: int, *, computed_ids: bool = True, computed_counts: bool = True, counts: Sequence[int] = (0, 0, 0, 1, 1, 2, 3)
+) -> str:
+    """The wild program of this seed, with or without computed ids and counts; constant counts are among `counts`."""
     writer = _Wild(random.Random(seed))
-    writer.computed_ids, writer.counts = computed_ids, list(counts)
+    writer.computed_ids, writer.computed_counts, writer.counts = computed_ids, computed_counts, list(counts)
     return writer.build()
 
 

@@ -15,7 +15,8 @@ followed until nothing changes; one of constant trips as often as it runs. Each 
 bound behind), tables are composed once, from the inside out, and then read from the outside in: linear in the number
 of ops times the largest bound. Bounds that no wait of the function could come near are not told apart: `UNBOUNDED`.
 
-At the function's entry all queues are empty. Source: spec/async-queue-pipeline.md 3.2.
+At the function's entry all queues are empty. With `least`, paths that meet take the smaller, and the tables give a
+bound from below; where both agree the number is exact. Source: spec/async-queue-pipeline.md 3.2.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ class InFlight:
     """Loops -> the bounds whenever an iteration begins."""
     before: dict[Operation, Bounds] = field(default_factory=dict[Operation, Bounds])
     """Waits -> the bounds when they are reached."""
+    end: Bounds = field(default_factory=dict[int, int])
+    """The bounds when the function returns."""
+    least: bool = False
+    """Whether these are bounds from below."""
 
     def ids(self, op: CommitOp | WaitOp) -> range:
         """The queues that `op` may be for."""
@@ -78,13 +83,13 @@ class InFlight:
         return Range(number, number) if isinstance(number, int) else self.ranges.of(number)
 
 
-def in_flight(function: Operation, ranges: ValueRanges | None = None) -> InFlight:
+def in_flight(function: Operation, ranges: ValueRanges | None = None, *, least: bool = False) -> InFlight:
     """
-    The bounds at every commit, wait and loop of `function`.
+    The bounds at every commit, wait and loop of `function`: how many groups at most, or at `least`.
 
     Requires: ids of queues in finite ranges, and queue ops only where `LEGS` and scopes of `async_queue` lead to.
     """
-    facts = InFlight(function, ranges if ranges is not None else ValueRanges())
+    facts = InFlight(function, ranges if ranges is not None else ValueRanges(), least=least)
     commits = [op for op in function.walk() if isinstance(op, CommitOp)]
     waits = [op for op in function.walk() if isinstance(op, WaitOp)]
     facts.queues = tuple(sorted({queue for op in commits for queue in facts.ids(op)}))
@@ -100,6 +105,7 @@ class _OneQueue:
 
     def __init__(self, facts: InFlight, queue: int, commits: Iterable[CommitOp]) -> None:
         self.facts, self.queue = facts, queue
+        self.meet = min if facts.least else max
         committed = sum(_static_repetitions(op, facts.function) for op in commits)
         self.top = facts.deepest[queue] + min(committed, SPARE) + 1
         self.identity: Table = tuple(range(self.top + 1))
@@ -108,7 +114,8 @@ class _OneQueue:
 
     def run(self) -> None:
         for region in self.facts.function.regions:
-            self._table_of_region(region)
+            end = self._table_of_region(region)[0]
+            self.facts.end[self.queue] = end if end < self.top else UNBOUNDED
             for block in region.blocks:
                 self._read_block(block, 0)
 
@@ -141,27 +148,32 @@ class _OneQueue:
             case scf.WhileOp():
                 return _then(self._repeated(_then(bodies[0], bodies[1])), bodies[0])
             case scf.IfOp() | scf.IndexSwitchOp():
-                return reduce(_joined, bodies)
+                return reduce(self._joined, bodies)
             case scf.ExecuteRegionOp() | QueueScope():
                 return bodies[0] if bodies else self.identity
             case _:
                 return self.identity
 
     def _commit(self, op: CommitOp) -> Table:
-        if self.queue not in self.facts.ids(op):
+        ids = self.facts.ids(op)
+        if self.queue not in ids or (self.facts.least and len(ids) > 1):
             return self.identity
         return tuple(min(bound + 1, self.top) for bound in self.identity)
 
     def _wait(self, op: WaitOp) -> Table:
-        """A wait that may be for another queue completes nothing for sure."""
-        ids, most = self.facts.ids(op), self.facts.count(op).high
-        if ids != range(self.queue, self.queue + 1):
+        """A wait that may be for another queue completes nothing for sure, and something perhaps."""
+        ids, count = self.facts.ids(op), self.facts.count(op)
+        if self.queue not in ids or (not self.facts.least and len(ids) > 1):
             return self.identity
-        return tuple(min(bound, most) for bound in self.identity)
+        left = count.low if self.facts.least else count.high
+        return tuple(min(bound, left) for bound in self.identity)
 
     def _repeated(self, body: Table) -> Table:
-        """Any number of runs of `body`: per bound before, the largest in front of any of them."""
-        return tuple(max(_orbit(body, bound, len(body))) for bound in self.identity)
+        """Any number of runs of `body`: per bound before, that in front of any of them."""
+        return tuple(self.meet(_orbit(body, bound, len(body))) for bound in self.identity)
+
+    def _joined(self, one: Table, other: Table) -> Table:
+        return tuple(map(self.meet, one, other))
 
     def _iterated(self, body: Table, trips: int) -> Table:
         """Exactly `trips` runs. Monotone steps on few levels come to rest, so more runs than levels change nothing."""
@@ -191,11 +203,11 @@ class _OneQueue:
                 inner = self.bodies[region][inner]
 
     def _head(self, loop: scf.ForOp | scf.WhileOp, bound: int) -> int:
-        """The largest bound with which an iteration begins."""
+        """The bound with which any iteration begins."""
         body = reduce(_then, (self.bodies[region] for region in loop.regions))
         trips = static_trip_count(loop) if isinstance(loop, scf.ForOp) else None
         last = len(body) if trips is None else max(min(trips, len(body)) - 1, 0)
-        return max(_orbit(body, bound, last))
+        return self.meet(_orbit(body, bound, last))
 
     def _note(self, where: dict[Operation, Bounds], op: Operation, bound: int) -> None:
         where.setdefault(op, {})[self.queue] = bound if bound < self.top else UNBOUNDED
@@ -203,10 +215,6 @@ class _OneQueue:
 
 def _then(first: Table, second: Table) -> Table:
     return tuple(second[bound] for bound in first)
-
-
-def _joined(one: Table, other: Table) -> Table:
-    return tuple(map(max, one, other))
 
 
 def _orbit(body: Table, bound: int, steps: int) -> list[int]:

@@ -55,6 +55,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.interfaces import (
     AgentLikeOpInterface,
+    AsyncCollectorOpInterface,
     AsyncRegionOpInterface,
     FunctionOpInterface,
 )
@@ -176,8 +177,9 @@ class ScopeOp(QueueScope):
     `async_queue.scope { memref.store %v, %slot[%i] : memref<4xf32> }`
 
     Control flow, predicates and addresses in the body are evaluated now by the issuing thread; its data moves later,
-    before the group of the innermost `commit` around it is complete. A scope stands inside a `commit`, and contains no
-    scope, commit or wait.
+    before the group of the innermost `commit` around it is complete. A scope stands inside a `commit`, or in the body
+    of an op that fills a stage of a pipeline, which is then full once the scope is complete; it contains no scope,
+    commit or wait.
     """
 
     name = "async_queue.scope"
@@ -198,7 +200,7 @@ class ScopeOp(QueueScope):
             raise VerifyException(
                 "Nested async scopes not supported: issue both in one scope, or in two scopes side by side"
             )
-        if not any(isinstance(node, CommitOp) for node in enclosing):
+        if not any(AsyncCollectorOpInterface.of(node) is not None for node in enclosing):
             raise VerifyException("stands outside any async_queue.commit, so no wait can ever cover it: wrap it in one")
 
 
@@ -231,7 +233,7 @@ class _QueueOp(QueueScope):
 
 
 @irdl_op_definition
-class CommitOp(_QueueOp):
+class CommitOp(_QueueOp, AsyncCollectorOpInterface):
     """
     Run the body; what it issued is appended to a queue as one group when the body is left, even when that is nothing.
 

@@ -44,7 +44,7 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     type_list,
     types_of,
 )
-from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncCollectorOpInterface
 
 PIPELINE_YIELD = "nv_tileas.async.pipeline.yield"
 
@@ -264,7 +264,7 @@ class StagedOp(RegionOp, ABC):
             raise VerifyException(f"expects iter_offset to be zero or negative, but got {self.iter_offset.value.data}")
 
 
-class ProduceOp(StagedOp, ABC):
+class ProduceOp(StagedOp, AsyncCollectorOpInterface, ABC):
     """Fills one stage: a `produce_one`-like op."""
 
     OWNERSHIP: ClassVar = ProducerTokenType

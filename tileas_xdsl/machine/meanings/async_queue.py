@@ -10,10 +10,14 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
+from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp, around
+from tileas_xdsl.interfaces import AsyncCollectorOpInterface
+from tileas_xdsl.machine import rings
 from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.async_work import OPEN_STAGES
 from tileas_xdsl.machine.barriers import commit, wait_for_queue
 from tileas_xdsl.machine.meaning import control, suspends
+from tileas_xdsl.machine.per_op import per_op
 from tileas_xdsl.machine.recording import Recording
 from tileas_xdsl.machine.synchronization import GroupQueue
 from tileas_xdsl.machine.works import AsyncWork
@@ -51,7 +55,19 @@ def _scope(agent: Agent, op: ScopeOp) -> Suspension:
         recording.read_now()
     move = recording.perform if agent.machine.with_data else None
     work = agent.issue(op, recording.touches, move, label="an asynchronous scope")
-    _open_commits(agent)[-1].append(work)
+    if isinstance(_collector_of(agent, op), CommitOp):
+        _open_commits(agent)[-1].append(work)
+        return
+    # A stage that is being filled is not committed yet; one that is being emptied is.
+    ring, stage = next((ring, k) for ring, k in reversed(agent.local[OPEN_STAGES]) if k not in ring.committed)
+    rings.attach(agent, ring, stage, work)
+
+
+def _find_collector(scope: Operation) -> Operation | None:
+    return next((node for node in around(scope) if AsyncCollectorOpInterface.of(node) is not None), None)
+
+
+_collector_of = per_op(_find_collector)
 
 
 @suspends(CommitOp)
