@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types unit filecheck bench zoo pictures clean
+.PHONY: demo test lint types unit filecheck bench compare-tvm zoo pictures clean
 
 test: lint types unit filecheck
 
@@ -36,6 +36,10 @@ demo: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench
+
+compare-tvm: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[tvm]'
+	$(BIN)/python -W ignore -m bench.compare_tvm --loops 400
 
 zoo: $(INSTALLED)
 	$(BIN)/python -m examples.zoo
