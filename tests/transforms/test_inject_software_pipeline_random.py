@@ -33,7 +33,7 @@ from tileas_xdsl.dialects.async_queue_annotations import is_annotated, read_anno
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.scheduling.async_pipeline.model import Section, Slot
-from tileas_xdsl.scheduling.async_pipeline.waits import plan_waits, undrained_stages
+from tileas_xdsl.scheduling.async_pipeline.waits import plan_waits, undrained_queues
 from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
 from tileas_xdsl.transforms.inject_software_pipeline.components import bring_into_shape
 from tileas_xdsl.transforms.inject_software_pipeline.plan import PipelinePlan, SourceCapture, plan_pipeline
@@ -171,7 +171,7 @@ def test_counts_against_a_simulation_of_the_queues(chunk: int, capture: SourceCa
                     slot = slot_of(instance.slot - first, model.lead, trips)
                     where = f"seed {loop.seed}, {trips} trips, {capture}, merge={merge}: {instance}\n{loop.text()}"
                     for wait in waits[slot].get(instance.component, ()):
-                        stage = wait.stage + first
+                        stage = wait.queue + first
                         required = instance.committed[stage] - wait.count
                         needed = instance.needed.get(stage, frozenset())
                         if not merge:
@@ -180,7 +180,7 @@ def test_counts_against_a_simulation_of_the_queues(chunk: int, capture: SourceCa
                         finished[stage] = max(finished[stage], required)
                     for stage, groups in instance.needed.items():
                         assert finished[stage] >= max(groups), where
-                for stage in undrained_stages(model):
+                for stage in undrained_queues(model):
                     finished[stage + first] = simulation.committed[stage + first]
                 assert finished == simulation.committed, f"seed {loop.seed}, {trips} trips"
     assert judged
@@ -235,8 +235,8 @@ def test_corpus_has_what_it_is_for() -> None:
         ),
         "several queues": lambda loop: len(loop.schedule.async_stages) > 1,
         "several groups": lambda loop: (
-            len(plan_of(loop, "issue")[0].pipeline.groups.of_stage) > 0
-            and max(map(len, plan_of(loop, "issue")[0].pipeline.groups.of_stage.values())) > 1
+            len(plan_of(loop, "issue")[0].pipeline.groups.of_queue) > 0
+            and max(map(len, plan_of(loop, "issue")[0].pipeline.groups.of_queue.values())) > 1
         ),
         "dynamic bounds": lambda loop: not loop.is_static,
         "short loops": lambda loop: 0 < loop.trips < max(loop.schedule.stages),

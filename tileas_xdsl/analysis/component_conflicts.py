@@ -20,7 +20,7 @@ is waited for pair by pair. Quadratic in the number of different places of one o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from xdsl.dialects import scf
@@ -30,7 +30,7 @@ from xdsl.traits import MemoryEffect, RecursiveMemoryEffect
 from tileas_xdsl.analysis.dependence import EdgeKind
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
-from tileas_xdsl.analysis.memory_access import Access, AccessReader, MemoryObject, ObjectKind, Place, may_alias
+from tileas_xdsl.analysis.memory_access import AccessReader, MemoryObject, ObjectKind, Place, may_alias
 from tileas_xdsl.dialects.async_queue import QueueScope, ScopeOp
 
 MOST_ROUNDS = 64
@@ -48,6 +48,8 @@ class Touch:
     """By an op of which nothing is known."""
     late: bool = False
     """The access was begun by an earlier component, and may go on until this one is done."""
+    issued: bool = False
+    """It stands in an `async_queue.scope`, so it may go on when the component ends."""
 
     @property
     def buffer(self) -> SSAValue | None:
@@ -68,6 +70,8 @@ class Conflict:
     kind: EdgeKind
     through: MemoryObject | None
     """None where an op of which nothing is known takes part."""
+    issued: bool = False
+    """What `source` does stands in an `async_queue.scope`."""
 
     def __str__(self) -> str:
         carrier = "unknown effects" if self.through is None else str(self.through)
@@ -111,14 +115,11 @@ def touches_of(loop: scf.ForOp, components: Sequence[Operation], nests: Sequence
     for number, component in enumerate(components):
         for op, issued in leaves(component):
             for access in reader.accesses_of(op):
-                found[_touch(number, access, late=False)] = None
+                touch = Touch(number, access.writes, access.place, access.opaque, issued=issued)
+                found[touch] = None
                 for part in later.get(number, ()) if issued else ():
-                    found[_touch(part, access, late=True)] = None
+                    found[replace(touch, component=part, late=True)] = None
     return list(found)
-
-
-def _touch(component: int, access: Access, *, late: bool) -> Touch:
-    return Touch(component, access.writes, access.place, access.opaque, late)
 
 
 # Conflicts ------------------------------------------------------------------------------------------------------------
@@ -133,19 +134,19 @@ def conflicts_between(
     The parts of each of `nests` conflict in their order: they share queues, and count on each other's commits.
     """
     trips = static_trip_count(loop)
-    found: dict[tuple[int, int, int, EdgeKind], Conflict] = {}
+    found: dict[tuple[int, int, int, EdgeKind, bool], Conflict] = {}
     for source in touches:
         for sink in touches:
             if (source.writes or sink.writes) and not sink.late and _may_meet(source, sink):
                 for conflict in _conflicts(source, sink, versions, trips):
-                    key = (conflict.source, conflict.sink, conflict.distance, conflict.kind)
+                    key = (conflict.source, conflict.sink, conflict.distance, conflict.kind, conflict.issued)
                     found.setdefault(key, conflict)
     for nest in nests:
         for first, second in pairwise(nest):
             control = Conflict(first, second, 0, EdgeKind.CONTROL, None)
-            found.setdefault((first, second, 0, EdgeKind.CONTROL), control)
+            found.setdefault((first, second, 0, EdgeKind.CONTROL, False), control)
     kinds = list(EdgeKind)
-    return tuple(found[key] for key in sorted(found, key=lambda key: (*key[:3], kinds.index(key[3]))))
+    return tuple(found[key] for key in sorted(found, key=lambda key: (*key[:3], kinds.index(key[3]), key[4])))
 
 
 def meets_later(source: Touch, sink: Touch, trips: int | None) -> bool:
@@ -173,11 +174,11 @@ def _conflicts(source: Touch, sink: Touch, versions: Mapping[SSAValue, int], tri
 
 def _conflict(source: Touch, sink: Touch, distance: int) -> Conflict:
     if source.opaque or sink.opaque:
-        return Conflict(source.component, sink.component, distance, EdgeKind.CONTROL, None)
+        return Conflict(source.component, sink.component, distance, EdgeKind.CONTROL, None, source.issued)
     shared = (item for item in source.place.objects if item in sink.place.objects)
     through = next(shared, source.place.objects[0])
     kind = EdgeKind.ANTI if not source.writes else EdgeKind.OUTPUT if sink.writes else EdgeKind.FLOW
-    return Conflict(source.component, sink.component, distance, kind, through)
+    return Conflict(source.component, sink.component, distance, kind, through, source.issued)
 
 
 def _distance(source: Touch, sink: Touch, least: int, trips: int | None) -> int | None:

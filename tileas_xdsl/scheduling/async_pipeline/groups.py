@@ -20,10 +20,10 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups that each asynchronous stage commits in a slot, in the order in which it commits them."""
+    """The groups that each queue gets in a slot, in the order in which they are committed."""
 
-    of_stage: Mapping[int, tuple[tuple[int, ...], ...]]
-    """Stage -> groups -> components in order."""
+    of_queue: Mapping[int, tuple[tuple[int, ...], ...]]
+    """Queue -> groups -> components in order. The queue of an asynchronous stage has the number of the stage."""
     order: tuple[int, ...]
     """The place of each component in the slot."""
 
@@ -31,22 +31,30 @@ class Groups:
     def _index(self) -> dict[int, int]:
         return {
             component: index
-            for groups in self.of_stage.values()
+            for groups in self.of_queue.values()
             for index, group in enumerate(groups)
             for component in group
         }
 
-    def count(self, stage: int) -> int:
-        """How many groups the stage commits in a slot in which it is active."""
-        return len(self.of_stage[stage])
+    @cached_property
+    def _queue(self) -> dict[int, int]:
+        return {c: queue for queue, groups in self.of_queue.items() for group in groups for c in group}
+
+    def queue_of(self, component: int) -> int:
+        """The queue that a component commits to."""
+        return self._queue[component]
+
+    def count(self, queue: int) -> int:
+        """How many groups the queue gets in a slot in which its components are active."""
+        return len(self.of_queue[queue])
 
     def index_of(self, component: int) -> int:
-        """The number, from 0, of the group of an asynchronous component among those of its stage."""
+        """The number, from 0, of the last group of a component among those of its queue in a slot."""
         return self._index[component]
 
-    def closed_before(self, stage: int, place: int) -> int:
-        """How many groups of the stage are committed in a slot when the component at `place` begins."""
-        return sum(self.order[group[-1]] < place for group in self.of_stage[stage])
+    def closed_before(self, queue: int, place: int) -> int:
+        """How many groups of the queue are committed in a slot when the component at `place` begins."""
+        return sum(self.order[group[-1]] < place for group in self.of_queue[queue])
 
 
 def cut_groups(

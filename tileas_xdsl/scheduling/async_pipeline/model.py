@@ -42,7 +42,7 @@ class Slot:
 @dataclass(frozen=True)
 class Need:
     """
-    `consumer` in iteration `j` may start only when `producer`, an asynchronous component, is done with `j - distance`.
+    `consumer` in iteration `j` may start only when what `producer` commits in iteration `j - distance` is complete.
 
     At distance 0 the producer precedes the consumer in the source; at greater distances the two touch one location that
     both iterations share, or one version of a buffer.
@@ -121,20 +121,21 @@ class AsyncPipeline:
 
     # Groups -----------------------------------------------------------------------------------------------------------
 
-    def committed(self, slot: Slot, stage: int, component: int) -> int:
-        """How many groups of the stage's queue are committed when `component` begins in `slot`."""
-        iteration = slot.number - stage
+    def committed(self, slot: Slot, queue: int, component: int) -> int:
+        """How many groups of the queue are committed when `component` begins in `slot`."""
+        # The components of a queue are all of one stage.
+        iteration = self.iteration(slot, self.groups.of_queue[queue][0][0])
         active = iteration >= 0 if slot.section is Section.PROLOGUE else iteration < 0
-        in_slot = self.groups.closed_before(stage, self.order[component])
+        in_slot = self.groups.closed_before(queue, self.order[component])
         if slot.section is Section.BODY or active:
-            return self.groups.count(stage) * iteration + in_slot
+            return self.groups.count(queue) * iteration + in_slot
         return 0
 
     def required(self, slot: Slot, need: Need) -> int:
         """How many groups of the producer's queue must be complete for `need` in `slot`."""
-        stage = self.stages[need.producer]
+        queue = self.groups.queue_of(need.producer)
         iteration = self.iteration(slot, need.consumer) - need.distance
-        return self.groups.count(stage) * iteration + self.groups.index_of(need.producer) + 1
+        return self.groups.count(queue) * iteration + self.groups.index_of(need.producer) + 1
 
     def exists(self, slot: Slot, need: Need) -> bool:
         """Whether there is an iteration to need, for some trip count that is possible."""

@@ -23,9 +23,9 @@ from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Section, 
 
 @dataclass(frozen=True)
 class Wait:
-    """Leave at most `count` of the youngest groups of the stage's queue unfinished."""
+    """Leave at most `count` of the youngest groups of the queue unfinished."""
 
-    stage: int
+    queue: int
     count: int
 
 
@@ -39,7 +39,7 @@ class _Point:
 
 
 WaitPlan = Mapping[Slot, Mapping[int, tuple[Wait, ...]]]
-"""For each slot that is emitted and each component with waits: the waits, one for each queue, by stage."""
+"""For each slot that is emitted and each component with waits: the waits, one for each queue."""
 
 
 def plan_waits(pipeline: AsyncPipeline, *, merge: bool = True) -> WaitPlan:
@@ -51,37 +51,37 @@ def plan_waits(pipeline: AsyncPipeline, *, merge: bool = True) -> WaitPlan:
     return {slot: _slot_waits(pipeline, slot, merge) for slot in pipeline.slots()}
 
 
-def undrained_stages(pipeline: AsyncPipeline) -> tuple[int, ...]:
-    """The asynchronous stages whose last groups nobody waits for inside the pipeline."""
+def undrained_queues(pipeline: AsyncPipeline) -> tuple[int, ...]:
+    """The queues whose last groups nobody waits for inside the pipeline."""
     known = {
-        pipeline.stages[need.producer]
+        pipeline.groups.queue_of(need.producer)
         for need in pipeline.needs
         if need.distance == 0 and _is_last_group(pipeline, need.producer)
     }
-    return tuple(stage for stage in pipeline.groups.of_stage if stage not in known)
+    return tuple(queue for queue in pipeline.groups.of_queue if queue not in known)
 
 
 def _is_last_group(pipeline: AsyncPipeline, producer: int) -> bool:
-    return pipeline.groups.index_of(producer) + 1 == pipeline.groups.count(pipeline.stages[producer])
+    return pipeline.groups.index_of(producer) + 1 == pipeline.groups.count(pipeline.groups.queue_of(producer))
 
 
 def _slot_waits(pipeline: AsyncPipeline, slot: Slot, merge: bool) -> dict[int, tuple[Wait, ...]]:
     waits: dict[int, tuple[Wait, ...]] = {}
-    for stage in pipeline.groups.of_stage:
-        for point in _points(pipeline, slot, stage, merge):
-            wait = Wait(stage, point.committed - point.required)
+    for queue in pipeline.groups.of_queue:
+        for point in _points(pipeline, slot, queue, merge):
+            wait = Wait(queue, point.committed - point.required)
             waits[point.component] = (*waits.get(point.component, ()), wait)
     return waits
 
 
-def _points(pipeline: AsyncPipeline, slot: Slot, stage: int, merge: bool) -> list[_Point]:
+def _points(pipeline: AsyncPipeline, slot: Slot, queue: int, merge: bool) -> list[_Point]:
     """The waits on one queue in one slot, in order."""
     points: list[_Point] = []
     for component in pipeline.active_in(slot):
-        required = _requirement(pipeline, slot, stage, component)
+        required = _requirement(pipeline, slot, queue, component)
         if required is None:
             continue
-        point = _Point(component, pipeline.committed(slot, stage, component), required)
+        point = _Point(component, pipeline.committed(slot, queue, component), required)
         if not (merge and _covered(pipeline, slot, points, point)):
             points.append(point)
     return points
@@ -105,11 +105,15 @@ def _covered(pipeline: AsyncPipeline, slot: Slot, points: list[_Point], late: _P
     return False
 
 
-def _requirement(pipeline: AsyncPipeline, slot: Slot, stage: int, component: int) -> int | None:
+def _requirement(pipeline: AsyncPipeline, slot: Slot, queue: int, component: int) -> int | None:
     """How many groups of the queue must be complete before `component` in `slot`; None where it needs none."""
     same_iteration, others = None, None
     for need in pipeline.needs:
-        if need.consumer != component or pipeline.stages[need.producer] != stage or not pipeline.exists(slot, need):
+        if (
+            need.consumer != component
+            or pipeline.groups.queue_of(need.producer) != queue
+            or not pipeline.exists(slot, need)
+        ):
             continue
         required = pipeline.required(slot, need)
         if need.distance == 0:
@@ -117,17 +121,17 @@ def _requirement(pipeline: AsyncPipeline, slot: Slot, stage: int, component: int
         else:
             others = required if others is None else max(others, required)
     if others is not None:
-        known = _known(pipeline, slot, stage, component)
+        known = _known(pipeline, slot, queue, component)
         if known is None or known < others:
             return others if same_iteration is None else max(same_iteration, others)
     return same_iteration
 
 
-def _known(pipeline: AsyncPipeline, slot: Slot, stage: int, component: int) -> int | None:
+def _known(pipeline: AsyncPipeline, slot: Slot, queue: int, component: int) -> int | None:
     """How many groups the waits for needs of the same iteration have made complete when `component` begins."""
     known: int | None = None
     for need in pipeline.needs:
-        if need.distance or pipeline.stages[need.producer] != stage:
+        if need.distance or pipeline.groups.queue_of(need.producer) != queue:
             continue
         earlier = pipeline.order[need.consumer] < pipeline.order[component]
         last = Slot(slot.section, slot.number if earlier else slot.number - 1)
@@ -136,6 +140,6 @@ def _known(pipeline: AsyncPipeline, slot: Slot, stage: int, component: int) -> i
             iteration = min(iteration, -1)
         if not pipeline.may_exist(slot, iteration):
             continue
-        done = pipeline.groups.count(stage) * iteration + pipeline.groups.index_of(need.producer) + 1
+        done = pipeline.groups.count(queue) * iteration + pipeline.groups.index_of(need.producer) + 1
         known = done if known is None else max(known, done)
     return known

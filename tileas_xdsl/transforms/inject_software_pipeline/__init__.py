@@ -39,6 +39,7 @@ from tileas_xdsl.dialects.async_queue_annotations import Annotations, erase_anno
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.inject_software_pipeline.components import bring_into_shape
 from tileas_xdsl.transforms.inject_software_pipeline.emission import PipelinedLoop, emit_pipeline
+from tileas_xdsl.transforms.inject_software_pipeline.own_commits import find_own_queues, take_out_waits
 from tileas_xdsl.transforms.inject_software_pipeline.plan import SourceCapture, plan_pipeline
 
 
@@ -132,6 +133,11 @@ class InjectSoftwarePipelinePass(ModulePass):
         default=True, metadata={"help": "let one wait serve several consumers of a slot where that is exact"}
     )
 
+    dynamic_counts: bool = field(
+        default=False,
+        metadata={"help": "count at run time what a component commits under a condition, in place of waiting for all"},
+    )
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_in(op):
             draft = function.clone()
@@ -146,21 +152,26 @@ class InjectSoftwarePipelinePass(ModulePass):
 
     def _pipeline(self, requests: list[_Request]) -> None:
         """Pipeline the loops of a draft, inner ones first."""
-        queued: dict[BlockOp, bool] = {}
+        queued: dict[Operation, bool] = {}
+        reserved = {request.first_queue + stage for request in requests for stage in request.annotations.async_stages}
         for request in reversed(requests):
             body = bring_into_shape(request.loop, queued)
+            own_queues = find_own_queues(body, request.annotations, queued, reserved)
+            take_out_waits(body, own_queues, queued)
             plan = plan_pipeline(
                 body,
                 request.annotations,
                 capture=self.source_capture,
                 merge=self.merge_waits,
+                own_queues=own_queues,
                 first_queue=request.first_queue,
             )
             if not plan.units:
                 erase_annotations(request.loop)
                 continue
             container = _block_behind(request.loop) if request.is_nested else None
-            pipelined = emit_pipeline(plan)
+            # The parts of a nested pipeline become components, which share no values.
+            pipelined = emit_pipeline(plan, dynamic_counts=self.dynamic_counts and container is None)
             if container is not None:
                 _gather(pipelined, container)
-                queued[container] = bool(plan.annotations.async_stages)
+                queued[container] = bool(plan.annotations.async_stages or own_queues)

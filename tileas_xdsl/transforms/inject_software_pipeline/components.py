@@ -70,7 +70,7 @@ def _name(component: BlockOp) -> str:
     return op_name(component) if location is None else f"{op_name(component)} at {location}"
 
 
-def bring_into_shape(loop: scf.ForOp, queued: Mapping[BlockOp, bool]) -> LoopBody:
+def bring_into_shape(loop: scf.ForOp, queued: Mapping[Operation, bool]) -> LoopBody:
     """
     Rewrite the body of `loop` as the docstring of the module shows.
 

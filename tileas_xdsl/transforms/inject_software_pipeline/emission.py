@@ -13,6 +13,7 @@ copies go and on which iteration each works; a hook gives each the version of it
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,7 +27,9 @@ from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import erase_annotations
 from tileas_xdsl.scheduling.async_pipeline.model import Section, Slot
+from tileas_xdsl.scheduling.async_pipeline.waits import Wait
 from tileas_xdsl.transforms.inject_software_pipeline.buffers import VersionUse, allocate_versions
+from tileas_xdsl.transforms.inject_software_pipeline.counters import Counters, count_commits, is_countable
 from tileas_xdsl.transforms.inject_software_pipeline.plan import PipelinePlan
 from tileas_xdsl.transforms.loop_expander import Expansion, expand_loop
 from tileas_xdsl.transforms.loop_expander.hooks import ExpansionHooks, OpCopy
@@ -42,24 +45,47 @@ class PipelinedLoop:
     """Prologue, body, epilogue; the epilogue has the drains."""
 
 
-def emit_pipeline(plan: PipelinePlan) -> PipelinedLoop:
-    """Put prologue, body and epilogue in place of the loop of `plan`. Linear in the ops that come out."""
+def emit_pipeline(plan: PipelinePlan, *, dynamic_counts: bool = False) -> PipelinedLoop:
+    """
+    Put prologue, body and epilogue in place of the loop of `plan`. Linear in the ops that come out.
+
+    With `dynamic_counts` groups whose number depends are counted at run time; the parts then hand on values.
+    """
     loop = plan.body.loop
     erase_annotations(loop)
+    places = _count_groups(plan) if dynamic_counts else {}
     placements = _make_units(plan)
     expansion_plan = plan_expansion(loop, placements, dependences=DependenceGraph(loop, tuple(placements), ()))
-    drains = [_drain(plan, stage) for stage in plan.drained]
+    drains = [_drain(plan, queue) for queue in plan.drained]
     for drain in reversed(drains):
         Rewriter.insert_op(drain, InsertPoint.after(loop))
-    expansion = expand_loop(expansion_plan, _Scopes(plan, dict(zip(placements, plan.units, strict=True))))
+    scopes = _Scopes(plan, dict(zip(placements, plan.units, strict=True)), places)
+    expansion = expand_loop(expansion_plan, scopes)
     for buffer in plan.versions:
         if buffer.first_use is None:
             Rewriter.erase_op(cast(Operation, buffer.owner))
-    return PipelinedLoop(expansion.setup, (expansion.prologue, _body_of(expansion), (*expansion.epilogue, *drains)))
+    parts = (expansion.prologue, _body_of(expansion), (*expansion.epilogue, *drains))
+    if scopes.counters.waits:
+        scopes.counters.resolve([op for part in parts for op in part], scopes.zero)
+    return PipelinedLoop(expansion.setup, parts)
 
 
-def _drain(plan: PipelinePlan, stage: int) -> WaitOp:
-    drain = WaitOp(plan.queue_of(stage), 0, Region(Block()))
+def _count_groups(plan: PipelinePlan) -> dict[int, int]:
+    """
+    Let the components whose number of groups depends count them, where they can.
+
+    Returns, for the key of each such queue, the place of the op that says the number among the component's.
+    """
+    places: dict[int, int] = {}
+    for key, owner in plan.own_queues.items():
+        component = plan.body.components[owner.component]
+        if owner.commits is None and is_countable(component.body.block, owner.queue):
+            places[key] = count_commits(component, owner.queue)
+    return places
+
+
+def _drain(plan: PipelinePlan, queue: int) -> WaitOp:
+    drain = WaitOp(plan.queue_of(queue), 0, Region(Block()))
     drain.location = plan.body.loop.location
     return drain
 
@@ -98,8 +124,10 @@ def _body_of(expansion: Expansion) -> tuple[Operation, ...]:
 class _Scopes(ExpansionHooks):
     """Gives each copy of a unit its version, its waits and its scopes."""
 
-    def __init__(self, plan: PipelinePlan, units: dict[Operation, tuple[int, ...]]) -> None:
+    def __init__(self, plan: PipelinePlan, units: dict[Operation, tuple[int, ...]], places: Mapping[int, int]) -> None:
         self.plan = plan
+        self.places = places
+        self.counters = Counters()
         self.units = units
         self.loop = plan.body.loop
         self.type = cast(IndexType | IntegerType, self.loop.lb.type)
@@ -118,18 +146,41 @@ class _Scopes(ExpansionHooks):
         blocks = [block for block in copy.op.regions[0].block.ops if isinstance(block, BlockOp)]
         emitted: list[Operation] = []
         for member, block in zip(members, blocks, strict=True):
+            own_key = -1 - member
+            counting = list(block.body.block.ops)[self.places[own_key]] if own_key in self.places else None
             ops = _without_blocks(block)
             if self.plan.is_async(member):
                 ops = [_located(ScopeOp(Region(Block(ops))), block)]
-            for wait in reversed(waits.get(member, ())):
-                ops = [_located(WaitOp(self.plan.queue_of(wait.stage), wait.count, Region(Block(ops))), block)]
+            if counting is not None:
+                # The number of groups must be seen behind the waits, so these stand in front and not around.
+                self.counters.numbers[counting] = own_key
+                emitted.extend(_located(self._wait(wait, []), block) for wait in waits.get(member, ()))
+            else:
+                for wait in reversed(waits.get(member, ())):
+                    ops = [_located(self._wait(wait, ops), block)]
             emitted.extend(ops)
         if self.plan.is_async(members[0]):
-            stage = self.plan.pipeline.stages[members[0]]
-            emitted = [_located(CommitOp(self.plan.queue_of(stage), Region(Block(emitted))), copy.op)]
+            queue = self.plan.queue_of(self.plan.pipeline.groups.queue_of(members[0]))
+            emitted = [_located(CommitOp(queue, Region(Block(emitted))), copy.op)]
         for op in emitted:
             Rewriter.insert_op(op, InsertPoint.before(copy.op))
         Rewriter.erase_op(copy.op)
+
+    @property
+    def zero(self) -> SSAValue:
+        return self._constant(0)
+
+    def _wait(self, wait: Wait, ops: Sequence[Operation]) -> WaitOp:
+        """A wait around `ops`. What counts executions waits for all groups, unless their number can be computed."""
+        owner = self.plan.own_queues.get(wait.queue)
+        queue, body = self.plan.queue_of(wait.queue), Region(Block(ops))
+        if owner is None or owner.commits is not None:
+            return WaitOp(queue, wait.count, body)
+        if wait.count == 0 or wait.queue not in self.places:
+            return WaitOp(queue, 0, body)
+        op = WaitOp(queue, self.zero, body)
+        self.counters.waits[op] = (wait.queue, wait.count)
+        return op
 
     # Versions ---------------------------------------------------------------------------------------------------------
 
