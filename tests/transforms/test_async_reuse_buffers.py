@@ -10,8 +10,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import ROOT, chunks, parse, run_passes
-from tests.support.token_meaning import FULL, assert_safe_and_equal, changed
 from tests.support.safe_token_programs import safe_program
+from tests.support.token_meaning import FULL, assert_safe_and_equal, changed
 from tileas_xdsl.analysis.buffer_touches import allocated_buffer
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
