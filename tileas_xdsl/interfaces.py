@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 ModelT = TypeVar("ModelT", bound="type[Any]")
 
@@ -106,6 +106,23 @@ class AsyncRegionOpInterface(Interface):
     def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
         """What is passed into region `index`: operands and the arguments they arrive as, promises as their payloads."""
         return ()
+
+    def task_like_this(
+        self,
+        dependencies: Sequence[SSAValue],
+        promises: Sequence[SSAValue],
+        body: Block,
+        values: Sequence[tuple[SSAValue, Attribute]],
+        tokens: Sequence[SSAValue],
+    ) -> Operation | None:
+        """
+        A new operation of the same kind that completes as a whole: its token is its first result.
+
+        It waits for `dependencies` and unwraps `promises`, whose payloads are the arguments of `body`, a block without
+        a terminator; returns `values`, each with the type of its result; and waits for the `tokens` made inside. None
+        where the kind has no room for that: a body that must not see what is around it, or is no task.
+        """
+        return None
 
 
 class AsyncCollectorOpInterface(Interface):

@@ -27,6 +27,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
 
 PASSES: dict[str, tuple[str, str]] = {
+    "async-join-regions": ("async_join_regions", "AsyncJoinRegionsPass"),
     "async-region-to-execute": ("async_region_to_execute", "AsyncRegionToExecutePass"),
     "async-reuse-buffers": ("async_reuse_buffers", "AsyncReuseBuffersPass"),
     "async-simplify": ("async_simplify", "AsyncSimplifyPass"),

@@ -28,12 +28,18 @@ class Step:
 
 
 class Generator:
-    def __init__(self, seed: int, *, locals_: int = 4, steps: int = 9, upstream: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, locals_: int = 4, steps: int = 9, upstream: bool = False, returns_all: bool = True
+    ) -> None:
         self.random = random.Random(seed)
         self.steps_left = steps
         self.locals = [f"%b{number}" for number in range(locals_)]
         self.upstream = upstream
         """Only ops of `async`, as MLIR has them."""
+        self.returns_all = returns_all
+        """Whether every token is returned, or only those for which nobody waits."""
+        self.named: set[str] = set()
+        """The tokens for which something waits."""
         self.steps: list[Step] = []
         self.values: list[tuple[str, bool, Step]] = []
         """(name, whether it is a promise, the step that brings it)"""
@@ -56,7 +62,7 @@ class Generator:
                 allocated.append(self.allocate(waiting.pop(0), self.random.choice(buffers)))
                 continue
             self.random.choice((self.copy, self.task, self.task, self.starting, self.issued, self.host))(buffers)
-        returned = [step.token for step in self.steps]
+        returned = [step.token for step in self.steps if self.returns_all or step.token not in self.named]
         types = ", ".join(["!async.token"] * len(returned))
         body = "\n  ".join([*self.lines, f"return {', '.join(returned)} : {types}" if returned else "return"])
         head = ", ".join(f"{name}: {KIND}" for name in arguments)
@@ -70,6 +76,7 @@ class Generator:
         needed += [step.token for step in more]
         if self.steps and self.random.random() < 0.2:
             needed.append(self.random.choice(self.steps).token)
+        self.named.update(needed)
         listed = ", ".join(dict.fromkeys(needed))
         return f" [{listed}]" if listed else ""
 
@@ -205,6 +212,6 @@ class Generator:
         self.steps = [step for step in self.steps if not step.conflicts({source}, {target})] or self.steps
 
 
-def safe_program(seed: int, *, upstream: bool = False) -> str:
+def safe_program(seed: int, *, upstream: bool = False, returns_all: bool = True) -> str:
     """The program number `seed`."""
-    return Generator(seed, steps=4 + seed % 9, upstream=upstream).program()
+    return Generator(seed, steps=4 + seed % 9, upstream=upstream, returns_all=returns_all).program()

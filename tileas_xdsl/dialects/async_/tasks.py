@@ -115,6 +115,19 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
     def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
         return tuple(zip(self.body_operands, self.body.block.args, strict=True))
 
+    def task_like_this(
+        self,
+        dependencies: Sequence[SSAValue],
+        promises: Sequence[SSAValue],
+        body: Block,
+        values: Sequence[tuple[SSAValue, Attribute]],
+        tokens: Sequence[SSAValue],
+    ) -> ExecuteOp:
+        """A task awaits what it has started before it yields."""
+        body.add_ops([AwaitOp(token) for token in dict.fromkeys(tokens)])
+        body.add_op(YieldOp(*(value for value, _ in values)))
+        return ExecuteOp(dependencies, promises, [value.type for value, _ in values], Region(body))
+
     def entry_values(self, region: Region) -> Sequence[SSAValue] | None:
         return None if self.body_operands else ()
 

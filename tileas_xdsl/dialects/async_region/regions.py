@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
-from xdsl.ir import Attribute, BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -204,6 +204,17 @@ class RegionOp(BodyOp):
     def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
         """The promises; the token argument is no operand's."""
         return tuple(zip(self.promises, self.body.block.args, strict=True)) if self.promises else ()
+
+    def task_like_this(
+        self,
+        dependencies: Sequence[SSAValue],
+        promises: Sequence[SSAValue],
+        body: Block,
+        values: Sequence[tuple[SSAValue, Attribute]],
+        tokens: Sequence[SSAValue],
+    ) -> RegionOp:
+        body.add_op(YieldOp([value for value, _ in values], list(dict.fromkeys(tokens))))
+        return RegionOp(dependencies, [result_type for _, result_type in values], Region(body), promises)
 
     def entry_values(self, region: Region) -> Sequence[SSAValue] | None:
         block = self.body.first_block
