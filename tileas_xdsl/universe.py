@@ -42,6 +42,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "queue-per-slot": ("queue_per_slot", "QueuePerSlotPass"),
     "erase-async-queue": ("erase_async_queue", "EraseAsyncQueuePass"),
     "inject-software-pipeline": ("inject_software_pipeline", "InjectSoftwarePipelinePass"),
+    "rocdl-elide-marks": ("rocdl_elide_marks", "ROCDLElideMarksPass"),
     "tileas-materialize-async": ("materialize_async", "MaterializeAsyncPass"),
     "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "tileas-queue-to-pipeline": ("queue_to_pipeline", "QueueToPipelinePass"),

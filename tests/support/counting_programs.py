@@ -68,9 +68,12 @@ class Program:
     queues: int
     waits: int
 
-    def text(self, only: int | None = None) -> str:
-        """The program as a function `@f`; with the wait `only` and what it protects alone, if one is named."""
-        return _Writer(self, only).text()
+    def text(self, only: int | None = None, *, too_new: bool = False) -> str:
+        """
+        The program as a function `@f`; with the wait `only` and what it protects alone, if one is named. With `too_new`
+        every read is of the oldest group that its wait does *not* promise.
+        """
+        return _Writer(self, only, too_new).text()
 
     def paths(self, most: int = 4000) -> Iterator[Path]:
         """All ways through the program, at most so many."""
@@ -247,8 +250,8 @@ NUMBER = "memref<1xindex>"
 
 
 class _Writer:
-    def __init__(self, program: Program, only: int | None) -> None:
-        self.program, self.only = program, only
+    def __init__(self, program: Program, only: int | None, too_new: bool) -> None:
+        self.program, self.only, self.newer = program, only, int(too_new)
         self.lines: list[str] = []
         self.names = 0
 
@@ -343,8 +346,9 @@ class _Writer:
         """Waits, and reads all copies of the oldest group that is not among those left unfinished."""
         self._line(f"async_queue.wait {wait.queue}, {wait.count} attributes {{site = {wait.site} : i64}} {{")
         groups = self._load(f"groups{wait.queue}")
-        self._line(f"scf.if {self._op(f'arith.cmpi ugt, {groups}, %c{wait.count} : index')} {{")
-        group = self._op(f"arith.subi {groups}, %c{wait.count + 1} : index")
+        place = wait.count + 1 - self.newer
+        self._line(f"scf.if {self._op(f'arith.cmpi uge, {groups}, %c{place} : index')} {{")
+        group = self._op(f"arith.subi {groups}, %c{place} : index")
         first = self._op(f"memref.load %first{wait.queue}[{group}] : {INDICES}")
         size = self._op(f"memref.load %size{wait.queue}[{group}] : {INDICES}")
         counter = self._name()
