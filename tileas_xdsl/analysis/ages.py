@@ -27,6 +27,7 @@ count may be too low, which waits for more, and never too high.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
@@ -102,6 +103,9 @@ class Age:
 
 UNFOLLOWED = Age(None, 0, followed=False)
 
+COMPLETE = Age(None, 0)
+"""Of a token that names no group on any path: it was complete from the start."""
+
 Ageing = Mapping[Token, Age]
 """The ages at one point. A token that is not in it was committed on no path that leads there."""
 
@@ -115,15 +119,17 @@ class Ages:
         commits_of: CommitsOf | None = None,
         is_token_value: Callable[[SSAValue], bool] | None = None,
         combined: Callable[[Operation], Combined | None] = selected,
+        finished: AbstractSet[SSAValue] = frozenset(),
     ) -> None:
         """
         `commits_of` defaults to the commits in the IR (`written_commits`), `is_token_value`, which tells the values
         that are tokens, to the values of a token type. `combined` tells the token that an op makes of others, or to
-        which it adds others, which may be itself.
+        which it adds others, which may be itself. The tokens in `finished` are complete from the start: a token that
+        is one of them on some paths has the age that it has on the others.
         """
         commits = written_commits(function) if commits_of is None else commits_of
-        client = _Ageing(commits, is_token_value or _has_token_type, combined)
-        self._flow: Flow[Ageing] = analyse(function, client, {})
+        client = _Ageing(commits, is_token_value or _has_token_type, combined, finished)
+        self._flow: Flow[Ageing] = analyse(function, client, dict.fromkeys(finished, COMPLETE))
 
     def at(self, point: Operation) -> Ageing:
         """The ages when control comes to `point`, of every token with a group by then; empty where it never does."""
@@ -134,7 +140,8 @@ class Ages:
         if point not in self._flow.before:
             return None
         unfollowed = UNFOLLOWED if isinstance(token, SSAValue) else None
-        return self._flow.before[point].get(token, unfollowed)
+        age = self._flow.before[point].get(token, unfollowed)
+        return None if age is COMPLETE else age
 
     def reaches(self, point: Operation) -> bool:
         """Whether some path leads to `point`."""
@@ -149,7 +156,9 @@ class _Ageing(FlowClient[Ageing]):
         commits_of: CommitsOf,
         is_token_value: Callable[[SSAValue], bool],
         combined: Callable[[Operation], Combined | None],
+        finished: AbstractSet[SSAValue],
     ) -> None:
+        self.finished = finished
         self.commits_of = commits_of
         self.is_token_value = is_token_value
         self.combined = combined
@@ -168,7 +177,9 @@ class _Ageing(FlowClient[Ageing]):
     def assign(self, state: Ageing, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> Ageing:
         changed: dict[Token, Age] = {}
         for target, source in zip(targets, sources, strict=True):
-            if self.is_token_value(target):
+            if target in self.finished:
+                changed[target] = COMPLETE
+            elif self.is_token_value(target):
                 changed[target] = UNFOLLOWED if source is None else state.get(source, UNFOLLOWED)
         return {**state, **changed} if changed else state
 
@@ -197,6 +208,9 @@ def _older(age: Age, commit: Commit, op: Operation) -> Age:
 
 def _least(ages: Sequence[tuple[Age, FlowEdge | None]]) -> Age:
     """The age after one of several ways; where they differ, the path says by which way the least one came."""
+    ages = [item for item in ages if item[0] is not COMPLETE]
+    if not ages:
+        return COMPLETE
     first = ages[0][0]
     if all(age == first for age, _ in ages):
         return first

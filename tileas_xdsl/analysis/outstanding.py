@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
+from tileas_xdsl.analysis.forward_flow import Arrival, EdgeKind, FlowClient, analyse
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,16 @@ class TokenEvents:
     """The token of the task that the op starts."""
     chooses: tuple[SSAValue, Sequence[SSAValue]] | None = None
     """A token that is one of several others."""
-    joins: tuple[SSAValue, SSAValue] | None = None
-    """A token that comes to stand for another one, too, besides what it stands for already: a group and its member."""
+    joins: tuple[SSAValue, Sequence[SSAValue]] | None = None
+    """A token that comes to stand for all of others, too, besides what it stands for already: a group and members."""
 
 
 LineOf = Callable[[Operation], Hashable]
 EventsOf = Callable[[Operation], TokenEvents]
 NO_EVENTS = TokenEvents()
+
+MOST_ROUNDS = 24
+"""A loop that comes round more often has its instances told apart by line alone."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,8 @@ class _Tracking(FlowClient[Order]):
     events_of: EventsOf
     line_of: LineOf
     last_users: dict[Operation, list[SSAValue]] = field(repr=False)
+    rounds: dict[Operation, int] = field(default_factory=dict[Operation, int], repr=False)
+    """How often each loop has come round."""
 
     def leave(self, op: Operation, state: Order) -> Order:
         events = self.events_of(op)
@@ -141,14 +146,14 @@ class _Tracking(FlowClient[Order]):
             chosen, sources = events.chooses
             state = _named(state, chosen, sources, frozenset(sources) if len(set(sources)) == 1 else frozenset())
         if events.joins is not None:
-            group, member = events.joins
-            state = _named(state, group, [member], frozenset([member]))
+            group, members = events.joins
+            state = _named(state, group, members, frozenset(members))
         return self._forget(op, state)
 
     def _started(self, op: Operation, token: SSAValue, state: Order) -> Order:
         names = frozenset([token] if token.first_use is not None else [])
         state = tuple(instance.without(lambda name: name is token) for instance in state)
-        return _collapsed((*state, Instance((op,), names, names)))
+        return _collapsed((*state, Instance((op,), names, names)), self.line_of)
 
     def _forget(self, op: Operation, state: Order) -> Order:
         """Drop the names that nobody can use after `op`; what a terminator hands on is dropped once it has arrived."""
@@ -157,7 +162,8 @@ class _Tracking(FlowClient[Order]):
         dead = frozenset(self.last_users.get(op, ()))
         if not dead and not op.regions:
             return state
-        return _collapsed(instance.without(lambda name: name in dead or _is_inside(name, op)) for instance in state)
+        remaining = (instance.without(lambda name: name in dead or _is_inside(name, op)) for instance in state)
+        return _collapsed(remaining, self.line_of)
 
     def assign(self, state: Order, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> Order:
         # A region starts anew: its arguments of the last time, and all that it defined, are names no more.
@@ -176,7 +182,7 @@ class _Tracking(FlowClient[Order]):
             must = frozenset(target for target, source in pairs if source in instance.must)
             may = frozenset(target for target, source in pairs if source in instance.may)
             renamed.append(replace(kept, must=kept.must | must, may=kept.may | may) if may else kept)
-        return _collapsed(renamed)
+        return _collapsed(renamed, self.line_of)
 
     def _dead_inside(self, op: Operation | None) -> Iterator[SSAValue]:
         """The names that `op` is the last to use, and not in its regions."""
@@ -190,8 +196,15 @@ class _Tracking(FlowClient[Order]):
         first, *rest = arrivals
         met = first.state
         for arrival in rest:
-            met = met if arrival.state is met else _collapsed(_merge(met, arrival.state, self.line_of))
+            met = met if arrival.state is met else _collapsed(_merge(met, arrival.state, self.line_of), self.line_of)
+            if arrival.edge is not None and arrival.edge.kind is EdgeKind.AGAIN and self._is_restless(arrival.edge.op):
+                met = _one_a_line(met, self.line_of)
         return met
+
+    def _is_restless(self, loop: Operation) -> bool:
+        """Count a round of `loop`; whether it takes too many to tell the instances of a line apart."""
+        self.rounds[loop] = self.rounds.get(loop, 0) + 1
+        return self.rounds[loop] > MOST_ROUNDS
 
 
 def _named(state: Order, name: SSAValue, sources: Sequence[SSAValue], certain: frozenset[SSAValue]) -> Order:
@@ -209,12 +222,30 @@ def _named(state: Order, name: SSAValue, sources: Sequence[SSAValue], certain: f
     )
 
 
-def _collapsed(instances: Iterator[Instance] | Sequence[Instance]) -> Order:
-    """Instances of one task that no name tells apart are kept once, at the place of the oldest."""
-    kept: dict[tuple[frozenset[SSAValue], frozenset[SSAValue], frozenset[Operation]], Instance] = {}
+def _collapsed(instances: Iterator[Instance] | Sequence[Instance], line_of: LineOf) -> Order:
+    """Instances of one line that no name tells apart are kept as one, at the place of the oldest."""
+    kept: dict[tuple[frozenset[SSAValue], frozenset[SSAValue], Hashable], Instance] = {}
     for instance in instances:
-        key = (instance.must, instance.may, frozenset(instance.tasks))
-        kept.setdefault(key, instance)
+        key = (instance.must, instance.may, line_of(instance.tasks[0]))
+        like = kept.setdefault(key, instance)
+        if like is not instance:
+            tasks = tuple(dict.fromkeys((*like.tasks, *instance.tasks)))
+            kept[key] = replace(
+                like,
+                tasks=tasks,
+                unordered=like.unordered or instance.unordered,
+                shuffled=like.shuffled or instance.shuffled,
+            )
+    return tuple(kept.values())
+
+
+def _one_a_line(instances: Order, line_of: LineOf) -> Order:
+    """One instance for all of a line, of which little is known; so that a loop settles whatever it does."""
+    kept: dict[Hashable, Instance] = {}
+    for instance in instances:
+        line = line_of(instance.tasks[0])
+        known = kept.get(line)
+        kept[line] = instance if known is None else _met(known, instance, unordered=True, shuffled=True)
     return tuple(kept.values())
 
 
@@ -225,10 +256,10 @@ def _merge(first: Order, second: Order, line_of: LineOf) -> Iterator[Instance]:
     """
     What is outstanding on one of two paths.
 
-    Instances that share a name are one instance, in order where several do; those without a name are one if the same
-    task started them. What only one of the paths has keeps its place there.
+    Instances that share a name are one instance, in order where several do; those without a name are one if they are of
+    one line. What only one of the paths has keeps its place there.
     """
-    partner = _partners(first, second)
+    partner = _partners(first, second, line_of)
     matched = set(partner.values())
     place = 0
     latest: dict[Hashable, int] = {}
@@ -245,7 +276,7 @@ def _merge(first: Order, second: Order, line_of: LineOf) -> Iterator[Instance]:
     yield from (second[number] for number in range(place, len(second)) if number not in matched)
 
 
-def _partners(first: Order, second: Order) -> dict[int, int]:
+def _partners(first: Order, second: Order, line_of: LineOf) -> dict[int, int]:
     """Index in `first` -> index in `second` of the same instance."""
     partner: dict[int, int] = {}
     free = list(range(len(second)))
@@ -253,7 +284,7 @@ def _partners(first: Order, second: Order) -> dict[int, int]:
         for other in free:
             candidate = second[other]
             if instance.may & candidate.may or (
-                not instance.may and not candidate.may and set(instance.tasks) == set(candidate.tasks)
+                not instance.may and not candidate.may and line_of(instance.tasks[0]) == line_of(candidate.tasks[0])
             ):
                 partner[index] = other
                 free.remove(other)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
+from xdsl.dialects.scf import IfOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -30,7 +31,7 @@ from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.transforms.convert_async_to_queue.plan import QueuePlan, plan_queues, report
-from tileas_xdsl.transforms.convert_async_to_queue.tasks import names_completion, read_tokens, work_of
+from tileas_xdsl.transforms.convert_async_to_queue.tasks import TokenProgram, names_completion, read_tokens, work_of
 from tileas_xdsl.transforms.value_removal import remove_values
 
 
@@ -76,16 +77,34 @@ def emit_queues(plan: QueuePlan, first_queue: int) -> None:
         else:
             block.insert_ops_before(waits, moment.anchor)
     for task in program.tasks:
-        block = task.parent
-        assert block is not None
-        scope = ScopeOp(Region(Block(work_of(task))), dict(task.attributes))
-        block.insert_op_before(CommitOp(first_queue + plan.queue_of[task], Region(Block([scope]))), task)
-    finished = [op for moment in program.moments for op in moment.waits] + program.groups + program.tasks
-    for op in finished:
+        _emit_group(task, program, first_queue + plan.queue_of[task])
+    done = [op for moment in program.moments for op in moment.waits]
+    done += [*program.names, *program.parts]
+    done += [task for task in program.tasks if not isinstance(task, IfOp) and task not in program.parts]
+    for op in done:
         op.operands = []
     remove_values(program.function, names_completion)
-    for op in finished:
+    for op in done:
         Rewriter.erase_op(op)
+
+
+def _emit_group(task: Operation, program: TokenProgram, queue: int) -> None:
+    """Commit what `task` stands for: in its place, or, where it is a branch, around it."""
+    block = task.parent
+    assert block is not None
+    parts = program.members.get(task, (task,))
+    scopes = {part: ScopeOp(Region(Block(work_of(part))), dict(part.attributes)) for part in parts}
+    if not isinstance(task, IfOp):
+        block.insert_op_before(CommitOp(queue, Region(Block(list(scopes.values())))), task)
+        return
+    for part, scope in scopes.items():
+        beside = part.parent
+        assert beside is not None
+        beside.insert_op_before(scope, part)
+    commit = CommitOp(queue, Region(Block()))
+    block.insert_op_before(commit, task)
+    task.detach()
+    commit.body.block.add_op(task)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from tileas_xdsl.analysis.ages import Ages, Combined, Commit
 from tileas_xdsl.analysis.outstanding import Forced, OutstandingTasks
 from tileas_xdsl.analysis.value_flow import Families, families_of, values_in
 from tileas_xdsl.diagnostics import location_of, refuse, remark
-from tileas_xdsl.interfaces import AsyncOpInterface
 from tileas_xdsl.transforms.convert_async_to_queue.queues import Conflicts, assign_queues
-from tileas_xdsl.transforms.convert_async_to_queue.tasks import Moment, TokenProgram, names_completion
+from tileas_xdsl.transforms.convert_async_to_queue.tasks import Moment, TokenProgram, names_completion, token_of
 
 
 @dataclass
@@ -50,26 +49,20 @@ def plan_queues(program: TokenProgram, max_queues: int | None) -> QueuePlan:
                 _refuse_disorder(moment, pair, line_of)
     assignment = assign_queues(len(lines), conflicts, max_queues)
     plan = QueuePlan(program, {task: assignment.queue_of[line] for task, line in line_of.items()})
-    _count(plan)
+    _count(plan, outstanding)
     _note_forced(plan, forced)
     return plan
 
 
-def token_of(task: Operation) -> SSAValue:
-    """The token that `task`, which has one, returns."""
-    view = AsyncOpInterface.of(task)
-    token = None if view is None else view.async_token
-    assert token is not None
-    return token
-
-
 def _families(program: TokenProgram) -> Families:
     """Tokens that one wait may stand for alike: through loops and branches, and as members of a group."""
-    families = families_of(value for value in values_in(program.function) if names_completion(value))
-    for op in program.groups:
+    tokens = (value for value in values_in(program.function) if names_completion(value))
+    families = families_of(token for token in tokens if token not in program.finished)
+    for op in program.names:
         joined = program.events_of(op).joins
-        if joined is not None:
-            families.unite(*joined)
+        for member in joined[1] if joined is not None else ():
+            if joined is not None and member not in program.finished:
+                families.unite(joined[0], member)
     return families
 
 
@@ -101,8 +94,8 @@ def _at(op: Operation) -> str:
     return "" if location is None else f" at {location}"
 
 
-def _count(plan: QueuePlan) -> None:
-    """Turn the tokens of every moment into counts: the least age of those on one queue."""
+def _count(plan: QueuePlan, outstanding: OutstandingTasks) -> None:
+    """Turn the tokens of every moment into counts: the least age of those on one queue that may be unfinished."""
     program = plan.program
 
     def commits_of(op: Operation) -> Sequence[Commit]:
@@ -110,12 +103,18 @@ def _count(plan: QueuePlan) -> None:
 
     def combined(op: Operation) -> Combined | None:
         events = program.events_of(op)
-        return events.chooses if events.joins is None else (events.joins[0], events.joins)
+        if events.joins is None:
+            return events.chooses
+        token, members = events.joins
+        return token, (members if token in op.results else (token, *members))
 
-    ages = Ages(program.function, commits_of, names_completion, combined)
+    ages = Ages(program.function, commits_of, names_completion, combined, finished=frozenset(program.finished))
     for moment in program.moments:
         counts: dict[int, int] = {}
+        unfinished = frozenset(name for instance in outstanding.before(moment.start) for name in instance.may)
         for token in moment.tokens:
+            if token not in unfinished:
+                continue
             age = ages.age(token, moment.anchor)
             if age is None or not isinstance(age.queue, int):
                 # No group has this token on any path that leads here: there is nothing to wait for.
