@@ -3,7 +3,7 @@
 // kind: race
 // level: nvvm cp.async
 // between: nvvm.cp.async.shared.global, llvm.load
-// mirrors: csarofeen/pytorch#2457
+// mirrors: csarofeen/pytorch#2457, csarofeen/pytorch#2463
 // happened: nvFuser emitted the commit of a cp.async group behind the wait that was to cover it. Such a wait sees only
 //   groups that exist; the copy stays in flight, and the code that follows reads what was there before.
 // wrong: When the wait is reached, no group has been committed in this iteration.

@@ -5,8 +5,9 @@
 // between: nvvm.mbarrier.try_wait.parity, nvvm.mbarrier.try_wait.parity
 // mirrors: NVIDIA/cutlass#2879, jax-ml/jax (Pallas interpret mode)
 // happened: Leaving out the consumer's release is the classic of hand-written rings. The CuTe DSL compiles it, and the
-//   kernel hangs on the GPU; Pallas' interpreter, which finds races without a GPU, hangs as well. What users ask for
-//   is to be told which barrier, which phase, which agent and which iteration is stuck.
+//   kernel hangs on the GPU; Pallas' interpreter, which finds races without a GPU, hangs as well. The author of the
+//   issue has a first kernel that loads by TMA and always hangs, and no more to go by than that. What users ask for is
+//   to be told which barrier, which phase, which agent and which iteration is stuck.
 // wrong: Nobody ever arrives at the empty barriers. The producer passes twice, on the phase before the first, and
 //   waits for ever in iteration 2.
 // says: no agent can go on

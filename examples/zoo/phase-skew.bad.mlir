@@ -3,7 +3,7 @@
 // kind: phase
 // level: nvvm mbarriers
 // between: nvvm.mbarrier.try_wait.parity, nvvm.mbarrier.init
-// mirrors: triton-lang/triton#10035, triton-lang/triton#10669, facebookexperimental/triton#3472
+// mirrors: triton-lang/triton#10669, facebookexperimental/triton#3472
 // happened: A leader waits in each iteration for word from a follower, on one barrier. The follower runs ahead as far
 //   as the ring allows. With three stages its arrivals flip the barrier again before the leader has looked: a parity
 //   cannot tell one phase from the one after the next, and the leader misses a phase or hangs. Triton gave such
