@@ -2,7 +2,8 @@
 // RUN: xdsl-opt %s -p 'tileas-unspecialized-pipeline{num-stages=3},tileas-unspecialized-pipeline{num-stages=3}' --split-input-file 2>&1 | filecheck %s
 
 // The stage-tagged loop of seed 004, with eight iterations: two producer copies, a kernel of six trips that consumes before it
-// produces, two drains. Tokens rotate: two stages are crossed, so two are carried (20 #65).
+// produces, two drains. Tokens rotate: two stages are crossed, so two are carried (20 #65). The copies lose `iter_offset` (section 11) and
+// say that they are one pipeline still (`pipeline_id`, spec/tileas-dialects.md 2.5.4).
 func.func @staged() {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
