@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import MemRefType, StringAttr, f32
 from xdsl.ir import Operation
 
 from tests.support.ir import parse
+from tileas_xdsl.analysis import memory_access
 from tileas_xdsl.analysis.dependence import (
     DependenceGraph,
     Edge,
@@ -778,14 +779,22 @@ def test_effects_without_a_target_are_on_any_memory() -> None:
     assert memory_edges(body) == expected
 
 
-@access_model("test.pureop")
-def _bells(op: Operation) -> list[Effect]:
-    """For the next test: a `test.pureop` rings the bell that it names, and touches no memory."""
+@pytest.fixture
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten behind it: others use the same ops."""
+    for name in ("_MODELS", "_VIEW_OPERANDS"):
+        monkeypatch.setattr(memory_access, name, dict(getattr(memory_access, name)))
+
+
+def rings(op: Operation) -> list[Effect]:
+    """The model of an op that rings the bell that it names, and touches no memory."""
     bell = op.attributes.get("rings")
     return [Effect(True, Resource(bell.data))] if isinstance(bell, StringAttr) else []
 
 
+@pytest.mark.usefixtures("own_registry")
 def test_a_model_tells_of_resources_that_are_no_memory() -> None:
+    access_model("test.pureop")(rings)
     body = f"""
       "test.pureop"() {{id = "a", rings = "low"}} : () -> ()
       "test.pureop"() {{id = "b", rings = "high"}} : () -> ()
@@ -795,6 +804,7 @@ def test_a_model_tells_of_resources_that_are_no_memory() -> None:
     assert memory_edges(body) == ["a -> c output 0", "b -> b output 1", "c -> a output 1"]
 
 
+@pytest.mark.usefixtures("own_registry")
 def test_a_registered_view_leads_to_its_operand() -> None:
     register_view("test.pureop")
     body = f'%V = "test.pureop"(%A) : (memref<64xf32>) -> memref<64xf32>\n{store(array="%V")}\n{load(array="%B")}'
