@@ -26,10 +26,12 @@ from typing import Any, NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.explorer import steps
-from tests.machine.explorer.unroll import unroll
+from tests.machine.explorer import gpu, rings, steps
+from tests.machine.explorer.unroll import MEANINGS, unroll
 
 RACE, DEADLOCK, UNDRAINED = "race", "deadlock", "undrained"
+MEANINGS.update(gpu.MEANINGS)
+MEANINGS.update(rings.MEANINGS)
 NOT_BEGUN = -1
 MOST_STATES = 60_000
 
@@ -65,6 +67,7 @@ class State(NamedTuple):
     groups: tuple[tuple[int, ...], ...]
     """For each group of tokens its members, in order."""
     barriers: tuple[Barrier, ...]
+    counters: tuple[int, ...]
 
 
 @dataclass
@@ -89,13 +92,15 @@ def verdict(module: ModuleOp, function: str = "main") -> set[str]:
     return explore(module, function).verdict
 
 
-def explore(module: ModuleOp, function: str = "main", most_states: int = MOST_STATES) -> Exploration:
+def explore(
+    module: ModuleOp, function: str = "main", most_states: int = MOST_STATES, *, trips: int | None = None
+) -> Exploration:
     """
-    Visit every state of `function`.
+    Visit every state of `function`, whose arguments that are numbers are `trips`.
 
     Raises `TooLargeError` when there are more than `most_states`, `KeyError` for ops unknown to the explorer.
     """
-    return Explorer(unroll(module, function)).explore(most_states)
+    return Explorer(unroll(module, function, trips)).explore(most_states)
 
 
 class Explorer:
@@ -147,7 +152,8 @@ class Explorer:
             0,
             ((),) * program.queues,
             ((),) * len(program.groups),
-            (Barrier(),) * program.barriers,
+            tuple(Barrier(n := program.arrivals.get(number, 0), n) for number in range(program.barriers)),
+            tuple(program.counters),
         )
 
     # What is wrong with a state
@@ -158,7 +164,8 @@ class Explorer:
         unfinished = [n for n, place in enumerate(state.places) if place not in (NOT_BEGUN, self.ends[n])]
         if unfinished and not something_can_happen:
             yield DEADLOCK
-        if 0 not in unfinished and (unfinished or state.in_flight):
+        left_over = any(state.counters[counter] for counter in self.program.left_over)
+        if 0 not in unfinished and (unfinished or state.in_flight or left_over):
             yield UNDRAINED
 
     def has_race(self, state: State) -> bool:
@@ -218,6 +225,8 @@ class Explorer:
                 return not state.in_flight & operations
             case steps.WaitPhase(barrier, parity):
                 return state.barriers[barrier].phase != parity
+            case steps.Take(counter):
+                return state.counters[counter] > 0
             case _:
                 return True
 
@@ -242,6 +251,10 @@ class Explorer:
                 if count:
                     new = new.settled()
                 return state._replace(barriers=_replaced(state.barriers, barrier, new))
+            case steps.Add(counter, amount):
+                return state._replace(counters=_replaced(state.counters, counter, state.counters[counter] + amount))
+            case steps.Take(counter):
+                return state._replace(counters=_replaced(state.counters, counter, state.counters[counter] - 1))
             case _:
                 return state
 

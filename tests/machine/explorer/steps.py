@@ -107,6 +107,21 @@ class WaitPhase:
 
 
 @dataclass(frozen=True)
+class Add:
+    """Add `amount` to a counter."""
+
+    counter: int
+    amount: int
+
+
+@dataclass(frozen=True)
+class Take:
+    """Wait until a counter is above 0, and take one off."""
+
+    counter: int
+
+
+@dataclass(frozen=True)
 class Finish:
     """The last step of every thread."""
 
@@ -124,6 +139,8 @@ Step = (
     | Init
     | Arrive
     | WaitPhase
+    | Add
+    | Take
     | Finish
 )
 
@@ -169,3 +186,9 @@ class Program:
     groups: list[int] = field(default_factory=list[int])
     """The size of each group of tokens."""
     batches: int = 0
+    counters: list[int] = field(default_factory=list[int])
+    """What each counter begins with."""
+    left_over: list[int] = field(default_factory=list[int])
+    """The counters that must be 0 at the end: what somebody published and nobody took."""
+    arrivals: dict[int, int] = field(default_factory=dict[int, int])
+    """The barriers that nobody has to make, and their arrivals a phase."""

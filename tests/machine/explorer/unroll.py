@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from xdsl.dialects import func, llvm
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tests.machine.explorer import steps
@@ -21,6 +21,8 @@ from tests.machine.explorer import steps
 UNKNOWN = None
 """The value of everything that comes out of memory."""
 BYTES_PER_CELL = 4
+MOST_ELEMENTS = 1024
+"""The extent of an axis that does not tell it."""
 DYNAMIC_INDEX = -(2**31)
 """How `llvm.getelementptr` marks the place of an index that is an operand."""
 
@@ -60,20 +62,31 @@ class Frame:
     """The batch of the innermost commit scope."""
     recording: steps.Operation | None = None
     """The operation to which loads and stores belong at present."""
+    threads: int = 1
+    """How many hardware threads this one stands for where arrivals are counted in threads."""
+    block: tuple[int, int] = (0, 1)
+    """The thread block that it belongs to, and how many hardware threads that has."""
+    groups: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """What counters count, for each of them its operations or bit sets of operations; one for all of a thread."""
 
     def emit(self, step: steps.Step, op: Operation) -> None:
         self.thread.append(step, str(op).split(" {\n")[0])
 
 
-class Unroller:
-    """The program so far."""
+class Elected(int):
+    """What `elect.sync` gives: true, in a branch in which one hardware thread goes on."""
 
-    def __init__(self, module: ModuleOp) -> None:
+
+class Unroller:
+    """The program so far. Every argument that is a number is `trips`."""
+
+    def __init__(self, module: ModuleOp, trips: int | None = None) -> None:
+        self.trips = trips
         self.functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, func.FuncOp)}
         self.program = steps.Program()
-        self.cells: dict[tuple[int, int], int] = {}
+        self.cells: dict[tuple[int, object], int] = {}
         self.objects = 0
-        self.barriers: dict[Pointer, int] = {}
+        self.barriers: dict[object, int] = {}
         self.queues: dict[int, int] = {}
 
     # Threads and blocks
@@ -110,12 +123,16 @@ class Unroller:
     def argument(self, type_: Any) -> Any:
         """Every memref and every pointer is an object of its own."""
         if isinstance(type_, MemRefType):
-            return Array(self.new_object(), type_.get_shape())
+            return Array(self.new_object(), tuple(MOST_ELEMENTS if n < 0 else n for n in type_.get_shape()))
         if isinstance(type_, llvm.LLVMPointerType):
             return Pointer(self.new_object(), 0)
+        if isinstance(type_, IndexType | IntegerType) and self.trips is not None:
+            return self.trips
+        if isinstance(type_, TensorType):
+            return UNKNOWN
         raise ValueError(f"an argument of type {type_} has no value here")
 
-    def cell(self, number: int, index: int) -> int:
+    def cell(self, number: int, index: object) -> int:
         return 1 << self.cells.setdefault((number, index), len(self.cells))
 
     def element(self, array: Array, indices: list[int]) -> int:
@@ -145,16 +162,24 @@ class Unroller:
         frame.issued.append(number)
         frame.emit(steps.Issue(number), op)
 
-    def barrier(self, pointer: Pointer) -> int:
-        return self.barriers.setdefault(pointer, len(self.barriers))
+    def barrier(self, key: object) -> int:
+        return self.barriers.setdefault(key, len(self.barriers))
+
+    def counter(self, start: int, *, empty_at_end: bool = False) -> int:
+        """A new counter that begins at `start`."""
+        counters = self.program.counters
+        counters.append(start)
+        if empty_at_end:
+            self.program.left_over.append(len(counters) - 1)
+        return len(counters) - 1
 
     def queue(self, number: int) -> int:
         return self.queues.setdefault(number, len(self.queues))
 
 
-def unroll(module: ModuleOp, function: str = "main") -> steps.Program:
+def unroll(module: ModuleOp, function: str = "main", trips: int | None = None) -> steps.Program:
     """The threads of `function` as steps. Raises `KeyError` for ops that the explorer does not know."""
-    unroller = Unroller(module)
+    unroller = Unroller(module, trips)
     main = unroller.functions[function]
     block = main.body.first_block
     assert block is not None
@@ -192,8 +217,13 @@ def _computes(compute: Callable[..., int]) -> Callable[[Unroller, Frame, Any], N
 
 def _compare(unroller: Unroller, frame: Frame, op: Any) -> None:
     lhs, rhs = number(frame.values[op.lhs]), number(frame.values[op.rhs])
-    tests = {0: lhs == rhs, 1: lhs != rhs, 2: lhs < rhs, 3: lhs <= rhs, 4: lhs > rhs, 5: lhs >= rhs}
+    tests = (lhs == rhs, lhs != rhs, *(lhs < rhs, lhs <= rhs, lhs > rhs, lhs >= rhs) * 2)
     frame.values[op.result] = int(tests[op.predicate.value.data])
+
+
+def _unknown(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """Arithmetic on what comes out of memory."""
+    frame.values.update(dict.fromkeys(op.results, UNKNOWN))
 
 
 # Control flow --------------------------------------------------------------------------------------------------------
@@ -210,8 +240,10 @@ def _for(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _if(unroller: Unroller, frame: Frame, op: Any) -> None:
-    region = op.true_region if number(frame.values[op.cond]) else op.false_region
-    frame.values.update(zip(op.results, unroller.run(frame, region.first_block), strict=True))
+    condition = frame.values[op.cond]
+    region = op.true_region if number(condition) else op.false_region
+    inside = replace(frame, threads=1) if isinstance(condition, Elected) else frame
+    frame.values.update(zip(op.results, unroller.run(inside, region.first_block), strict=True))
 
 
 def _call(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -227,13 +259,18 @@ def _body(unroller: Unroller, frame: Frame, op: Any) -> None:
 def _agents(unroller: Unroller, frame: Frame, op: Any) -> None:
     """Fork one agent for each region and number in its group; join them all."""
     agents: list[tuple[int, Frame, Region]] = []
-    for place, (region, size) in enumerate(zip(op.bodies, op.num_agents_per_group.get_values(), strict=True)):
-        block = region.block
-        captured = [frame.values[value] for value in op.captured]
+    warps = op.properties.get("num_warps")
+    sizes = [32 * count for count in warps.get_values()] if warps is not None else [1] * len(op.bodies)
+    block = unroller.new_object(), sum(t * n for t, n in zip(sizes, op.group_sizes, strict=True))
+    for place, (region, size) in enumerate(zip(op.bodies, op.group_sizes, strict=True)):
+        entry = region.block
+        captured = [frame.values[value] for value in op.operands]
         for member in range(size):
-            arguments = captured if len(block.args) == len(captured) else [member, *captured]
-            values = frame.values | dict(zip(block.args, arguments, strict=True))
-            agents.append((*unroller.begin_thread(f"agent {place}.{member}", values), region))
+            arguments = captured if len(entry.args) == len(captured) else [member, *captured]
+            values = frame.values | dict(zip(entry.args, arguments[: len(entry.args)], strict=True))
+            number, agent = unroller.begin_thread(f"agent {place}.{member}", values)
+            agent.threads, agent.block = sizes[place], block
+            agents.append((number, agent, region))
     forked = tuple(number for number, _, _ in agents)
     frame.emit(steps.Fork(forked), op)
     for _, agent, region in agents:
@@ -260,6 +297,8 @@ def _store(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _size(type_: Any) -> int:
+    if isinstance(type_, llvm.LLVMArrayType):
+        return type_.size.data * _size(type_.type)
     return type_.width.data // 8 if isinstance(type_, IntegerType) else type_.size
 
 
@@ -379,19 +418,20 @@ def _init(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 def _arrive(unroller: Unroller, frame: Frame, op: Any) -> None:
     pointer, *count = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.Arrive(unroller.barrier(pointer), number(count[0]) if count else 1, 0), op)
+    each = number(count[0]) if count else 1
+    frame.emit(steps.Arrive(unroller.barrier(pointer), each * frame.threads, 0), op)
     frame.values.update(dict.fromkeys(op.results, UNKNOWN))
 
 
 def _arrive_expect(unroller: Unroller, frame: Frame, op: Any) -> None:
     pointer, size = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.Arrive(unroller.barrier(pointer), 1, number(size)), op)
+    frame.emit(steps.Arrive(unroller.barrier(pointer), frame.threads, number(size) * frame.threads), op)
     frame.values.update(dict.fromkeys(op.results, UNKNOWN))
 
 
 def _expect(unroller: Unroller, frame: Frame, op: Any) -> None:
     pointer, size = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.Arrive(unroller.barrier(pointer), 0, number(size)), op)
+    frame.emit(steps.Arrive(unroller.barrier(pointer), 0, number(size) * frame.threads), op)
 
 
 def _wait_parity(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -410,7 +450,10 @@ def _nothing(unroller: Unroller, frame: Frame, op: Any) -> None:
     """Fences order proxies, of which the explorer knows nothing."""
 
 
-TERMINATORS = frozenset({"func.return", "scf.yield", "async.yield"})
+TERMINATORS = frozenset(
+    {"func.return", "scf.yield", "async.yield", "nv_tileaa.yield", "nv_tileas.async.pipeline.yield"}
+)
+ARITHMETIC = ("addf", "subf", "mulf", "divf", "maximumf", "extf", "truncf")
 
 MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "arith.constant": _constant,
@@ -423,12 +466,15 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "arith.andi": _computes(lambda a, b: a & b),
     "arith.xori": _computes(lambda a, b: a ^ b),
     "arith.select": _computes(lambda c, a, b: a if c else b),
+    "arith.minui": _computes(min),
+    "arith.ceildivui": _computes(lambda a, b: -(-a // b)),
     "arith.index_cast": _computes(lambda a: a),
     "arith.cmpi": _compare,
     "scf.for": _for,
     "scf.if": _if,
     "func.call": _call,
     "nv_tileaa.execute": _agents,
+    "nv_tileas.async.pipeline.agent_switch": _agents,
     "memref.alloc": _alloc,
     "memref.load": _load,
     "memref.store": _store,
@@ -455,4 +501,6 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "nvvm.cp.async.bulk.shared.cluster.global": _bulk_copy,
     "nvvm.fence.mbarrier.init": _nothing,
     "nvvm.fence.proxy": _nothing,
+    "memref.dealloc": _nothing,
+    **{f"arith.{name}": _unknown for name in ARITHMETIC},
 }

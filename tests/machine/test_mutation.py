@@ -1,0 +1,157 @@
+"""
+Every small fault in a right program is noticed by the checker, unless it is none (`bench/mutate.py`).
+
+`TILEAS_CASES=full` takes all mutants, otherwise every 25th of each program.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from bench import mutate
+from bench.mutation import judging
+from bench.mutation.changes import Mutant, mutants
+from bench.mutation.judging import Outcome, judge
+from bench.mutation.programs import Program, right_programs
+from bench.mutation.reasons import reason
+from tests.support.ir import ROOT, parse
+from tileas_xdsl.machine.report import Report
+
+EVERY = 1 if os.environ.get("TILEAS_CASES") == "full" else 25
+
+TASKS = """
+func.func @f(%a: memref<4xi32>) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant 7 : i32
+  %done = async.execute {
+    memref.store %x, %a[%c0] : memref<4xi32>
+    async.yield
+  }
+  async.await %done : !async.token
+  %y = memref.load %a[%c0] : memref<4xi32>
+  func.return
+}"""
+
+
+def program(text: str, function: str = "f") -> Program:
+    return Program(ROOT / "examples" / "made-up.mlir", function, parse(text), range(2))
+
+
+def only(text: str, kind: str) -> Mutant:
+    (found,) = [mutant for mutant in mutants(program(text)) if mutant.kind == kind]
+    return found
+
+
+# All of them ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_is_rejected_and_nothing_else() -> None:
+    judged = mutate.judgements(EVERY)
+    wrong = [str(judgement) for judgement in judged if judgement.outcome in mutate.WRONG]
+    assert not wrong, "\n".join(wrong)
+    counts = Counter(judgement.outcome for judgement in judged)
+    assert counts[Outcome.KILLED] > 0.6 * len(judged)
+    assert {judgement.mutant.kind for judgement in judged} == {"drop", "count", "bytes", "parity", "slot", "swap"}
+
+
+def test_programs_are_the_right_ones_of_zoo_and_examples() -> None:
+    names = {program.path.name for program in right_programs()}
+    assert {path.name for path in (ROOT / "examples" / "zoo").glob("*.good.mlir")} < names
+    assert {"gemm_queue.mlir", "cp_async_ring.mlir", "async_tasks.mlir"} < names
+    assert "double_buffer_race.mlir" not in names
+
+
+# What is changed ------------------------------------------------------------------------------------------------------
+
+
+def test_a_wait_is_dropped_and_comes_too_late() -> None:
+    made = [(mutant.kind, mutant.what) for mutant in mutants(program(TASKS))]
+    assert made == [
+        ("drop", "is dropped"),
+        ("swap", "comes after 'memref.load'"),
+    ]
+
+
+def test_what_stands_in_a_region_stays_when_its_op_is_dropped() -> None:
+    text = """
+      func.func @f(%a: memref<4xi32>) {
+        %c0 = arith.constant 0 : index
+        async_queue.commit 0 {
+          async_queue.scope {
+            %x = memref.load %a[%c0] : memref<4xi32>
+          }
+        }
+        async_queue.wait 0, 0 {
+          %y = memref.load %a[%c0] : memref<4xi32>
+        }
+        func.return
+      }"""
+    made = [mutant for mutant in mutants(program(text)) if mutant.kind == "drop" and "wait" in mutant.ops[0]]
+    assert len(made) == 1
+    assert [op.name for op in made[0].module.walk()].count("memref.load") == 2
+
+
+def test_what_the_verifier_refuses_is_no_mutant() -> None:
+    """A queue cannot have a negative number, so only the next one is taken."""
+    text = "func.func @f() {\n  async_queue.wait 0, 0\n  func.return\n}"
+    assert [(mutant.kind, mutant.what) for mutant in mutants(program(text))] == [
+        ("drop", "is dropped"),
+        ("count", "its count is 1 more"),
+        ("slot", "its queue is 1 more"),
+    ]
+
+
+def test_only_the_function_that_is_checked_and_what_it_may_call_are_changed() -> None:
+    text = TASKS + TASKS.replace("@f", "@g") + "\nfunc.func private @h() {\n  rocdl.asyncmark\n  func.return\n}"
+    assert [mutant.ops[0] for mutant in mutants(program(text))] == [
+        "async.await",
+        "rocdl.asyncmark",
+        "async.await",
+    ]
+
+
+def test_the_program_itself_is_left_alone() -> None:
+    made_from = program(TASKS)
+    before = str(made_from.module)
+    assert len(list(mutants(made_from))) == 2
+    assert str(made_from.module) == before
+
+
+# Judging --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_dropped_wait_is_killed() -> None:
+    found = judge(only(TASKS, "drop"))
+    assert (found.outcome, found.checked) == (Outcome.KILLED, "race, undrained")
+    assert found.explored == "race, undrained for trip count 0"
+
+
+def test_a_checker_that_sees_nothing_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "check", lambda *_, **__: Report(["f"], (0,)))
+    assert judge(only(TASKS, "drop")).outcome is Outcome.MISSED
+
+
+def test_a_checker_that_sees_ghosts_raises_a_false_alarm() -> None:
+    """Here the explorer is made blind instead."""
+    mutant = only(TASKS, "drop")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "explore", lambda *_, **__: judging.Exploration())
+        assert judge(mutant).outcome is Outcome.FALSE_ALARM
+
+
+def test_an_explorer_that_gives_up_leaves_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gives_up(*_: object, **__: object) -> None:
+        raise judging.TooLargeError("more than 3 states")
+
+    monkeypatch.setattr(judging, "explore", gives_up)
+    assert judge(only(TASKS, "drop")).outcome is Outcome.UNJUDGED
+
+
+def test_a_survivor_has_a_reason() -> None:
+    text = TASKS.replace("  %y = memref.load %a[%c0] : memref<4xi32>\n", "  async.await %done : !async.token\n")
+    first, *_ = mutants(program(text))
+    assert judge(first).outcome is Outcome.EQUIVALENT
+    assert "waited for again" in (reason(first) or "")
