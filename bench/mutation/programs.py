@@ -8,6 +8,8 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from tests.machine.explorer.explorer import MEANINGS
+from tests.machine.explorer.unroll import TERMINATORS
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.machine.arguments import public_functions
 from tileas_xdsl.tools.inputs import full_context, parse_module
@@ -15,6 +17,7 @@ from tileas_xdsl.tools.inputs import full_context, parse_module
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WRONG = frozenset({"double_buffer_race.mlir"})
 """Examples that show a mistake."""
+KNOWN = frozenset({*MEANINGS, *TERMINATORS, "builtin.module", "func.func"})
 TRIP_COUNTS = range(5)
 FEWER_TRIP_COUNTS = {"async_tasks.mlir": range(3)}
 """Where more would take the explorer too long."""
@@ -48,11 +51,13 @@ def view(op: Operation) -> FunctionOpInterface:
 
 
 def right_programs() -> list[Program]:
-    """Every function of the right programs, by file."""
+    """Every function of the right programs, by file, whose ops the explorer knows."""
     zoo, examples = sorted(EXAMPLES.glob("zoo/*.good.mlir")), sorted(EXAMPLES.glob("*.mlir"))
     found: list[Program] = []
     for path in [*zoo, *(path for path in examples if path.name not in WRONG)]:
         module = parse_module(path.read_text(), str(path), full_context())
+        if any(op.name not in KNOWN for op in module.walk()):
+            continue
         trips = FEWER_TRIP_COUNTS.get(path.name, TRIP_COUNTS)
         found += [Program(path, function, module, trips) for function in public_functions(module)]
     return found

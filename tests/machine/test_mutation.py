@@ -22,6 +22,8 @@ from tileas_xdsl.machine.report import Report
 
 EVERY = 1 if os.environ.get("TILEAS_CASES") == "full" else 25
 
+DECIDED_WRONGLY = {Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.UNDECIDED}
+
 TASKS = """
 func.func @f(%a: memref<4xi32>) {
   %c0 = arith.constant 0 : index
@@ -50,9 +52,10 @@ def only(text: str, kind: str) -> Mutant:
 
 def test_what_is_wrong_is_rejected_and_nothing_else() -> None:
     judged = mutate.judgements(EVERY)
-    wrong = [str(judgement) for judgement in judged if judgement.outcome in mutate.WRONG]
+    wrong = [str(judgement) for judgement in judged if judgement.outcome in DECIDED_WRONGLY]
     assert not wrong, "\n".join(wrong)
     counts = Counter(judgement.outcome for judgement in judged)
+    assert counts[Outcome.UNJUDGED] * 50 <= len(judged)
     assert counts[Outcome.KILLED] > 0.6 * len(judged)
     assert {judgement.mutant.kind for judgement in judged} == {"drop", "count", "bytes", "parity", "slot", "swap"}
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.machine.explorer import steps
-from tests.machine.explorer.unroll import Elected, Frame, Unroller, number
+from tests.machine.explorer.unroll import Elected, Frame, Unroller, moved, number
 
 Meaning = Callable[[Unroller, Frame, Any], None]
 
@@ -78,7 +78,7 @@ def _wait_stores(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 def _transfer(counter: str, bytes_at: str | int) -> Meaning:
     def meaning(unroller: Unroller, frame: Frame, op: Any) -> None:
-        source, target = (frame.values[operand] for operand in op.operands[:2])
+        source, target = (moved(frame.values[operand], op) for operand in op.operands[:2])
         size = bytes_at if isinstance(bytes_at, int) else op.properties[bytes_at].value.data
         issued = _issue(unroller, frame, op, unroller.bytes(source, size), unroller.bytes(target, size))
         _counted(frame, counter).append(issued)
@@ -146,6 +146,8 @@ MEANINGS: dict[str, Meaning] = {
     "rocdl.load.async.to.lds": _transfer("vmcnt", "size"),
     "rocdl.s.waitcnt": _waitcnt,
     "nvvm.barrier0": _barrier_of_all,
+    "rocdl.barrier": _barrier_of_all,
+    "rocdl.s.barrier": _barrier_of_all,
     "nvvm.barrier": _named_barrier,
     "nvvm.barrier.arrive": _arrive_only,
     "nvvm.elect.sync": _elect,

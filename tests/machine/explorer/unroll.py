@@ -389,10 +389,16 @@ def _wait_queue(unroller: Unroller, frame: Frame, op: Any) -> None:
 # Marks ---------------------------------------------------------------------------------------------------------------
 
 
+def moved(pointer: Pointer, op: Any) -> Pointer:
+    """The address, with the offset of the instruction."""
+    offset = op.properties.get("offset")
+    return pointer if offset is None else pointer._replace(offset=pointer.offset + offset.value.data)
+
+
 def _transfer(unroller: Unroller, frame: Frame, op: Any) -> None:
     size = op.size.value.data
-    reads = unroller.bytes(frame.values[op.global_ptr], size)
-    writes = unroller.bytes(frame.values[op.lds_ptr], size)
+    reads = unroller.bytes(moved(frame.values[op.global_ptr], op), size)
+    writes = unroller.bytes(moved(frame.values[op.lds_ptr], op), size)
     unroller.issue(frame, op, steps.Operation(str(op), reads, writes))
 
 
