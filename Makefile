@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types unit filecheck bench compare-tvm zoo pictures clean mutate
+.PHONY: demo test lint types unit filecheck bench compare-tvm zoo pictures mutate clean
 
 test: lint types unit filecheck
 
@@ -46,6 +46,7 @@ zoo: $(INSTALLED)
 
 pictures: $(INSTALLED)
 	$(BIN)/python -m examples.pictures
+
 mutate: $(INSTALLED)
 	$(BIN)/python -m bench.mutate
 
