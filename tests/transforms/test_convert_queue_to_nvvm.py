@@ -343,6 +343,15 @@ def test_copies_to_different_places_of_one_buffer() -> None:
     assert ([remark.message for remark in said], copies_in(module)) == ([], [4, 4])
 
 
+def test_vectors_in_a_loop_are_aligned_by_its_step() -> None:
+    body = """scf.for %j = %c0 to %c5 step %c4 {
+      %v = vector.load %a[%j] : memref<8xf32>, vector<4xf32>
+      vector.store %v, %s[%j] : memref<64xf32, 3>, vector<4xf32>
+    }"""
+    assert copies_in(converted(function(scope(body)))[0]) == [16]
+    assert copies_in(converted(function(scope(body.replace("%c0 to", "%c2 to"))))[0]) == []
+
+
 ZERO_FILLED = f"""{ZERO}%inside = arith.cmpi ult, %n, %c4 : index
     %v = scf.if %inside -> (f32) {{
       %j = arith.addi %n, %c1 : index

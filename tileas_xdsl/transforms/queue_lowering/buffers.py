@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import cast
 
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FixedBitwidthType,
@@ -145,6 +145,11 @@ def divisor_of(value: SSAValue) -> int:
     if number is not None:
         return abs(number)
     owner = value.owner
+    if isinstance(value, BlockArgument):
+        loop = value.block.parent_op()
+        if not isinstance(loop, scf.ForOp) or value.index != 0:
+            return 1
+        return gcd(divisor_of(loop.lb), divisor_of(loop.step))
     if not isinstance(owner, Operation) or len(owner.operands) != 2:
         return 1
     match owner.name:
