@@ -30,6 +30,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "async-join-regions": ("async_join_regions", "AsyncJoinRegionsPass"),
     "async-region-to-execute": ("async_region_to_execute", "AsyncRegionToExecutePass"),
     "async-reuse-buffers": ("async_reuse_buffers", "AsyncReuseBuffersPass"),
+    "async-split-regions": ("async_split_regions", "AsyncSplitRegionsPass"),
     "async-simplify": ("async_simplify", "AsyncSimplifyPass"),
     "check-async": ("check_async", "CheckAsyncPass"),
     "convert-async-to-queue": ("convert_async_to_queue", "ConvertAsyncToQueuePass"),

@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.traits import IsTerminator, MemoryEffectKind, SymbolUserOpInterface, get_effects, is_side_effect_free
 
 from tileas_xdsl.analysis.completion import Completions
+from tileas_xdsl.analysis.memory_access import stated_effects
 from tileas_xdsl.dialects.async_ import GroupType, TokenType
 from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface
 
@@ -81,7 +83,12 @@ def _names_made(use: Use) -> Sequence[SSAValue] | None:
         return views if views and len(views) == len(op.results) else None
     stores_it = isinstance(op, memref.StoreOp) and op.value is value
     makes_memory = any(isinstance(result.type, MemRefType) for result in op.results)
-    return None if stores_it or makes_memory or get_effects(op) is None else []
+    return None if stores_it or makes_memory or not _is_known(op) else []
+
+
+def _is_known(op: Operation) -> bool:
+    """Whether it is known what `op` does to memory; xDSL's linalg ops do not say, and touch their operands only."""
+    return isinstance(op, LinalgStructuredOperation) or stated_effects(op) is not None
 
 
 def over_with(op: Operation, touches: Sequence[Operation], facts: Completions) -> list[SSAValue] | None:

@@ -328,7 +328,7 @@ class AccessReader:
         stack = [op]
         while stack:
             current = stack.pop()
-            effects = _effects_of(current)
+            effects = stated_effects(current)
             if effects is None:
                 yield Access(op, True, Place((UNKNOWN,)), opaque=True)
                 continue
@@ -519,11 +519,11 @@ def _speaks_for_itself_only(op: Operation) -> bool:
 
 def has_no_effects(op: Operation) -> bool:
     """Whether `op`, and what it runs, reads and writes nothing: it may be done anew wherever its operands are known."""
-    return all(_effects_of(inner) == () for inner in op.walk())
+    return all(stated_effects(inner) == () for inner in op.walk())
 
 
-def _effects_of(op: Operation) -> Sequence[Effect] | None:
-    """What `op` itself does, or None when nothing is known of it."""
+def stated_effects(op: Operation) -> Sequence[Effect] | None:
+    """What `op` itself does, or None when nothing is known of it; what the ops in its regions do is theirs to say."""
     if op.name in _MODELS:
         return _MODELS[op.name](op)
     traits = op.get_traits_of_type(MemoryEffect)
