@@ -2,6 +2,7 @@
 The `tileas` command: what a pass cannot be. (Stock `xdsl-opt` is the compiler; it finds our passes by itself.)
 
     tileas check FILE        races and deadlocks, or a proof that there are none
+    tileas explain FILE      what each pass does to it, as one page
     tileas passes            what there is to put behind `xdsl-opt -p`
     tileas run FILE          a function on numbers
     tileas timeline FILE     a picture of what agents and engines do, in simulated time
@@ -21,6 +22,7 @@ from importlib import import_module
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "find races and deadlocks, each with a witness, or prove that there are none"),
+    "explain": ("explain", "show what each pass does to a program, as one page"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),
     "run": ("run", "run a function on numbers"),
     "timeline": ("timeline", "draw what agents and engines do, in simulated time"),

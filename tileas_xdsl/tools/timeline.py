@@ -63,11 +63,11 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     write = _writer(arguments.out, arguments.width)
-    target = chosen_target(arguments)
+    target, trip_count = chosen_target(arguments), chosen_trip_count(arguments)
     given = read_input(arguments.file)
     with machine_errors(given.source):
         function, body = chosen_function(given.module, arguments.function)
-        values = run_values(body, arguments.arg, arguments.trip_count)
+        values = run_values(body, arguments.arg, trip_count)
         timed = timed_run_of(given.module, function, values, target or stated_target(function))
     picture = timeline(timed)
     Path(arguments.out).write_text(write(picture), encoding="utf-8")
@@ -109,6 +109,13 @@ def _writer(out: str | None, width: int | None) -> Callable[[Timeline], str]:
     return writer
 
 
+def chosen_trip_count(arguments: argparse.Namespace) -> int:
+    """What `--trip-count` says. Raises `InputError` for a number below 0."""
+    if arguments.trip_count < 0:
+        raise InputError([f"error: --trip-count {arguments.trip_count}: a loop runs 0 times or more"])
+    return arguments.trip_count
+
+
 def chosen_function(module: Operation, name: str | None) -> tuple[Operation, Region]:
     """The function called `name`; without a name the only public one. Raises `ArgumentError`."""
     public = public_functions(module)
@@ -119,8 +126,6 @@ def chosen_function(module: Operation, name: str | None) -> tuple[Operation, Reg
 
 def run_values(body: Region, texts: list[str], trip_count: int) -> dict[str, Any]:
     """Name of an argument -> its value, with `trip_count` for those that bound loops and are not given."""
-    if trip_count < 0:
-        raise InputError([f"error: --trip-count {trip_count}: a loop runs 0 times or more"])
     names = argument_names(body)
     given = {names[int(number)]: value for number, value in argument_values(body, named_values(texts, "--arg")).items()}
     return {**dict.fromkeys(bounding_arguments(body), trip_count), **given}

@@ -50,8 +50,8 @@ def html_page(title: str, body: str, style: str, script: str) -> str:
     )
 
 
-def timeline_section(picture: Timeline, level: int = 2) -> str:
-    """The part of a page that shows `picture`."""
+def timeline_section(picture: Timeline, level: int = 2, *, with_key: bool = True) -> str:
+    """The part of a page that shows `picture`: its heading has `level`; `with_key` says what strong and pale mean."""
     scale = pixels_per_cycle(picture, LEAST, MOST)
     names = max((max(len(lane.name), len(lane.note)) for lane in picture.lanes), default=0)
     side = min(round(names * WIDE_LETTER) + 24, 132)
@@ -86,7 +86,7 @@ def timeline_section(picture: Timeline, level: int = 2) -> str:
             *lanes,
             "</div></div>",
             f'<div class="tl-said" aria-live="polite">{HINT}</div>',
-            f'<div class="tl-key">{KEY}</div>',
+            f'<div class="tl-key">{KEY}</div>' if with_key else "",
             *map(_violation, picture.marks),
             "</section>",
         ]

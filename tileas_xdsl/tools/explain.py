@@ -1,0 +1,160 @@
+"""
+`tileas explain FILE -p PASSES -o OUT.html`: one page that shows what each pass does to a program.
+
+After each pass: the IR with what changed, remarks beside their ops, the verdict of the checker, and the timeline.
+Exit status 0: written, and every stage is safe or undecided. 1: written, and some stage is unsafe. 2: the input is
+wrong, or a pass refused it; then the page shows the stages up to there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import parse_pipeline
+
+from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
+from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.report import Report, Verdict
+from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.tools.errors import INPUT_ERROR, InputError, explain, place_of
+from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
+from tileas_xdsl.tools.machine_input import named_values
+from tileas_xdsl.tools.timeline import (
+    add_run_arguments,
+    chosen_function,
+    chosen_trip_count,
+    run_values,
+    timed_run_of,
+)
+from tileas_xdsl.tools.times import chosen_target, stated_target
+from tileas_xdsl.views.listing import listed
+from tileas_xdsl.views.stages import Road, Stage, road_html
+from tileas_xdsl.views.timeline import Timeline, timeline
+
+EXPLAINED, UNSAFE = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    parser.add_argument("-p", "--passes", metavar="PASSES", default="", help="the passes, as for xdsl-opt -p")
+    parser.add_argument("-o", "--out", metavar="OUT.html", help="the file to write")
+    add_run_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    out = _destination(arguments.out)
+    chosen_target(arguments)
+    chosen_trip_count(arguments)
+    passes = _passes(arguments.passes)
+    name = "<stdin>" if arguments.file == "-" else arguments.file
+    context = full_context()
+    module = parse_module(read_text(arguments.file), name, context)
+    road, error = _walk(module, context, passes, name, arguments)
+    out.write_text(road_html(road), encoding="utf-8")
+    for stage in road.stages:
+        cycles = f"{stage.picture.cycles:,} cycles" if stage.picture is not None else "no timeline"
+        verdict = stage.report.verdict_line if stage.report is not None else "not checked"
+        print(f"{stage.title}: {verdict}, {cycles}")
+    if error is not None:
+        print(explain(error), file=sys.stderr)
+        return INPUT_ERROR
+    unsafe = any(stage.report is not None and stage.report.verdict is Verdict.VIOLATION for stage in road.stages)
+    return UNSAFE if unsafe else EXPLAINED
+
+
+def _destination(out: str | None) -> Path:
+    if out is None:
+        raise InputError(["error: say what to write: -o something.html"])
+    if Path(out).suffix != ".html":
+        raise InputError([f"error: -o {out}: the file must be called something.html"])
+    return Path(out)
+
+
+# Passes ---------------------------------------------------------------------------------------------------------------
+
+
+def _passes(spec: str) -> list[tuple[str, ModulePass]]:
+    """(how it is written, the pass) for each pass of `spec`. Raises `InputError` for one that does not exist."""
+    known = Universe.get_multiverse().all_passes
+    specs = list(parse_pipeline(spec))
+    for wanted in specs:
+        if wanted.name not in known:
+            near = difflib.get_close_matches(wanted.name, known, n=1)
+            way_out = f"did you mean '{near[0]}'?" if near else "tileas passes --all lists them"
+            raise InputError([f"error: -p: there is no pass '{wanted.name}'; {way_out}"])
+    passes: list[tuple[str, ModulePass]] = []
+    for wanted in specs:
+        try:
+            passes.append((str(wanted), known[wanted.name]().from_pass_spec(wanted)))
+        except Exception as error:
+            # xDSL has no type of its own for options that do not fit.
+            raise InputError([f"error: -p: {error}"]) from None
+    return passes
+
+
+def _walk(
+    module: ModuleOp,
+    context: Context,
+    passes: list[tuple[str, ModulePass]],
+    name: str,
+    arguments: argparse.Namespace,
+) -> tuple[Road, Exception | None]:
+    """The stages as far as the passes go, and what stopped one of them."""
+    stages = [_stage("as written", module, [], arguments)]
+    for title, step in passes:
+        with recorded_diagnostics() as said:
+            try:
+                PassPipeline((step,)).apply(context, module)
+                module.verify()
+            except Exception as error:
+                stopped = [f"{title} stopped:", *explain(error).splitlines()]
+                return Road(name, arguments.passes, stages, stopped), error
+        stages.append(_stage(title, module, list(said), arguments))
+    return Road(name, arguments.passes, stages), None
+
+
+# Stages ---------------------------------------------------------------------------------------------------------------
+
+
+def _stage(title: str, module: ModuleOp, said: list[Any], arguments: argparse.Namespace) -> Stage:
+    report, unchecked = _checked(module, arguments)
+    picture, undrawn = _drawn(module, arguments)
+    notes = [note for note in (unchecked, undrawn) if note is not None]
+    ops = Counter(op_name(op) for op in module.walk())
+    return Stage(title, listed(module), ops, said, report, picture, notes)
+
+
+def _checked(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Report | None, str | None]:
+    fixed = {n: int(v, 0) for n, v in named_values(arguments.arg, "--arg") if v.removeprefix("-").isdigit()}
+    name = arguments.function.removeprefix("@") if arguments.function is not None else None
+    try:
+        return check(module, name, args=fixed), None
+    except (ArgumentError, UndecidedError, UnsupportedError) as error:
+        return None, f"not checked: {_reason(error)}"
+
+
+def _drawn(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Timeline | None, str | None]:
+    try:
+        function, body = chosen_function(module, arguments.function)
+        values = run_values(body, arguments.arg, arguments.trip_count)
+        target = arguments.target or stated_target(function)
+        return timeline(timed_run_of(module, function, values, target)), None
+    except (ArgumentError, UndecidedError, UnsupportedError) as error:
+        return None, f"no timeline: {_reason(error)}"
+
+
+def _reason(error: ArgumentError | UndecidedError | UnsupportedError) -> str:
+    if isinstance(error, ArgumentError):
+        return str(error)
+    place = place_of(error.op)
+    return f"{f'{place}: ' if place is not None else ''}'{op_name(error.op)}' op {error.reason}"

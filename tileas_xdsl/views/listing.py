@@ -1,0 +1,81 @@
+"""
+IR as lines of text that know their ops, and what two listings have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from io import StringIO
+
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+
+KEPT, ADDED, REMOVED = "kept", "added", "removed"
+"""What became of a line."""
+
+MOST_COMPARED = 3000
+"""Lines up to which two listings are compared exactly; of longer ones, lines that are frequent count less."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A module as text: its lines, and on which of them each op begins (from 0)."""
+
+    lines: tuple[str, ...]
+    line_of: Mapping[Operation, int]
+
+
+@dataclass(frozen=True)
+class ComparedLine:
+    """One line of a comparison; `number` counts the lines of the later listing, and is None for a removed line."""
+
+    change: str
+    text: str
+    number: int | None
+
+
+class _CountingStream(StringIO):
+    """Knows how many lines were written, without looking at all of them."""
+
+    lines = 0
+
+    def write(self, text: str, /) -> int:
+        self.lines += text.count("\n")
+        return super().write(text)
+
+
+class _NotingPrinter(Printer):
+    """Notes the line on which each op begins."""
+
+    def __init__(self, stream: _CountingStream) -> None:
+        super().__init__(stream)
+        self.counted = stream
+        self.line_of: dict[Operation, int] = {}
+
+    def print_op(self, op: Operation) -> None:
+        self.line_of[op] = self.counted.lines
+        super().print_op(op)
+
+
+def listed(module: Operation) -> Listing:
+    """`module` as text, as `xdsl-opt` prints it. Linear in its ops."""
+    stream = _CountingStream()
+    printer = _NotingPrinter(stream)
+    printer.print_op(module)
+    return Listing(tuple(stream.getvalue().splitlines()), printer.line_of)
+
+
+def compared(before: Sequence[str], after: Sequence[str]) -> list[ComparedLine]:
+    """The lines of both, in order; a line that was moved was removed and added."""
+    lines: list[ComparedLine] = []
+    quick = max(len(before), len(after)) > MOST_COMPARED
+    matcher = SequenceMatcher(None, list(before), list(after), autojunk=quick)
+    for _, first, last, start, end in matcher.get_opcodes():
+        if before[first:last] == after[start:end]:
+            lines += [ComparedLine(KEPT, after[k], k) for k in range(start, end)]
+            continue
+        lines += [ComparedLine(REMOVED, text, None) for text in before[first:last]]
+        lines += [ComparedLine(ADDED, after[k], k) for k in range(start, end)]
+    return lines

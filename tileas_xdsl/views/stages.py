@@ -1,0 +1,262 @@
+"""
+The road of a program through its passes as one HTML page: after each pass the IR with what changed, what was said about
+its ops, what the checker says of it, and its timeline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from tileas_xdsl.diagnostics import Diagnostic
+from tileas_xdsl.machine.report import Finding, Report, Verdict
+from tileas_xdsl.views.listing import KEPT, ComparedLine, Listing, compared
+from tileas_xdsl.views.timeline.html import html_page, timeline_section
+from tileas_xdsl.views.timeline.page import SCRIPT, STYLE
+from tileas_xdsl.views.timeline.picture import Timeline
+
+CONTEXT = 3
+"""Unchanged lines that are shown around a change."""
+LEAST_FOLDED = 6
+"""Fewer unchanged lines than these are not worth folding."""
+MOST_COUNTED = 6
+"""Kinds of ops that the summary of a stage names."""
+
+WORDS = re.compile(
+    r"""(?P<value>%[\w$.#-]+)|(?P<string>"[^"]*")|(?P<comment>//.*)|(?P<op>(?<![\w!#.])[a-z_]\w*\.[\w.]+)"""
+)
+
+CHANGES = """
+.road{max-width:1240px;margin:0 auto;padding:0 0 40px}
+.road h1{font-size:22px;margin:18px 14px 4px}.road>p{margin:0 14px 12px;color:var(--faint);overflow-wrap:anywhere}
+.table{overflow-x:auto;margin:0 14px 18px}
+table{border-collapse:collapse;font-size:13px;min-width:100%}
+th,td{text-align:left;padding:6px 10px;border-bottom:1px solid var(--line);vertical-align:top}
+th{color:var(--faint);font-weight:600;white-space:nowrap}td a{color:inherit}
+td .safe,td .violation,td .undecided{display:inline-block;min-width:110px}
+.count{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.safe{color:var(--good);font-weight:600}.violation{color:var(--bad);font-weight:600}.undecided{font-weight:600}
+.stage{border-top:3px solid var(--line);padding-top:4px;margin-top:22px}
+.stage>h2{font-size:18px;margin:12px 14px 4px;overflow-wrap:anywhere}
+.stage>p{margin:2px 14px 10px;overflow-wrap:anywhere}
+.ir{font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;margin:0 14px 12px;border:1px solid var(--line);
+border-radius:8px;overflow:hidden;background:var(--lane)}
+.ir>div,.ir details>div{padding:0 10px 0 calc(22px + (var(--i) + 4)*1ch);text-indent:calc(-14px - 4ch);
+overflow-wrap:anywhere}
+.ir>div::before,.ir details>div::before{content:"\\00a0";display:inline-block;width:14px;text-indent:0;
+color:var(--faint)}
+.ir .added{background:var(--p2)}.ir .added::before{content:"+"!important}
+.ir .removed{background:var(--bad-paper);color:var(--faint)}.ir .removed::before{content:"\\2212"!important}
+.ir summary{padding:2px 10px;color:var(--faint);cursor:pointer;background:var(--paper)}
+.ir .value{color:var(--value)}.ir .op{font-weight:600}.ir .string,.ir .comment{color:var(--faint)}
+.ir .said{margin:2px 10px 6px 22px;padding:4px 10px;border-left:3px solid var(--said);background:var(--paper);
+text-indent:0;font:13px/1.4 system-ui,sans-serif}.ir .said::before{display:none}
+.said b{color:var(--said)}.list{margin:0 14px 12px;padding:0;list-style:none}
+.list li{padding:4px 10px;border-left:3px solid var(--said);margin:4px 0;overflow-wrap:anywhere}
+.list .bad{border-color:var(--bad);color:var(--bad)}
+.found{margin:0 14px 12px;padding:8px 12px;border:1px solid var(--bad);border-radius:8px;background:var(--bad-paper);
+font-size:13px;overflow-wrap:anywhere}.found pre{white-space:pre-wrap;margin:6px 0 0}
+"""
+SCHEMES = """:root{--value:#1f5fa8;--said:#8a6100}
+@media (prefers-color-scheme:dark){:root{--value:#7fb4ee;--said:#e0b356}}"""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The program as it is after one pass, or as it was written."""
+
+    title: str
+    listing: Listing
+    ops: Counter[str]
+    """How many there are of each op."""
+    said: Sequence[Diagnostic] = ()
+    """Remarks and warnings of the pass."""
+    report: Report | None = None
+    """What the checker says; None where it cannot check the program."""
+    picture: Timeline | None = None
+    notes: Sequence[str] = field(default=())
+    """Why there is no report, or no timeline."""
+
+
+@dataclass(frozen=True)
+class Road:
+    """All stages, the first as written; and what stopped the last pass, if it was stopped."""
+
+    name: str
+    spec: str
+    stages: Sequence[Stage]
+    stopped: Sequence[str] = ()
+    """Lines of an error."""
+
+
+def road_html(road: Road) -> str:
+    """`road` as the text of an HTML file, which asks nothing of a network."""
+    parts = [
+        f"<h1>{escape(road.name)}</h1>",
+        f"<p>{escape(road.spec) if road.spec else 'as written'}</p>",
+        *(f'<p class="violation">{escape(line)}</p>' for line in road.stopped),
+        _summary(road),
+    ]
+    before: Stage | None = None
+    for number, stage in enumerate(road.stages):
+        parts.append(_stage(number, stage, before))
+        before = stage
+    body = '<main class="road">\n' + "\n".join(parts) + "\n</main>"
+    return html_page(f"{road.name}: {road.spec}", body, STYLE + SCHEMES + CHANGES, SCRIPT)
+
+
+# The table at the top -------------------------------------------------------------------------------------------------
+
+
+def _summary(road: Road) -> str:
+    rows: list[str] = []
+    for number, stage in enumerate(road.stages):
+        picture = stage.picture
+        rows.append(
+            f'<tr><td><a href="#stage-{number}">{escape(stage.title)}</a></td>'
+            f'<td class="count">{sum(stage.ops.values()):,}</td>'
+            f'<td class="count">{len(stage.said) or ""}</td>'
+            f"<td>{_verdict(stage.report)}</td>"
+            f'<td class="count">{f"{picture.cycles:,}" if picture is not None else ""}</td>'
+            f'<td class="count">{_per_iteration(picture)}</td></tr>'
+        )
+    head = "".join(
+        f"<th{css}>{text}</th>"
+        for text, css in (
+            ("stage", ""),
+            ("ops", ' class="count"'),
+            ("remarks", ' class="count"'),
+            ("verdict", ""),
+            ("cycles", ' class="count"'),
+            ("an iteration", ' class="count"'),
+        )
+    )
+    rows = [f"<thead><tr>{head}</tr></thead><tbody>", *rows, "</tbody>"]
+    return '<div class="table"><table>\n' + "\n".join(rows) + "\n</table></div>"
+
+
+def changed_ops(before: Counter[str], after: Counter[str]) -> str:
+    """The kinds of ops that came and went, the most numerous first."""
+    difference = {name: after[name] - before[name] for name in before | after if after[name] != before[name]}
+    ordered = sorted(difference.items(), key=lambda item: (-abs(item[1]), item[0]))
+    shown = [f"{count:+d} {name}" for name, count in ordered[:MOST_COUNTED]]
+    rest = len(ordered) - len(shown)
+    return ", ".join([*shown, *([f"{rest} more kinds"] if rest > 0 else [])]) or "no op came or went"
+
+
+def _verdict(report: Report | None) -> str:
+    if report is None:
+        return "not checked"
+    names = {Verdict.SAFE: "safe", Verdict.VIOLATION: "violation", Verdict.UNDECIDED: "undecided"}
+    return f'<span class="{names[report.verdict]}">{escape(report.verdict_line)}</span>'
+
+
+def _per_iteration(picture: Timeline | None) -> str:
+    if picture is None or picture.per_iteration is None:
+        return ""
+    return f"{picture.per_iteration:,.0f}"
+
+
+# One stage ------------------------------------------------------------------------------------------------------------
+
+
+def _stage(number: int, stage: Stage, before: Stage | None) -> str:
+    listing = stage.listing
+    beside: dict[int, list[Diagnostic]] = {}
+    apart: list[Diagnostic] = []
+    for diagnostic in stage.said:
+        line = listing.line_of.get(diagnostic.op)
+        if line is None:
+            apart.append(diagnostic)
+        else:
+            beside.setdefault(line, []).append(diagnostic)
+    lines = compared(before.listing.lines if before is not None else listing.lines, listing.lines)
+    parts = [
+        f'<section class="stage" id="stage-{number}">',
+        f"<h2>{number}. {escape(stage.title)}</h2>",
+        f"<p>{_verdict(stage.report)}</p>",
+        f"<p>{escape(changed_ops(before.ops, stage.ops))}</p>" if before is not None else "",
+        *_notes(stage, apart),
+        *(_finding(finding) for finding in (stage.report.findings if stage.report is not None else ())),
+        _ir(lines, beside, whole=before is None),
+        timeline_section(stage.picture, 3, with_key=before is None) if stage.picture is not None else "",
+        "</section>",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _notes(stage: Stage, apart: Sequence[Diagnostic]) -> list[str]:
+    """What is said of ops that the pass removed, what is undecided, and what could not be done."""
+    items = [f"<li>{_sentence(diagnostic)}</li>" for diagnostic in apart]
+    if stage.report is not None:
+        items += [f"<li>undecided: {escape(doubt)}</li>" for doubt in stage.report.undecided]
+    items += [f"<li>{escape(note)}</li>" for note in stage.notes]
+    return ['<ul class="list">' + "".join(items) + "</ul>"] if items else []
+
+
+def _sentence(diagnostic: Diagnostic) -> str:
+    way_out = f" {diagnostic.way_out}" if diagnostic.way_out is not None else ""
+    return f"<b>{diagnostic.severity.label}</b> {escape(diagnostic.message)}{escape(way_out)}"
+
+
+def _finding(finding: Finding) -> str:
+    violation = finding.violation
+    title = f"{violation.kind}: {violation.message}"
+    return (
+        f'<details class="found"><summary><b>{escape(title)}</b> {escape(finding.call)}</summary>'
+        f"<pre>{escape(str(finding))}</pre></details>"
+    )
+
+
+def _ir(lines: Sequence[ComparedLine], beside: dict[int, list[Diagnostic]], *, whole: bool) -> str:
+    """The lines; runs of unchanged ones are folded away, but for a few around each change and each remark."""
+    shown = _shown(lines, beside)
+    parts: list[str] = ['<div class="ir">']
+    number = 0
+    while number < len(lines):
+        end = number
+        while end < len(lines) and shown[end] == shown[number]:
+            end += 1
+        run = [_line(line, beside) for line in lines[number:end]]
+        if shown[number] or (end - number < LEAST_FOLDED and not whole):
+            parts += run
+        else:
+            what = f"{end - number} lines" if whole else f"{end - number} unchanged lines"
+            parts += [f"<details{' open' if whole else ''}><summary>{what}</summary>", *run, "</details>"]
+        number = end
+    return "\n".join([*parts, "</div>"])
+
+
+def _shown(lines: Sequence[ComparedLine], beside: dict[int, list[Diagnostic]]) -> list[bool]:
+    """Whether each line is near something worth reading."""
+    shown = [False] * len(lines)
+    reach = 0
+    for numbers in (range(len(lines)), reversed(range(len(lines)))):
+        reach = 0
+        for number in numbers:
+            line = lines[number]
+            is_news = line.change != KEPT or (line.number is not None and line.number in beside)
+            reach = CONTEXT + 1 if is_news else max(reach - 1, 0)
+            shown[number] = shown[number] or reach > 0
+    return shown
+
+
+def _line(line: ComparedLine, beside: dict[int, list[Diagnostic]]) -> str:
+    text = line.text.lstrip(" ")
+    change = "" if line.change == KEPT else f' class="{line.change}"'
+    row = f'<div{change} style="--i:{len(line.text) - len(text)}">{_coloured(text)}</div>'
+    said = beside.get(line.number, []) if line.number is not None else []
+    return row + "".join(f'<div class="said">{_sentence(diagnostic)}</div>' for diagnostic in said)
+
+
+def _coloured(text: str) -> str:
+    """Values, op names, strings and comments in colours of their own."""
+    parts: list[str] = []
+    end = 0
+    for match in WORDS.finditer(text):
+        parts += [escape(text[end : match.start()]), f'<span class="{match.lastgroup}">{escape(match[0])}</span>']
+        end = match.end()
+    return "".join([*parts, escape(text[end:])])
