@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from examples.zoo.exhibits import exhibits
-from examples.zoo.pages import PAGES, pages
+from examples.zoo.pages import PAGES, PICTURES, pages, pictures
 
-TEXTS = pages(exhibits())
+EXHIBITS = exhibits()
+TEXTS = pages(EXHIBITS)
+FULL = os.environ.get("TILEAS_CASES") == "full"
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -19,3 +23,17 @@ def test_page_is_what_would_be_written(name: str) -> None:
 
 def test_there_are_no_other_pages() -> None:
     assert {path.name for path in PAGES.glob("*.md")} == set(TEXTS)
+
+
+def test_every_page_has_its_picture() -> None:
+    names = {f"{exhibit.name}.svg" for exhibit in EXHIBITS}
+    assert {path.name for path in PICTURES.glob("*.svg")} == names
+    assert all(f"](pictures/{exhibit.name}.svg)" in TEXTS[f"{exhibit.name}.md"] for exhibit in EXHIBITS)
+    assert sum(path.stat().st_size for path in PICTURES.glob("*.svg")) < 2_000_000
+
+
+def test_pictures_are_what_would_be_drawn() -> None:
+    """By default one of them; with `TILEAS_CASES=full` all."""
+    chosen = EXHIBITS if FULL else EXHIBITS[:1]
+    for name, drawn in pictures(chosen).items():
+        assert (PICTURES / name).read_text(encoding="utf-8") == drawn, "run: python -m examples.zoo --write-docs"

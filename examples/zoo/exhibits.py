@@ -22,14 +22,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from xdsl.dialects.builtin import ModuleOp
+
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Finding, Report
+from tileas_xdsl.machine.timing import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
+from tileas_xdsl.views.timeline import Timeline, timeline
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BAD, GOOD = ".bad.mlir", ".good.mlir"
 FIELDS = ("kind", "level", "between", "mirrors", "happened", "wrong", "says", "fix")
+TARGET = "generic"
+"""Whose cycles the pictures count."""
 SMALL_TRIP_COUNTS = range(5)
 """Enough to show what is wrong with a wrong program; of one that is not phase-determinate all orders are tried."""
 FIELD = re.compile(rf"({'|'.join(FIELDS)}): (.*)")
@@ -77,6 +83,13 @@ class Exhibit:
         findings = self.report_on_bad.findings
         return findings[0] if findings else None
 
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The picture of the call in which the violation first shows, run once in simulated time."""
+        assert self.finding is not None
+        module = parsed(self.bad)
+        return timeline(simulate(module, self.finding.function, dict(self.finding.arguments), TARGET))
+
     @property
     def is_as_expected(self) -> bool:
         """Whether the checker rejects the one program for the right reason and accepts the other."""
@@ -89,8 +102,11 @@ class Exhibit:
 
 def checked(path: Path, trip_counts: Sequence[int] | None = None) -> Report:
     """What the checker says of a program for `trip_counts` (0 to 8); places are relative to the checkout."""
-    module = parse_module(path.read_text(), str(path.relative_to(ROOT)), full_context())
-    return check(module, trip_counts=trip_counts)
+    return check(parsed(path), trip_counts=trip_counts)
+
+
+def parsed(path: Path) -> ModuleOp:
+    return parse_module(path.read_text(), str(path.relative_to(ROOT)), full_context())
 
 
 def exhibits() -> list[Exhibit]:

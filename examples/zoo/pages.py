@@ -10,8 +10,12 @@ from pathlib import Path
 
 from examples.zoo.exhibits import ISSUE, ROOT, Exhibit, code
 from tileas_xdsl.tools.rendering import Source, finding_lines
+from tileas_xdsl.views.timeline.svg import timeline_svg
 
 PAGES = ROOT / "docs" / "zoo"
+PICTURES = PAGES / "pictures"
+WIDTH = 1000
+"""Of a picture, in pixels."""
 PROGRAMS = "../../examples/zoo"
 
 INDEX_HEAD = """\
@@ -37,19 +41,24 @@ the first violation.
 
 
 def write_pages(found: list[Exhibit]) -> None:
-    """Write the index and every page anew; remove pages of exhibits that are gone."""
-    texts = pages(found)
-    for path in PAGES.glob("*.md"):
-        if path.name not in texts:
-            path.unlink()
-    PAGES.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (PAGES / name).write_text(text)
+    """Write the index, every page and every picture anew; remove those of exhibits that are gone."""
+    for folder, pattern, texts in ((PAGES, "*.md", pages(found)), (PICTURES, "*.svg", pictures(found))):
+        for path in folder.glob(pattern):
+            if path.name not in texts:
+                path.unlink()
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
 
 
 def pages(found: list[Exhibit]) -> dict[str, str]:
     """File name -> text."""
     return {"index.md": index(found), **{f"{exhibit.name}.md": page(exhibit) for exhibit in found}}
+
+
+def pictures(found: list[Exhibit]) -> dict[str, str]:
+    """File name -> SVG."""
+    return {f"{exhibit.name}.svg": timeline_svg(exhibit.timeline, WIDTH) for exhibit in found}
 
 
 def index(found: list[Exhibit]) -> str:
@@ -81,6 +90,8 @@ def page(exhibit: Exhibit) -> str:
 {said}
 ```
 
+{in_time(exhibit)}
+
 **The fix.** {exhibit.fix}
 [The program that is right]({PROGRAMS}/{exhibit.good.name}), {exhibit.report_on_good.verdict_line}:
 
@@ -88,6 +99,18 @@ def page(exhibit: Exhibit) -> str:
 {difference(exhibit.bad, exhibit.good)}
 ```
 """
+
+
+def in_time(exhibit: Exhibit) -> str:
+    """The picture, and what it shows."""
+    assert exhibit.finding is not None
+    call = " ".join(f"--arg {name}={value}" for name, value in exhibit.finding.arguments.items())
+    command = " ".join(f"tileas timeline examples/zoo/{exhibit.bad.name} {call} -o picture.svg".split())
+    shown = "red frames mark the violation" if exhibit.timeline.marks else "at this pace all goes well"
+    return f"""\
+**In time.** One run of that call, in simulated cycles (`{command}`); {shown}.
+
+![{exhibit.title}](pictures/{exhibit.name}.svg)"""
 
 
 def difference(bad: Path, good: Path) -> str:
