@@ -107,6 +107,13 @@ def test_warns_of_asynchronous_stages_alone_and_leaves_the_loop() -> None:
     assert not any(isinstance(op, CommitOp) for op in module.walk())
 
 
+@pytest.mark.parametrize("numbers", ["0", "0, 1, 2"])
+def test_lists_of_another_length_name_the_components(numbers: str) -> None:
+    text = TWO_BLOCKS.format(unused="", annotations=STAGES.replace("0, 1", numbers))
+    with pytest.raises(RefusedError, match=r"has 2 components \(0: async_queue.block, 1: async_queue.block\)"):
+        pipelined(text)
+
+
 def test_unused_buffer_is_legal() -> None:
     text = TWO_BLOCKS.format(unused="%unused = memref.alloc() : memref<4xi32>", annotations=STAGES)
     assert "memref.alloc() : memref<4xi32>" in print_custom(pipelined(text))

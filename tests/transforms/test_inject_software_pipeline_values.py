@@ -66,7 +66,7 @@ def pipelined(loop: AnnotatedLoop, capture: SourceCapture = "issue", *, merge: b
     InjectSoftwarePipelinePass(source_capture=capture, merge_waits=merge).apply(Context(), module)
     module.verify()
     verify_dominance(module)
-    report = check(module, "f", trip_counts=[0], capture=capture)
+    report = check(module, "f", trip_counts=[0], args=loop.numbers(), capture=capture)
     assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
     versions: dict[str, int] = {}
     trips = 0
@@ -210,6 +210,35 @@ def test_listing_with_sources_read_until_completion(row: str) -> None:
 
 def vars_of(loop: AnnotatedLoop) -> dict[str, object]:
     return {name: getattr(loop, name) for name in loop.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    "row", ["E7: consumers at stages 3 and 2", "consumers at 1 and 3", "E9: interleaved producers"]
+)
+@pytest.mark.parametrize("capture", ["completion", "issue"])
+def test_short_loops_of_unknown_length(row: str, capture: SourceCapture) -> None:
+    """A consumer whose earlier fellow has no iteration in a slot keeps a wait of its own."""
+    loop = ROWS[row][0]
+    for trips in range(7):
+        dynamic = AnnotatedLoop(**{**vars_of(loop), "trips": trips, "is_static": False})
+        assert "| g0" in pipelined(dynamic, capture).listing
+
+
+def test_needs_that_are_met_long_ago_get_no_wait() -> None:
+    """
+    Component 2 needs what component 0 wrote an iteration before. Component 1 has waited for that; also behind its last
+    iteration, in the epilogue.
+    """
+    components = [
+        Component(0, (Cell("A", 0, True),), (Cell("X", 0), Cell("B", 1, True))),
+        Component(1, (Cell("X", 0),), (Cell("C", 0, True),)),
+        Component(2, (Cell("B", 0, True),), (Cell("D", 0, True),)),
+    ]
+    schedule = Schedule((0, 1, 3), (0, 1, 2), (0,))
+    loop = AnnotatedLoop(0, components, frozenset(), ("X",), 0, 1, 16, True, schedule)
+    assert pipelined(loop, "completion").listing == (
+        "g0{s0} g0{s0} w0,1{s1} g0{s0} w0,1{s1} | g0{s0} w0,1{s1} s2 | w0,0{s1} s2 s2 s2"
+    )
 
 
 def test_three_stages_with_sources_read_until_completion() -> None:

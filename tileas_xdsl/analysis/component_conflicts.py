@@ -14,7 +14,7 @@ versions every iteration writes what it reads, so only writes of a later iterati
 
 It differs from `analysis/dependence.py` in three ways: it looks through the scopes of `async_queue`, whose queues are
 the pipeline's own business; it knows versions; and it leaves no edge out as implied by others, since asynchronous work
-is waited for pair by pair. Quadratic in the number of different places of one object.
+is waited for pair by pair. Quadratic in the number of different places.
 """
 
 from __future__ import annotations

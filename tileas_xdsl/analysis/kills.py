@@ -43,10 +43,10 @@ Box = tuple[_Interval, ...]
 
 @dataclass(frozen=True)
 class _Write:
-    """A certain write: the box, and where it stands."""
+    """A certain write: where it stands, and the box that it fills over all trips around it, if it does."""
 
     op: Operation
-    box: Box
+    box: Box | None
     subscripts: tuple[SSAValue, ...]
 
 
@@ -60,7 +60,7 @@ def first_uncovered_read(loop: scf.ForOp, components: Sequence[Operation], buffe
         for op, _ in leaves(component):
             mine = [access for access in reader.accesses_of(op) if _touches(access, buffer)]
             for access in mine:
-                if not access.writes and not _is_covered(access, op, written, buffer_type, loop):
+                if (access.opaque or not access.writes) and not _is_covered(access, op, written, buffer_type, loop):
                     return op
             if any(access.writes for access in mine) and _is_certain(op, loop):
                 written.extend(_certain_writes(op, buffer, indices))
@@ -106,9 +106,7 @@ def _certain_writes(op: Operation, buffer: SSAValue, indices: LoopIndices) -> It
             extents = (*(1 for _ in range(len(op.indices) - len(shape))), *shape)
         case _:
             return
-    box = _dense_box(tuple(op.indices), extents, indices)
-    if box is not None:
-        yield _Write(op, box, tuple(op.indices))
+    yield _Write(op, _dense_box(tuple(op.indices), extents, indices), tuple(op.indices))
 
 
 def _dense_box(subscripts: Sequence[SSAValue], extents: Sequence[int], indices: LoopIndices) -> Box | None:
@@ -170,7 +168,7 @@ def _is_covered(
             # In one loop with the read a write covers only what it writes in the same trip.
             if isinstance(op, memref.LoadOp) and write.subscripts == tuple(op.indices):
                 return True
-        else:
+        elif write.box is not None:
             boxes.append(write.box)
     if place.frame != Frame(buffer_type):
         return _covers_everything(boxes, shape)

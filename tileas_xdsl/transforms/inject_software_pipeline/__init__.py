@@ -35,7 +35,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.async_queue import BlockOp
-from tileas_xdsl.dialects.async_queue_annotations import Annotations, erase_annotations, read_annotations
+from tileas_xdsl.dialects.async_queue_annotations import (
+    Annotations,
+    erase_annotations,
+    read_annotations,
+    require_components,
+)
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.inject_software_pipeline.components import bring_into_shape
 from tileas_xdsl.transforms.inject_software_pipeline.emission import PipelinedLoop, emit_pipeline
@@ -156,6 +161,7 @@ class InjectSoftwarePipelinePass(ModulePass):
         reserved = {request.first_queue + stage for request in requests for stage in request.annotations.async_stages}
         for request in reversed(requests):
             body = bring_into_shape(request.loop, queued)
+            require_components(request.loop, request.annotations, body.names)
             own_queues = find_own_queues(body, request.annotations, queued, reserved)
             take_out_waits(body, own_queues, queued)
             plan = plan_pipeline(

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from tileas_xdsl.analysis.component_conflicts import Conflict, conflicts_between, touches_of
 from tileas_xdsl.analysis.dependence import EdgeKind
 from tileas_xdsl.analysis.induction import static_trip_count
-from tileas_xdsl.dialects.async_queue_annotations import Annotations, require_components
+from tileas_xdsl.dialects.async_queue_annotations import Annotations
 from tileas_xdsl.scheduling.async_pipeline.groups import Groups, cut_groups
 from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Need
 from tileas_xdsl.scheduling.async_pipeline.waits import WaitPlan, plan_waits, undrained_queues
@@ -68,14 +68,13 @@ def plan_pipeline(
     first_queue: int = 0,
 ) -> PipelinePlan:
     """
-    Decide how the loop of `body` is pipelined.
+    Decide how the loop of `body`, of as many components as `annotations` speaks of, is pipelined.
 
     `capture` says when asynchronous work reads its sources, `merge` whether waits of one slot are merged. `own_queues`
     are those that components fill by themselves. Raises `RefusedError` for everything that section 9 of the spec lists
     and that the loop's components show.
     """
     loop = body.loop
-    require_components(loop, annotations, body.names)
     check_nesting(body, annotations)
     touches = touches_of(loop, body.components, body.nests)
     buffers = find_buffers(body, annotations, touches)
