@@ -126,6 +126,12 @@ class Agent:
             self.machine.agent_finished(self)
 
     @property
+    def steps(self) -> Suspension:
+        """What it runs, put aside."""
+        assert self._steps is not None
+        return self._steps
+
+    @property
     def can_step(self) -> bool:
         return self.waiting_for is None or self.waiting_for.holds()
 
@@ -307,13 +313,14 @@ class Agent:
         for argument, value in zip(block.args, arguments, strict=True):
             values[argument] = value
         machine = self.machine
-        clock = machine.clock
+        clock, tape = machine.clock, machine.tape
         pausing = PAUSING_KINDS[machine.order.pauses]
         for step in machine.prepared(block):
             operands = [values[operand] for operand in step.operands]
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
+            taken = tape.step(self, step, operands) if tape is not None else None
             if kind is Kind.TERMINATOR:
                 if clock is not None:
                     # What comes after the region comes at its time.
@@ -340,6 +347,8 @@ class Agent:
                     outcome = cast(Any, (yield from outcome))
             if clock is not None:
                 clock.step_done(self, step, operands, outcome)
+            if taken is not None:
+                taken.outcome = outcome
             if len(step.results) == 1:
                 values[step.results[0]] = outcome
             elif step.results:
@@ -375,9 +384,13 @@ class Agent:
         """Run a counted loop: `body` once for each value of `inductions`; returns what the last iteration yields."""
         outside = self.iteration
         values = tuple(carried)
+        tape = self.machine.tape
+        turns = tape.loop(self, body, inductions) if tape is not None else None
         for number, induction in enumerate(inductions):
             self.machine.check_budget(self.current_op)
             self.begin_iteration(body, outside, number)
+            if turns is not None and turns.begins():
+                yield None
             values = yield from self.run_block(body, (induction, *values))
         self.end_loop(body, outside)
         return values

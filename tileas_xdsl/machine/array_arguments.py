@@ -2,8 +2,8 @@
 Function arguments that name arrays by types of the tile dialects: arrays with strides, tiled views, pointers.
 
 Each is an object of its own. It holds a copy of the array that the caller gives; without one, small integers. A tiled
-view says nothing about the size of its array, so running needs the array; checking takes one of 64 tiles along each
-axis, as it takes 1024 for a dynamic extent.
+view says nothing about the size of its array, so running needs the array; checking takes one of 1,024 tiles along
+each axis, as it takes 65,536 for a dynamic extent.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tileas_xdsl.machine.pointers import DEFAULT_BYTES, Pointer
 from tileas_xdsl.machine.tiled_views import TiledView
 from tileas_xdsl.machine.values import ElementType, element_type
 
-EXTENT_WHEN_CHECKING = 1024
-TILES_WHEN_CHECKING = 64
+EXTENT_WHEN_CHECKING = 1 << 16
+TILES_WHEN_CHECKING = 1 << 10
 
 
 def name_of(argument: BlockArgument) -> str:

@@ -4,7 +4,8 @@ Prove a function free of races and deadlocks for given trip counts, or show the 
 Each combination of trip counts is executed once, on scalars and synchronisation alone. Happens-before makes that
 execution speak for every interleaving if the program is phase-determinate, which the execution itself tests
 (`barriers`). Where it is not, all interleavings are tried within a bound; where that does not suffice the report says
-`undecided`, and why.
+`undecided`, and why. What is right for all trip counts that were executed is then proved for every trip count, by
+induction (`recurrence`), or the report says why not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
@@ -33,18 +34,24 @@ from tileas_xdsl.machine.diagnosis import blame_first_wait
 from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.exploration import RedundantRunError, explore
 from tileas_xdsl.machine.orders import Lazy, Order
+from tileas_xdsl.machine.recurrence.extent import deepest
 from tileas_xdsl.machine.report import Finding, Report
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.violations import Party, UndecidedError, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.witnesses import witness_of_undrained
 from tileas_xdsl.machine.works import AsyncWork
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.recurrence.tape import Tape
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256
 """Combinations of trip counts that are run before the caller is asked to fix some arguments."""
 DYNAMIC_EXTENT = 1024
 """The extent that a dynamic dimension of an array argument gets when only addresses matter."""
+EXTENT_OF_PROOFS = 1 << 16
+"""The same where trip counts grow: an array is taken to be as large as the loops that walk it."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,15 @@ def check(
     args: Mapping[str, int] | None = None,
     may_alias: Sequence[tuple[str, str]] = (),
     assume_pure: Sequence[str] = (),
+    prove: bool | None = None,
 ) -> Report:
     """
     Check `function`, or every public function with a body, of `module`.
 
-    Index and integer arguments that bound loops take each of `trip_counts` (default 0 to 8); `args` fixes some of
-    them. Arrays are objects of their own unless `may_alias` pairs them. Ops named in `assume_pure` count as functions
-    of their operands.
+    Index and integer arguments that bound loops take each of `trip_counts`; `args` fixes some of them. By default these
+    are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots, and every trip count is proved from there; `prove` says
+    whether to do that. Arrays are objects of their own unless `may_alias` pairs them. Ops named in `assume_pure` count
+    as functions of their operands.
 
     Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
     """
@@ -80,10 +89,11 @@ def check(
     if not names:
         raise ArgumentError("there is no public function with a body to check")
     _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
-    report = Report(names, counts)
+    asked = trip_counts is not None
+    report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
     for name in names:
-        _check_function(module, name, counts, dict(args or {}), assumptions, report)
+        _check_function(module, name, counts, dict(args or {}), assumptions, report, may_add_counts=not asked)
     return report
 
 
@@ -108,6 +118,8 @@ def _check_function(
     fixed: Mapping[str, int],
     assumptions: Assumptions,
     report: Report,
+    *,
+    may_add_counts: bool,
 ) -> None:
     op, body = find_function(module, name)
     names = argument_names(body)
@@ -119,27 +131,125 @@ def _check_function(
             f"@{name} has {len(bounds)} arguments that bound loops ({', '.join(bounds)}): {combinations} combinations "
             f"of trip counts; fix some with --arg {bounds[-1]}=4"
         )
-    seen: set[object] = set()
+    case = _Case(name, op, body, fixed, bounds, assumptions, report)
     for values in product(counts, repeat=len(bounds)):
-        arguments = dict(zip(bounds, values, strict=True))
-        scalars = {**fixed, **arguments}
+        case.check(values)
+    if len(bounds) == 1 and may_add_counts and not case.is_open:
+        report.trip_counts = _with_more(report.trip_counts, 2 * case.deepest + 2)
+        for number in range(counts[-1] + 1, 2 * case.deepest + 3):
+            case.check((number,))
+    if report.tries_every_trip_count and not case.is_open:
+        case.check_every_trip_count(counts)
+
+
+def _with_more(counts: tuple[int, ...], last: int) -> tuple[int, ...]:
+    return (*counts, *range(counts[-1] + 1, last + 1))
+
+
+class _Case:
+    """One function with some of its arguments fixed, and others (`bounds`) to be varied."""
+
+    def __init__(
+        self,
+        name: str,
+        op: Operation,
+        body: Region,
+        fixed: Mapping[str, int],
+        bounds: Sequence[str],
+        assumptions: Assumptions,
+        report: Report,
+    ) -> None:
+        self.name = name
+        self.op = op
+        self.body = body
+        self.fixed = fixed
+        self.bounds = bounds
+        self.assumptions = assumptions
+        self.report = report
+        self.deepest = 0
+        """Slots of the deepest ring that was met."""
+        self.is_open = False
+        """Whether something was found, or left undecided."""
+        self._seen: set[object] = set()
+
+    def check(self, values: Sequence[int]) -> None:
+        """Execute with these values of the arguments, and report."""
         try:
-            violations, doubt = _decide(op, body, scalars, assumptions, report)
+            violations, doubt = self._decide(values, None)
         except UndecidedError as error:
-            report.undecided.append(str(error))
-            continue
+            self.is_open = True
+            self.report.undecided.append(str(error))
+            return
+        self._note(values, violations, doubt)
+
+    def _note(self, values: Sequence[int], violations: list[Violation], doubt: str | None) -> None:
+        self.is_open |= bool(violations) or doubt is not None
+        arguments = dict(zip(self.bounds, values, strict=True))
         for violation in violations:
-            if violation.key not in seen:
-                seen.add(violation.key)
-                report.findings.append(Finding(name, arguments, violation))
-        if doubt is not None and doubt not in report.undecided:
-            report.undecided.append(doubt)
+            if violation.key not in self._seen:
+                self._seen.add(violation.key)
+                self.report.findings.append(Finding(self.name, arguments, violation))
+        if doubt is not None and doubt not in self.report.undecided:
+            self.report.undecided.append(doubt)
+
+    def _decide(self, values: Sequence[int], tape: Tape | None) -> tuple[list[Violation], str | None]:
+        scalars = {**self.fixed, **dict(zip(self.bounds, values, strict=True))}
+        machine, violations, doubt = _decide(self.op, self.body, scalars, self.assumptions, self.report, tape)
+        if tuple(values) == (1,):
+            self.deepest = deepest(machine)
+        return violations, doubt
+
+    # Every trip count -------------------------------------------------------------------------------------------------
+
+    def check_every_trip_count(self, counts: Sequence[int]) -> None:
+        """Prove what was found right so far for every trip count, or report why not, or what is wrong."""
+        reason = self._reason_against(counts)
+        if reason is not None:
+            self.report.bounded.append(f"@{self.name}: {reason}")
+
+    def _reason_against(self, counts: Sequence[int]) -> str | None:
+        if not self.bounds:
+            return None
+        if len(self.bounds) > 1:
+            names = ", ".join(self.bounds)
+            return f"{len(self.bounds)} arguments bound loops ({names}); fix all but one with --arg to prove the rest"
+        if tuple(counts) != tuple(range(len(counts))):
+            return "the trip counts that were executed do not begin at 0 without gaps"
+        from tileas_xdsl.machine.recurrence.induction import NoProofError, WrongError, prove
+
+        try:
+            self.report.proofs[self.name] = prove(self._execute, max(counts[-1], 2 * self.deepest + 2))
+        except NoProofError as error:
+            return str(error)
+        except WrongError as error:
+            self.check((error.trip_count,))
+            return f"trip count {error.trip_count} could not be shown to be right" if not self.is_open else None
+        return None
+
+    def _execute(self, trip_count: int, tape: Tape) -> bool:
+        from tileas_xdsl.machine.recurrence.induction import NoProofError
+
+        try:
+            violations, doubt = self._decide((trip_count,), tape)
+        except (UndecidedError, UnsupportedError) as error:
+            raise NoProofError(f"trip count {trip_count} cannot be executed: {error}") from None
+        return not violations and doubt is None
 
 
 def _decide(
-    op: Operation, body: Region, scalars: Mapping[str, int], assumptions: Assumptions, report: Report
-) -> tuple[list[Violation], str | None]:
-    """One execution; more where it cannot speak for all. Returns what is wrong, or else the doubt that remains."""
+    op: Operation,
+    body: Region,
+    scalars: Mapping[str, int],
+    assumptions: Assumptions,
+    report: Report,
+    tape: Tape | None = None,
+) -> tuple[Machine, list[Violation], str | None]:
+    """
+    One execution; more where it cannot speak for all. Returns the machine of the first one, and what is wrong, or else
+    the doubt that remains. A `tape` is written by an execution of its own, which stops short of all that.
+    """
+
+    extent = DYNAMIC_EXTENT if tape is None else EXTENT_OF_PROOFS
 
     def make(order: Order) -> Machine:
         report.executions += 1
@@ -147,7 +257,7 @@ def _decide(
 
     def run(machine: Machine) -> None:
         machine.at_end.append(report_undrained)
-        execute(machine, op, symbolic_arguments(body, scalars, assumptions))
+        execute(machine, op, symbolic_arguments(body, scalars, assumptions, extent))
         # What nobody waits for completes some time, too, and may complete a phase of a barrier.
         machine.perform_all()
         judge_open_phases(machine)
@@ -167,26 +277,37 @@ def _decide(
         return other
 
     machine = make(Lazy())
+    # Most programs are right, and a trace of what happened is only needed to tell of mistakes.
+    machine.trace.recording = False
+    machine.tape = tape
+    run(machine)
+    if tape is not None or machine.is_right_beyond_doubt:
+        doubt = None if machine.is_right_beyond_doubt else "it may be wrong"
+        return machine, list(machine.violations.values()), doubt
+    report.executions -= 1
+    machine = make(Lazy())
     run(machine)
     blame_first_wait(machine, rerun)
     if machine.open_questions and not machine.violations:
         question = machine.open_questions[0]
-        return [], str(UndecidedError(question.op, question.reason))
+        return machine, [], str(UndecidedError(question.op, question.reason))
     if not machine.indeterminacies:
-        return list(machine.violations.values()), None
+        return machine, list(machine.violations.values()), None
     doubt = machine.indeterminacies[0]
     exploration = explore(explored)
     violations = list({**machine.violations, **exploration.violations}.values())
     if exploration.exhausted:
-        return violations, None
+        return machine, violations, None
     reason = UndecidedError(doubt.op, doubt.reason)
     if violations:
         report.unexplored.append(f"{reason}; {exploration.runs} interleavings were tried, there are more")
-        return violations, None
-    return [], f"{reason}; {exploration.runs} interleavings were tried and none went wrong"
+        return machine, violations, None
+    return machine, [], f"{reason}; {exploration.runs} interleavings were tried and none went wrong"
 
 
-def symbolic_arguments(body: Region, scalars: Mapping[str, int], assumptions: Assumptions) -> list[Any]:
+def symbolic_arguments(
+    body: Region, scalars: Mapping[str, int], assumptions: Assumptions, extent: int = DYNAMIC_EXTENT
+) -> list[Any]:
     """Arguments for a check: objects without data, the given scalars, and nothing known of any other scalar."""
     block = body.first_block
     assert block is not None
@@ -195,7 +316,7 @@ def symbolic_arguments(body: Region, scalars: Mapping[str, int], assumptions: As
         if is_scalar(argument.type) and name not in given and str(argument.index) not in given:
             given[name] = UNKNOWN
     aliases = [pair for pair in assumptions.may_alias if all(_is_argument(body, name) for name in pair)]
-    return bind_arguments(body, given, with_data=False, aliases=aliases, dynamic_size=DYNAMIC_EXTENT)
+    return bind_arguments(body, given, with_data=False, aliases=aliases, dynamic_size=extent)
 
 
 def report_undrained(first: Agent) -> None:

@@ -23,7 +23,7 @@ from tileas_xdsl.machine.agents import Agent, Step, Suspension
 from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
 from tileas_xdsl.machine.late_values import LateValue, when_there
 from tileas_xdsl.machine.meaning import Kind, meaning_of
-from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.orders import Order
 from tileas_xdsl.machine.trace import Happening, Trace, Witness
 from tileas_xdsl.machine.values import UNKNOWN
@@ -31,6 +31,7 @@ from tileas_xdsl.machine.violations import StuckError, UndecidedError, Unsupport
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
 if TYPE_CHECKING:
+    from tileas_xdsl.machine.recurrence.tape import Tape
     from tileas_xdsl.machine.resources import Resource
     from tileas_xdsl.machine.synchronization import PhaseBarrier
 
@@ -72,6 +73,8 @@ class Machine:
     """A wait that asks for the other parity than it says: what if (see `diagnosis`)."""
     indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     trace: Trace = field(default_factory=Trace)
+    tape: Tape | None = None
+    """What writes the execution down for a proof by recurrence, if anybody asks for one."""
     open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     """What no further execution can answer: functions without a body that may touch memory in use."""
     step_number: int = 0
@@ -127,6 +130,8 @@ class Machine:
             choice = self.order.choose(self, runnable)
             if isinstance(choice, Agent):
                 choice.resume()
+                while self.tape is not None and self.tape.takes_cut(self):
+                    choice.resume()
             elif choice is not None:
                 self.perform(choice)
             elif not self._force():
@@ -228,8 +233,14 @@ class Machine:
             for offset in [o for o in cells if region.start <= o < region.stop]:
                 del cells[offset]
 
+    def history_of(self, base: MemoryObject) -> AccessHistory | None:
+        """The accesses to `base` on file, if there have been any."""
+        return self._histories.get(base.serial)
+
     def note_access(self, access: Access, mind: Mind) -> None:
         """File an access; every conflict with an earlier one becomes a violation."""
+        if self.tape is not None:
+            self.tape.access(access)
         if access.region.is_empty:
             return
         base = access.region.base
@@ -246,18 +257,29 @@ class Machine:
         """Report a conflict, unless one of the same kind between the same two ops is known."""
         from tileas_xdsl.machine.explain import kind_of_conflict, violation_of_conflict
 
-        key = violation_key(kind_of_conflict(conflict), (conflict.earlier.op, conflict.later.op))
-        if key not in self.violations:
-            self.conflicts[key] = conflict
+        kind = kind_of_conflict(conflict)
+        key = violation_key(kind, (conflict.earlier.op, conflict.later.op))
+        if key in self.violations:
+            return
+        self.conflicts[key] = conflict
+        if self.trace.recording:
             self.report(violation_of_conflict(conflict))
+        else:
+            # Without a trace nobody is told of it: that there is one is enough.
+            self.violations[key] = Violation(kind, "", (), "")
 
     def report(self, violation: Violation, witness: Callable[[], Witness] | None = None) -> None:
         """Keep `violation`, unless the same mistake is known; only then is the `witness` worked out."""
         if violation.key in self.violations:
             return
-        if witness is not None:
+        if witness is not None and self.trace.recording:
             violation = replace(violation, witness=witness())
         self.violations[violation.key] = violation
+
+    @property
+    def is_right_beyond_doubt(self) -> bool:
+        """Whether nothing wrong was found, and this execution speaks for all."""
+        return not (self.violations or self.indeterminacies or self.open_questions)
 
     def doubt(self, op: Operation, reason: str) -> None:
         """Note that one execution may not speak for all."""

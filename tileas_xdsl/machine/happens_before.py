@@ -232,6 +232,10 @@ class AccessHistory:
             found.update(bucket)
         return sorted(found, key=lambda access: access.step)
 
+    def forget(self, access: Access) -> None:
+        """Take off the file what no access can race with any more."""
+        self._remove(access)
+
     def _lacks_fence(self, other: Access, access: Access, mind: Mind) -> bool:
         if other.proxy is not Proxy.GENERIC or access.proxy is not Proxy.ASYNC:
             return False

@@ -28,6 +28,8 @@ SPACES = {0: "global", 1: "global", 3: "shared", 5: "private", 6: "tensor", 7: "
 ARGUMENT_BYTES = "tileas.bytes"
 """Discardable argument attribute: how many bytes a pointer argument points to."""
 DEFAULT_BYTES = 1 << 16
+DEFAULT_BYTES_WHEN_CHECKING = 1 << 26
+"""Of a pointer argument that says nothing; when only addresses matter there is no need to be tight."""
 BYTE = ElementType(i8, np.dtype(np.int8))
 POINTER_BYTES = 8
 
@@ -106,7 +108,7 @@ def _bind_pointer(argument: BlockArgument, given: Any, with_data: bool) -> Point
     name = argument.name_hint or str(argument.index)
     space = space_of(argument.type)
     if given is None:
-        return Pointer(byte_object(name, _declared_bytes(argument), space, with_data=with_data), 0)
+        return Pointer(byte_object(name, _declared_bytes(argument, with_data), space, with_data=with_data), 0)
     data = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
     base = byte_object(name, data.size, space, with_data=with_data)
     if base.data is not None:
@@ -114,13 +116,14 @@ def _bind_pointer(argument: BlockArgument, given: Any, with_data: bool) -> Point
     return Pointer(base, 0)
 
 
-def _declared_bytes(argument: BlockArgument) -> int:
+def _declared_bytes(argument: BlockArgument, with_data: bool) -> int:
+    default = DEFAULT_BYTES if with_data else DEFAULT_BYTES_WHEN_CHECKING
     function = argument.block.parent_op()
     attributes = getattr(function, "arg_attrs", None)
     if attributes is None:
-        return DEFAULT_BYTES
+        return default
     size = attributes.data[argument.index].data.get(ARGUMENT_BYTES)
-    return size.value.data if isinstance(size, IntegerAttr) else DEFAULT_BYTES
+    return size.value.data if isinstance(size, IntegerAttr) else default
 
 
 # Types --------------------------------------------------------------------------------------------------------------

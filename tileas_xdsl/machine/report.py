@@ -7,13 +7,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.violations import Party, Violation
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.recurrence.induction import Proof
 
 
 class Verdict(StrEnum):
@@ -98,6 +101,12 @@ class Report:
     unexplored: list[str] = field(default_factory=list[str])
     """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
     executions: int = 0
+    tries_every_trip_count: bool = False
+    """Whether a proof for every trip count was asked for."""
+    proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
+    """By function, the proofs that were found."""
+    bounded: list[str] = field(default_factory=list[str])
+    """Why what was found holds for the trip counts that were executed only, one sentence a function."""
 
     @property
     def verdict(self) -> Verdict:
@@ -106,14 +115,25 @@ class Report:
         return Verdict.UNDECIDED if self.undecided else Verdict.SAFE
 
     @property
+    def holds_for_every_trip_count(self) -> bool:
+        return self.verdict is Verdict.SAFE and self.tries_every_trip_count and not self.bounded
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of violation found, each once, in the order in which they were found."""
         return list(dict.fromkeys(str(finding.violation.kind) for finding in self.findings))
 
     @property
+    def bounds_that_matter(self) -> list[str]:
+        """`bounded`, where the verdict says that the trip counts are."""
+        return self.bounded if self.verdict is Verdict.SAFE else []
+
+    @property
     def verdict_line(self) -> str:
         counts = f"trip counts {span(self.trip_counts)}"
         match self.verdict:
+            case Verdict.SAFE if self.holds_for_every_trip_count:
+                return "safe for every trip count"
             case Verdict.SAFE:
                 return f"safe for {counts}"
             case Verdict.UNDECIDED:
@@ -125,6 +145,7 @@ class Report:
         parts = [str(finding) for finding in self.findings]
         parts += [f"undecided: {reason}" for reason in self.undecided]
         parts += [f"not all tried: {reason}" for reason in self.unexplored]
+        parts += [f"not for every trip count: {reason}" for reason in self.bounds_that_matter]
         return "\n\n".join([*parts, self.verdict_line])
 
     def as_data(self) -> dict[str, Any]:
@@ -138,6 +159,9 @@ class Report:
             "undecided": self.undecided,
             "unexplored": self.unexplored,
             "executions": self.executions,
+            "every_trip_count": self.holds_for_every_trip_count,
+            "bounded": self.bounds_that_matter,
+            "proofs": {name: {"executed": p.executed, "period": p.period} for name, p in self.proofs.items()},
         }
 
 

@@ -166,9 +166,13 @@ class GroupQueue:
             self.known_complete += 1
         return self.known_complete >= ordinal
 
+    def observed_by(self, agent: Agent) -> int:
+        """How many of the oldest groups `agent` has learnt of through this queue."""
+        return self._observed.get(agent.number, 0)
+
     def unobserved(self, agent: Agent, ordinal: int) -> list[AsyncWork]:
         """The works of the oldest `ordinal` groups that `agent` has not learnt of through this queue yet."""
-        first = self._observed.get(agent.number, 0)
+        first = self.observed_by(agent)
         self._observed[agent.number] = max(first, ordinal)
         return [work for group in self.groups[first:ordinal] for work in group.works]
 
@@ -333,6 +337,11 @@ class PhaseBarrier:
         self.current.arrived += count
         self.pending -= count
         self._flip_if_complete()
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether every phase knows of those before."""
+        return self._hands_on
 
     def hand_on(self) -> None:
         """

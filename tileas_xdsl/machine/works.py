@@ -104,6 +104,10 @@ class Event:
                     seen.add(part)
                     stack.append(part)
 
+    def waits_for(self) -> tuple[list[AsyncWork], list[Event], list[Callable[[], None]]]:
+        """Works and events that bring the completion, and who is to be told of it."""
+        return self._works, self._parts, self._listeners
+
     def finish(self, knowledge: Knowledge) -> None:
         """Complete the event; those who listen are told, before the caller goes on if nobody is being told now."""
         if self.complete:

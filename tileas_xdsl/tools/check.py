@@ -1,5 +1,6 @@
 """
-`tileas check FILE`: prove that a program has no race and no deadlock for the trip counts asked for, or show how it has.
+`tileas check FILE`: prove that a program has no race and no deadlock for every trip count, or for those asked for, or
+show how it has.
 
 Exit status 0: safe. 1: a violation; the report shows it. 2: the input cannot be read, or has an op that the machine
 does not know. 3: undecided; the report says why and on account of which op.
@@ -24,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trip-counts",
         metavar="0..8",
-        default="0..8",
-        help="what arguments that bound loops are tried with: numbers and ranges, as in 0..4,8 (default: 0..8)",
+        help="try only these with arguments that bound loops: numbers and ranges, as in 0..4,8 (default: 0..8, or as "
+        "many as the deepest ring asks for, and then a proof for every trip count)",
     )
     parser.add_argument(
         "--arg", metavar="NAME=N", action="append", default=[], help="fix an integer argument, by name or number"
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    counts = parse_trip_counts(arguments.trip_counts)
+    counts = None if arguments.trip_counts is None else parse_trip_counts(arguments.trip_counts)
     fixed = _fixed(arguments.arg)
     aliases = [_pair(text) for text in arguments.may_alias]
     given = read_input(arguments.file, allow_unregistered=bool(arguments.assume_pure))

@@ -119,12 +119,14 @@ def _short_place(op: Operation, source: Source) -> str:
 
 
 def report_lines(report: Report, source: Source) -> list[Line]:
-    """Every violation, what is undecided, and the verdict as the last line."""
+    """Every violation, what is undecided or holds for some trip counts only, and the verdict as the last line."""
     lines: list[Line] = []
     for finding in report.findings:
         lines += [*finding_lines(finding, source), []]
     for doubt in report.undecided:
         lines += [[("undecided: ", LABEL), (doubt, "")], []]
+    for reason in report.bounds_that_matter:
+        lines += [[("not for every trip count: ", LABEL), (reason, "")], []]
     return [*lines, [(report.verdict_line, VERDICT_STYLES[report.verdict])]]
 
 

@@ -42,9 +42,13 @@ def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
     outside = agent.iteration
     values = inits
     number = 0
+    tape = agent.machine.tape
+    turns = tape.loop(agent, op.before_region.block, None) if tape is not None else None
     while True:
         agent.machine.check_budget(op)
         agent.begin_iteration(op.before_region.block, outside, number)
+        if turns is not None and turns.begins():
+            yield None
         go_on, *values = yield from agent.run_region(op.before_region, values)
         if not agent.known(go_on, op, "branches on"):
             break

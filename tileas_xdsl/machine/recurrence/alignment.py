@@ -1,0 +1,361 @@
+"""
+Two executions side by side: the one with the larger trip count does the same steps, and some rounds of its loops more.
+
+    smaller:   A  P  B              a head of a growing loop lies at the beginning and at the end of each P
+    larger:    A  P  P  B
+
+So the tapes are laid on each other twice: A P of both from the beginning, and P B of both up to the end. Along the way
+every step must be the same one, and the numbers it sees must move on in a way that goes on for ever (`shifts`); where
+the tapes are moved against each other, the portraits of all five loop heads must have one shape. Several loops that
+grow, one after the other, move the tapes against each other several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.agents import Step
+from tileas_xdsl.machine.happens_before import Access
+from tileas_xdsl.machine.meaning import Kind
+from tileas_xdsl.machine.memory import MemoryObject, View
+from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.recurrence.passing import positions_that_may_move
+from tileas_xdsl.machine.recurrence.portrait import Portrait
+from tileas_xdsl.machine.recurrence.shifts import (
+    RULES,
+    IrregularError,
+    Moving,
+    check_moves,
+    must_move_by_multiples,
+)
+from tileas_xdsl.machine.recurrence.tape import Head, LoopKey, TakenStep, Tape, Turns
+from tileas_xdsl.machine.rings import Ring, StageToken
+from tileas_xdsl.machine.tiled_views import TiledView
+from tileas_xdsl.machine.values import UNKNOWN
+
+PLACES = (Pointer, View)
+SIZES = frozenset({"memref.dim", "memref.rank"})
+"""Ops that take a number from an array, wherever it lies."""
+
+
+@dataclass
+class Overlay:
+    """A stretch of the smaller tape, and the distance to the same steps on the larger one."""
+
+    start: int
+    end: int
+    distance: int
+
+
+@dataclass
+class _Traffic:
+    """What is known of the accesses to one object."""
+
+    written: bool = False
+    agents: set[int] = field(default_factory=set[int])
+    asynchronous: bool = False
+    moves: dict[int, int] = field(default_factory=dict[int, int])
+    """For each overlay by how far its accesses move on."""
+    irregular: Operation | None = None
+
+    @property
+    def may_race(self) -> bool:
+        return self.written and (self.asynchronous or len(self.agents) > 1)
+
+    def note_move(self, overlay: int, shift: int, op: Operation) -> None:
+        if self.moves.setdefault(overlay, shift) != shift:
+            self.irregular = op
+
+
+class Alignment:
+    """
+    Checks that `larger` is `smaller` and more of the same, so that the next larger one is, too.
+
+    `first_turns` says for each loop from which turn on its state recurs. `trip_count` is that of `smaller`, `growth`
+    what `larger` has more. `check` raises `IrregularError`.
+    """
+
+    def __init__(
+        self, smaller: Tape, larger: Tape, first_turns: Mapping[LoopKey, int], trip_count: int, growth: int
+    ) -> None:
+        self.smaller = smaller
+        self.larger = larger
+        self.first_turns = first_turns
+        self.trip_count = trip_count
+        self.growth = growth
+        self.traffic: dict[MemoryObject, _Traffic] = {}
+        self.overlays: list[Overlay] = []
+        self._agents: dict[int, dict[int, int]] = {}
+        """For each overlay, which agent of the larger execution does what one of the smaller does."""
+
+    def check(self) -> None:
+        try:
+            self._lay_over()
+        except IrregularError:
+            # A number may tell why the steps are not the same ones, and after how many turns they would be.
+            self._compare_overlays()
+            raise
+        self._compare_overlays()
+        for base, traffic in self.traffic.items():
+            if traffic.may_race and traffic.irregular is not None:
+                reason = f"reaches '{base.name}' at places that do not move on together from turn to turn"
+                raise IrregularError(traffic.irregular, reason)
+
+    def _compare_overlays(self) -> None:
+        bounds = sorted({place for overlay in self.overlays for place in (overlay.start, overlay.end)})
+        for start, end in pairwise(bounds):
+            numbers = [n for n, o in enumerate(self.overlays) if o.start <= start and end <= o.end]
+            self._compare(start, end, numbers)
+
+    # Where the tapes are moved against each other ---------------------------------------------------------------------
+
+    def _lay_over(self) -> None:
+        ours, theirs = self.smaller.entries, self.larger.entries
+        start = distance = place = 0
+        while place < len(ours):
+            if place + distance >= len(theirs):
+                raise IrregularError(_op_of(ours[place]), "is not reached at a larger trip count")
+            mine, other = ours[place], theirs[place + distance]
+            if not _are_the_same_step(mine, other):
+                self.overlays.append(Overlay(start, place, distance))
+                raise IrregularError(_op_of(mine), "is not the same step at a larger trip count")
+            if isinstance(mine, Head) and isinstance(other, Head):
+                extra = _turns_left(other) - _turns_left(mine)
+                if extra and self._recurs_from(mine):
+                    end = self._end_of_round(mine, extra)
+                    self.overlays.append(Overlay(start, end, distance))
+                    start, distance = place, other.turns.heads[other.turn + extra] - place
+                    self._compare_portraits(mine, other, extra)
+            place += 1
+        if place + distance != len(theirs):
+            raise IrregularError(_op_of(ours[-1]), "is not the last step at a larger trip count")
+        self.overlays.append(Overlay(start, len(ours), distance))
+
+    def _recurs_from(self, head: Head) -> bool:
+        return self.first_turns.get(head.turns.key) == head.turn
+
+    @staticmethod
+    def _end_of_round(head: Head, extra: int) -> int:
+        if extra < 0 or head.turn + extra >= head.turns.count:
+            raise IrregularError(_op_of(head), "does not turn often enough yet")
+        return head.turns.heads[head.turn + extra]
+
+    def _compare_portraits(self, mine: Head, other: Head, extra: int) -> None:
+        """The state at the beginning and the end of the round, in both executions, and one round later."""
+        begin, end = (self._portrait(self.smaller, mine, turns) for turns in (0, extra))
+        first, second, third = (self._portrait(self.larger, other, turns) for turns in (0, extra, 2 * extra))
+        op = _op_of(mine)
+        if len({p.shape for p in (begin, end, first, second, third)}) > 1:
+            raise IrregularError(op, "finds another state when it comes round again")
+        rows = zip(begin.numbers, end.numbers, first.numbers, second.numbers, third.numbers, strict=True)
+        for here, there, early, late, later in rows:
+            if late - there != early - here or later - there != late - here:
+                raise IrregularError(op, "comes round with numbers that do not move on evenly")
+        overlay = len(self.overlays)
+        for place, base in begin.offsets:
+            traffic = self.traffic.setdefault(base, _Traffic())
+            traffic.note_move(overlay - 1, int(first.numbers[place] - begin.numbers[place]), op)
+            traffic.note_move(overlay, int(second.numbers[place] - begin.numbers[place]), op)
+
+    @staticmethod
+    def _portrait(tape: Tape, head: Head, later: int) -> Portrait:
+        portrait = tape.portraits.get((head.turns.key, head.turn + later))
+        if portrait is None:
+            raise IrregularError(_op_of(head), "does not turn often enough yet")
+        if portrait.refusal is not None:
+            raise IrregularError(_op_of(head), f"cannot be compared from turn to turn: {portrait.refusal}")
+        return portrait
+
+    # Step by step -----------------------------------------------------------------------------------------------------
+
+    def _compare(self, start: int, end: int, overlays: Sequence[int]) -> None:
+        ours, theirs = self.smaller.entries, self.larger.entries
+        distances = [self.overlays[number].distance for number in overlays]
+        agents: list[dict[int, int]] = [self._agents.setdefault(number, {}) for number in overlays]
+        for place in range(start, end):
+            mine = ours[place]
+            others: list[Any] = [theirs[place + distance] for distance in distances]
+            if not all(_are_the_same_step(mine, other) for other in others):
+                raise IrregularError(_op_of(mine), "is not the same step at a larger trip count")
+            if isinstance(mine, TakenStep):
+                for other, names in zip(others, agents, strict=True):
+                    if names.setdefault(mine.agent, other.agent) != other.agent:
+                        raise IrregularError(_op_of(mine), "is a step of another agent at a larger trip count")
+                self._compare_steps(mine, others)
+            elif isinstance(mine, Access):
+                self._compare_accesses(mine, others, overlays)
+            elif isinstance(mine, Turns):
+                self._compare_loops(mine, others)
+
+    def _compare_steps(self, mine: TakenStep, others: list[TakenStep]) -> None:
+        step = mine.step
+        if step.kind is Kind.TERMINATOR:
+            return
+        moving = _differences(step.op, mine.operands, [other.operands for other in others])
+        if _gives_number(step) and step.kind is not Kind.CONTROL and (moving or _differ_in_place(mine, others)):
+            self._must_not_read_what_is_known(mine, others)
+        if not moving and not _differ(mine.outcomes, [other.outcomes for other in others]):
+            return
+        if step.kind is Kind.PURE:
+            self._compare_pure(mine, others, moving)
+        else:
+            self._compare_effects(mine, others, moving)
+
+    @staticmethod
+    def _must_not_read_what_is_known(mine: TakenStep, others: list[TakenStep]) -> None:
+        """What was stored at one place says nothing of what was stored at the next."""
+        if mine.step.kind is Kind.PURE and not any(isinstance(operand, PLACES) for operand in mine.operands):
+            return
+        if mine.step.op.name not in SIZES and any(
+            _is_number(outcome) for step in (mine, *others) for outcome in step.outcomes
+        ):
+            raise IrregularError(mine.step.op, "takes a number from a place that changes from turn to turn")
+
+    def _compare_pure(self, mine: TakenStep, others: list[TakenStep], moving: Collection[int]) -> None:
+        """A step that computes: its rule says how its result moves on, and so it did."""
+        step = mine.step
+        op = step.op
+        if all(outcome is UNKNOWN for taken in (mine, *others) for outcome in taken.outcomes):
+            return
+        if op.name == "arith.select" and 0 not in moving and not isinstance(mine.outcome, int):
+            return
+        rule = RULES.get(op.name)
+        if rule is None or not all(isinstance(value, int) for value in (mine.outcome, *mine.operands)):
+            raise IrregularError(op, "computes with numbers that change from turn to turn")
+        if not all(isinstance(other.outcome, int) for other in others):
+            raise IrregularError(op, "is known in some turns only")
+        values = [self._moving(op, step, number, mine, others) for number in range(len(mine.operands))]
+        found = tuple(int(other.outcome) - int(mine.outcome) for other in others)
+        if found != rule(op, values):
+            raise IrregularError(op, "does not move on evenly from turn to turn")
+        check_moves(op, Moving(int(mine.outcome), found), step.results[0].type, self.trip_count, self.growth)
+
+    def _moving(self, op: Operation, step: Step, number: int, mine: TakenStep, others: list[TakenStep]) -> Moving:
+        value = int(mine.operands[number])
+        moving = Moving(value, tuple(int(other.operands[number]) - value for other in others))
+        check_moves(op, moving, step.operands[number].type, self.trip_count, self.growth)
+        return moving
+
+    def _compare_effects(self, mine: TakenStep, others: list[TakenStep], moving: dict[int, tuple[int, ...]]) -> None:
+        step = mine.step
+        op = step.op
+        allowed = positions_that_may_move(op)
+        for number, shifts in moving.items():
+            if number not in allowed:
+                raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
+            if isinstance(mine.operands[number], int):
+                self._moving(op, step, number, mine, others)
+            self._check_place(op, mine.operands, shifts)
+        if step.kind is not Kind.CONTROL and _differ(mine.outcomes, [other.outcomes for other in others]):
+            raise IrregularError(op, "gives a number that changes from turn to turn")
+
+    @staticmethod
+    def _check_place(op: Operation, operands: Sequence[Any], shifts: tuple[int, ...]) -> None:
+        """A number that moves on names a stage of a ring, or a place in an array that is walked axis by axis."""
+        for operand in operands:
+            ring = operand.ring if isinstance(operand, StageToken) else operand
+            if isinstance(ring, Ring) and ring.depth is not None:
+                reason = f"takes stages of {ring.name} that do not come round evenly"
+                must_move_by_multiples(op, shifts, 2 * ring.depth, reason)
+            if isinstance(operand, TiledView) and any(len(group) > 1 for group in operand.groups):
+                raise IrregularError(op, "walks through several axes of an array at once")
+
+    def _compare_accesses(self, mine: Access, others: list[Access], overlays: Sequence[int]) -> None:
+        region = mine.region
+        traffic = self.traffic.setdefault(region.base, _Traffic())
+        traffic.written |= mine.is_write
+        traffic.agents.add(mine.agent.number)
+        traffic.asynchronous |= mine.work is not None
+        for other, overlay in zip(others, overlays, strict=True):
+            theirs = other.region
+            same = (region.counts, region.strides, region.itemsize) == (theirs.counts, theirs.strides, theirs.itemsize)
+            if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
+                raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
+            traffic.note_move(overlay, theirs.offset - region.offset, mine.op)
+
+    def _compare_loops(self, mine: Turns, others: list[Turns]) -> None:
+        """A loop turns more often by exactly as much as its bounds have moved apart."""
+        if mine.bounds is None:
+            return
+        op = _op_of(mine)
+        ours = mine.bounds
+        for other in others:
+            theirs = other.bounds
+            assert theirs is not None
+            apart = (theirs.stop - theirs.start) - (ours.stop - ours.start)
+            if theirs.step != ours.step:
+                raise IrregularError(op, "has a step that changes from turn to turn")
+            if not mine.count and not other.count and apart <= 0:
+                continue
+            must_move_by_multiples(op, [apart], ours.step, "has bounds that move apart by no multiple of its step")
+            if (other.count - mine.count) * ours.step != apart:
+                raise IrregularError(op, "does not turn more often in step with its bounds")
+
+
+def _are_the_same_step(mine: Any, other: Any) -> bool:
+    if type(mine) is not type(other):
+        return False
+    if isinstance(mine, TakenStep):
+        return mine.step.op is other.step.op
+    return _op_of(mine) is _op_of(other)
+
+
+def _turns_left(head: Head) -> int:
+    return head.turns.count - head.turn
+
+
+def _op_of(entry: Any) -> Operation:
+    if isinstance(entry, TakenStep):
+        return entry.step.op
+    if isinstance(entry, Access):
+        return entry.op
+    turns = entry.turns if isinstance(entry, Head) else entry
+    op = turns.key[0].parent_op()
+    assert op is not None
+    return op
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _differ(values: list[Any], rows: list[list[Any]]) -> bool:
+    """Whether a number differs between `values` and one of `rows`."""
+    for row in rows:
+        for mine, other in zip(values, row, strict=True):
+            if mine is not other and (_is_number(mine) or _is_number(other)) and mine != other:
+                return True
+    return False
+
+
+def _differences(op: Operation, values: list[Any], rows: list[list[Any]]) -> dict[int, tuple[int, ...]]:
+    """By place, the shifts of the numbers that are not the same in all of `rows`."""
+    found: dict[int, tuple[int, ...]] = {}
+    for row in rows:
+        for place, (mine, other) in enumerate(zip(values, row, strict=True)):
+            if mine is other or place in found or not (_is_number(mine) or _is_number(other)) or mine == other:
+                continue
+            column = [r[place] for r in rows]
+            if not _is_number(mine) or not all(map(_is_number, column)):
+                raise IrregularError(op, "knows a number in some turns only")
+            found[place] = tuple(int(entry) - int(mine) for entry in column)
+    return found
+
+
+def _gives_number(step: Step) -> bool:
+    return any(isinstance(result.type, IntegerType | IndexType) for result in step.results)
+
+
+def _differ_in_place(mine: TakenStep, others: list[TakenStep]) -> bool:
+    """Whether an address among the operands is another one."""
+    for other in others:
+        for address, theirs in zip(mine.operands, other.operands, strict=True):
+            if isinstance(address, PLACES) and isinstance(theirs, PLACES) and address.offset != theirs.offset:
+                return True
+    return False

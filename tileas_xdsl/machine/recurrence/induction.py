@@ -1,0 +1,263 @@
+"""
+The induction over trip counts: `prove(execute, checked)`.
+
+    E(0), ..., E(N + 2q - 1)       executed, and found right
+    E(n + q) is E(n) and more of the same, for each n from N to N + q - 1       checked by `alignment`
+    so E(n + 2q) is E(n + q) and more of the same, and so on: every trip count is right
+
+First the state at the heads of the loops that turn more often at a larger trip count is watched in one long execution,
+to see from which turn on and after how many turns it recurs; from that follows q. Then N is looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count
+from math import lcm
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.machine.recurrence.alignment import Alignment
+from tileas_xdsl.machine.recurrence.portrait import Portrait
+from tileas_xdsl.machine.recurrence.settled import Reach
+from tileas_xdsl.machine.recurrence.shifts import IrregularError
+from tileas_xdsl.machine.recurrence.tape import LoopKey, Tape, Turns, Wanted
+
+LONGEST_PERIOD = 64
+"""Turns after which a state must have recurred."""
+SPAN = 4
+"""The distance between the two trip counts from which the growth of loops is read."""
+FAREST_CROSSING = 64
+"""How far to go on where two numbers that are compared come closer to each other, until they have met."""
+MOST_ENTRIES = 600_000
+"""Entries of all tapes together after which the search for a proof is given up."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Every trip count is right: those up to `executed` were executed, larger ones repeat them."""
+
+    executed: int
+    """The largest trip count that was executed."""
+    period: int
+    """A trip count that is larger by this much does the same, and some turns more."""
+
+
+class NoProofError(Exception):
+    """Why nothing can be said of larger trip counts than those that were executed."""
+
+
+class WrongError(Exception):
+    """A larger trip count than those asked for has been executed, and is wrong or cannot be decided."""
+
+    def __init__(self, trip_count: int) -> None:
+        self.trip_count = trip_count
+        super().__init__(f"trip count {trip_count}")
+
+
+class _LongerPeriodError(Exception):
+    """The state recurs, but the numbers that the program computes come round after a longer time only."""
+
+    def __init__(self, period: int, reason: str) -> None:
+        self.period = period
+        self.reason = reason
+        super().__init__(reason)
+
+
+Execute = Callable[[int, Tape], bool]
+"""Execute one trip count and write it on a tape. Returns whether it is right beyond doubt."""
+
+
+def prove(execute: Execute, checked: int) -> Proof:
+    """
+    Prove every trip count right, given that those up to `checked` are.
+
+    Raises `NoProofError` where that fails, `WrongError` when a larger trip count turns out to be wrong.
+    """
+    return _Induction(execute, checked).prove()
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The state at the head of a loop in turn `first` is found again `period` turns later."""
+
+    first: int
+    period: int
+
+
+class _Induction:
+    def __init__(self, execute: Execute, checked: int) -> None:
+        self.execute = execute
+        self.checked = checked
+        self.entries = 0
+        self.executed = set(range(checked + 1))
+        self.reach = Reach()
+        self.reason = ""
+        """Why the state at one of the loop heads does not recur; others may do instead."""
+
+    def prove(self) -> Proof:
+        rates = self._rates()
+        recurrences, longest = self._recurrences(list(rates))
+        period = self._period(rates, recurrences)
+        while True:
+            try:
+                return self._climb(rates, recurrences, period, longest)
+            except _LongerPeriodError as error:
+                period = error.period
+                if period > LONGEST_PERIOD:
+                    raise NoProofError(error.reason) from None
+
+    # Executions -------------------------------------------------------------------------------------------------------
+
+    def _run(self, trip_count: int, wanted: Wanted | None = None) -> Tape:
+        tape = Tape(wanted, self.reach)
+        right = self.execute(trip_count, tape)
+        self.entries += len(tape.entries)
+        if not right:
+            raise WrongError(trip_count)
+        self.executed.add(trip_count)
+        self.reach |= tape.reached
+        if self.entries > MOST_ENTRIES:
+            raise NoProofError("the executions get too long")
+        return tape
+
+    # Which loops grow, and when their state recurs --------------------------------------------------------------------
+
+    def _rates(self) -> dict[LoopKey, Fraction]:
+        """The loops that turn more often at larger trip counts, and by how many turns for each."""
+        last = max(self.checked, SPAN)
+        fewer, more = (self._run(trip_count) for trip_count in (last - SPAN, last))
+        before = {loop.key: loop for loop in fewer.loops}
+        rates = {loop.key: _rate(before[loop.key], loop) for loop in more.loops if loop.key in before}
+        return {key: rate for key, rate in rates.items() if rate > 0}
+
+    def _recurrences(self, keys: Sequence[LoopKey]) -> tuple[dict[LoopKey, Recurrence], int]:
+        """For the loops among `keys` whose state recurs, how; and the trip count at which that was seen."""
+        if not keys:
+            return {}, self.checked
+        wanted = set(keys)
+        for times in (1, 2, 4, 8):
+            trip_count = times * max(self.checked, 8) + 8
+            tape = self._run(trip_count, lambda key, _turn: key in wanted)
+            found: dict[LoopKey, Recurrence] = {}
+            for loop in tape.loops:
+                if loop.key in wanted:
+                    portraits = [tape.portraits[loop.key, turn] for turn in range(loop.count)]
+                    recurrence = _recurrence_of(portraits)
+                    if recurrence is not None:
+                        found[loop.key] = recurrence
+            if found:
+                missing = [key for key in keys if key not in found]
+                self.reason = self._why_not(tape, missing[0]) if missing else ""
+                return found, trip_count
+        raise NoProofError(self._why_not(tape, keys[0]))
+
+    @staticmethod
+    def _why_not(tape: Tape, key: LoopKey) -> str:
+        op = key[0].parent_op()
+        assert op is not None
+        refusal = next((p.refusal for (other, _), p in tape.portraits.items() if other == key and p.refusal), None)
+        if refusal is not None:
+            return sentence(op, f"cannot be compared from turn to turn: {refusal}")
+        turns = sum(other == key for other, _ in tape.portraits)
+        return sentence(op, f"finds no earlier state again within {turns} turns")
+
+    @staticmethod
+    def _period(rates: dict[LoopKey, Fraction], recurrences: dict[LoopKey, Recurrence]) -> int:
+        """The least growth of the trip count by which every loop turns whole periods more often."""
+        for period in range(1, LONGEST_PERIOD + 1):
+            extra = {key: rates[key] * period for key in recurrences}
+            if all(e.denominator == 1 and int(e) % recurrences[key].period == 0 for key, e in extra.items()):
+                return period
+        periods = lcm(*(recurrence.period for recurrence in recurrences.values()))
+        raise NoProofError(f"the state at the loop heads recurs after {periods} turns only, which is too long")
+
+    # The step of the induction ----------------------------------------------------------------------------------------
+
+    def _climb(
+        self, rates: dict[LoopKey, Fraction], recurrences: dict[LoopKey, Recurrence], period: int, longest: int
+    ) -> Proof:
+        """Look for as many neighbouring trip counts as there are in a period that all grow evenly."""
+        first_turns = {key: recurrence.first for key, recurrence in recurrences.items()}
+        wanted = {
+            key: frozenset(first + times * int(rates[key] * period) for times in range(3))
+            for key, first in first_turns.items()
+        }
+        tapes: dict[int, Tape] = {}
+        nothing = frozenset[int]()
+
+        def tape_of(trip_count: int) -> Tape:
+            if trip_count not in tapes:
+                tapes[trip_count] = self._run(trip_count, lambda key, turn: turn in wanted.get(key, nothing))
+            return tapes[trip_count]
+
+        start = max([0, *(int(first / rates[key]) for key, first in first_turns.items())])
+        most = max(longest, start + 3 * period) + 2 * period
+        good = 0
+        reason = ""
+        for trip_count in count(start):
+            if trip_count > most and not good:
+                break
+            reach = self.reach
+            try:
+                pair = tape_of(trip_count), tape_of(trip_count + period)
+                if self.reach != reach:
+                    # What was left out of earlier portraits may matter after all.
+                    raise NoProofError("larger trip counts reach other memory")
+                Alignment(*pair, first_turns, trip_count, period).check()
+            except IrregularError as error:
+                good, reason = 0, sentence(error.op, error.reason)
+                crossing = trip_count + error.rounds * period
+                if crossing <= FAREST_CROSSING:
+                    most = max(most, crossing + period)
+                if error.factor > 1:
+                    raise _LongerPeriodError(period * error.factor, reason) from None
+                continue
+            tapes.pop(trip_count)
+            good += 1
+            if good == period:
+                self._close(trip_count + period)
+                return Proof(trip_count + period, period)
+        raise NoProofError(self.reason or reason)
+
+    def _close(self, last: int) -> None:
+        """Execute what has been left out so far."""
+        for trip_count in range(last):
+            if trip_count not in self.executed:
+                self._run(trip_count)
+
+
+def _rate(fewer: Turns, more: Turns) -> Fraction:
+    """By how many turns a loop grows with each unit of the trip count, as seen from two that are `SPAN` apart."""
+    if fewer.bounds is None or more.bounds is None:
+        return Fraction(more.count - fewer.count, SPAN)
+    apart = (more.bounds.stop - more.bounds.start) - (fewer.bounds.stop - fewer.bounds.start)
+    return Fraction(apart, SPAN * more.bounds.step)
+
+
+def _recurrence_of(portraits: Sequence[Portrait]) -> Recurrence | None:
+    """The first turn whose state comes back evenly at least twice, and the shortest time after which it does."""
+    shapes = [portrait.shape for portrait in portraits]
+    names = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
+    turns = [names[shape] for shape in shapes]
+    for first in range(len(turns)):
+        if portraits[first].refusal is not None:
+            continue
+        for period in range(1, (len(turns) - first - 1) // 2 + 1):
+            same = turns[first] == turns[first + period] == turns[first + 2 * period]
+            if same and _even(*portraits[first : first + 2 * period + 1 : period]):
+                return Recurrence(first, period)
+    return None
+
+
+def _even(first: Portrait, second: Portrait, third: Portrait) -> bool:
+    return all(b - a == c - b for a, b, c in zip(first.numbers, second.numbers, third.numbers, strict=True))
+
+
+def sentence(op: Operation, text: str) -> str:
+    """`ring.mlir:4:5: 'scf.for' does this`."""
+    place = location_of(op)
+    return f"{f'{place}: ' if place else ''}'{op_name(op)}' {text}"

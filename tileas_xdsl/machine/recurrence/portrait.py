@@ -1,0 +1,224 @@
+"""
+The machine at a loop head, drawn so that two turns can be compared: all that the rest of the execution can depend on.
+
+A portrait has two parts. The *shape* is equal for two states that differ only by names (which object, which work) and
+by the numbers that the program computes: agents and where they stand in the code, barriers and their parity, queues,
+marks, rings, works under way, accesses that somebody may still race with. The *numbers* are those that may move on
+from turn to turn: values of integer type, byte offsets, bounds of loops, the first free stage of a ring.
+
+Clocks are drawn by what they know: of all moments of an agent only those count that some access, work, arrival or wait
+still refers to. What is settled (see `settled`) is left out. Anything of a kind that nobody has said how to draw is
+refused, never skipped.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import CodeType, GeneratorType
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tileas_xdsl.machine.happens_before import Access, Clock
+from tileas_xdsl.machine.memory import MemoryObject
+from tileas_xdsl.machine.recurrence.settled import Unsettled, Witness, those_who_act
+from tileas_xdsl.machine.values import Unknown
+from tileas_xdsl.machine.works import AsyncWork
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.execution import Machine
+
+
+class UnknownStateError(Exception):
+    """The state holds something that portraits do not compare."""
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """One state of the machine, see above."""
+
+    shape: tuple[object, ...]
+    numbers: tuple[int | float, ...]
+    offsets: tuple[tuple[int, MemoryObject], ...]
+    """(place in `numbers`, object) for the byte offset of each access that is not settled."""
+    refusal: str | None = None
+    """Why the state cannot be compared."""
+
+
+def draw(machine: Machine, unsettled: Unsettled) -> Portrait:
+    """The portrait of `machine`, all agents of which have paused."""
+    from tileas_xdsl.machine.recurrence.things import paint_machine
+
+    painter = Painter(machine, unsettled)
+    try:
+        paint_machine(painter)
+    except UnknownStateError as error:
+        return Portrait((), (), (), f"the state holds {error}")
+    return painter.finished()
+
+
+PaintThing = Callable[["Painter", Any], None]
+THINGS: dict[type, PaintThing] = {}
+"""How to draw what has an identity: a barrier, a queue, a work. Drawn once; elsewhere its name stands for it."""
+VALUES: dict[type, PaintThing] = {}
+"""How to draw what has none: views, tokens, conditions."""
+
+
+def draws_thing(*types: type) -> Callable[[PaintThing], PaintThing]:
+    def register(paint: PaintThing) -> PaintThing:
+        THINGS.update(dict.fromkeys(types, paint))
+        return paint
+
+    return register
+
+
+def draws_value(*types: type) -> Callable[[PaintThing], PaintThing]:
+    def register(paint: PaintThing) -> PaintThing:
+        VALUES.update(dict.fromkeys(types, paint))
+        return paint
+
+    return register
+
+
+LITERALS = (bool, str, Unknown, type(None))
+CODE = (Operation, Block, Region, SSAValue, Attribute, type, CodeType, GeneratorType)
+"""What does not change while a function runs, or is drawn elsewhere (generators: as the frames of their agent)."""
+
+
+@dataclass
+class Painter:
+    """Draws one portrait."""
+
+    machine: Machine
+    unsettled: Unsettled
+    shape: list[object] = field(default_factory=list[object])
+    numbers: list[int | float] = field(default_factory=list["int | float"])
+    offsets: list[tuple[int, MemoryObject]] = field(default_factory=list[tuple[int, MemoryObject]])
+    things: list[Any] = field(default_factory=list[Any])
+    witnesses: list[Witness] = field(default_factory=list[Witness])
+    activations: set[int] = field(default_factory=set[int])
+    """The calls that are under way, by id."""
+    _names: dict[int, int] = field(default_factory=dict[int, int])
+    _drawn: int = 0
+    _clocks: list[tuple[int, Clock]] = field(default_factory=list[tuple[int, Clock]])
+    """Places in the shape that wait for all moments to be known, and what is to be said there."""
+    _moments: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
+
+    def __post_init__(self) -> None:
+        self.witnesses = those_who_act(self.machine)
+
+    # What a state is made of -----------------------------------------------------------------------------------------
+
+    def literal(self, value: object) -> None:
+        """Something that two states must have in common."""
+        self.shape.append(value)
+
+    def number(self, value: float) -> None:
+        """Something that may move on from turn to turn."""
+        self.shape.append("number")
+        self.numbers.append(value)
+
+    def thing(self, value: Any) -> None:
+        """Something with an identity."""
+        name = self._names.get(id(value))
+        if name is None:
+            name = self._names[id(value)] = len(self.things)
+            self.things.append(value)
+        self.shape.append(name)
+
+    def has_drawn(self, value: Any) -> bool:
+        """Whether `value` has been named."""
+        return id(value) in self._names
+
+    def moment(self, agent: int, moment: int) -> None:
+        """A moment with which knowledge will be compared."""
+        self._moments.setdefault(agent, set()).add(moment)
+        self.clock({agent: moment})
+
+    def moments(self, moments: Clock) -> None:
+        """Moments of several agents."""
+        self.literal(len(moments))
+        for agent in sorted(moments):
+            self.moment(agent, moments[agent])
+
+    def clock(self, clock: Clock) -> None:
+        """What somebody knows."""
+        self._clocks.append((len(self.shape), clock))
+        self.shape.append(None)
+
+    def fenced(self, fenced: dict[str, Clock]) -> None:
+        """What somebody knows and has fenced."""
+        for space in sorted(fenced):
+            self.literal(space)
+            self.clock(fenced[space])
+
+    def works(self, works: Iterable[AsyncWork]) -> None:
+        found = list(works)
+        self.literal(len(found))
+        for work in found:
+            self.thing(work)
+
+    def value(self, value: Any) -> None:
+        """Any value that an SSA name, a local name or a container may hold."""
+        kind: type = type(cast("object", value))
+        paint = VALUES.get(kind)
+        if paint is not None:
+            paint(self, value)
+        elif kind in THINGS:
+            self.thing(value)
+        elif isinstance(value, LITERALS):
+            self.literal(value)
+        elif isinstance(value, int | float):
+            self.literal("integer" if isinstance(value, int) else "float")
+            self.number(value)
+        elif isinstance(value, np.generic):
+            self.value(value.item())
+        elif isinstance(value, CODE):
+            self.literal(("code", 0 if isinstance(value, GeneratorType) else id(cast("object", value))))
+        else:
+            raise UnknownStateError(f"a {type(value).__name__}, which cannot be compared from turn to turn")
+
+    def sequence(self, values: Iterable[Any]) -> None:
+        found = list(values)
+        self.literal(len(found))
+        for value in found:
+            self.value(value)
+
+    def access(self, access: Access) -> None:
+        """An access with which somebody may race."""
+        region = access.region
+        self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, id(access.op)))
+        self.offsets.append((len(self.numbers), region.base))
+        self.number(region.offset)
+        if access.work is not None:
+            self.thing(access.work)
+        else:
+            self.moment(access.agent.number, access.moment)
+
+    # The whole -------------------------------------------------------------------------------------------------------
+
+    def draw_things(self) -> None:
+        """Draw all things that have been named, and those that they lead to."""
+        while self._drawn < len(self.things):
+            thing = self.things[self._drawn]
+            self.literal((type(thing).__name__, self._drawn))
+            self._drawn += 1
+            THINGS[type(thing)](self, thing)
+
+    def finished(self) -> Portrait:
+        """The portrait, with every clock replaced by which of the moments that matter it knows."""
+        order = {agent: sorted(moments) for agent, moments in self._moments.items()}
+        from tileas_xdsl.machine.agents import Agent
+
+        drawn = [thing.number for thing in self.things if isinstance(thing, Agent)]
+        numbered = enumerate([*drawn, *sorted(set(order) - set(drawn))])
+        names = {agent: name for name, agent in numbered}
+        for place, clock in self._clocks:
+            known = [
+                (names[agent], bisect_right(order[agent], moment)) for agent, moment in clock.items() if agent in order
+            ]
+            self.shape[place] = tuple(sorted(entry for entry in known if entry[1]))
+        return Portrait(tuple(self.shape), tuple(self.numbers), tuple(self.offsets))

@@ -1,0 +1,125 @@
+"""
+An execution, written down for a proof: its steps, its accesses, the turns of its loops, and portraits of the machine at
+the loop heads that somebody asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import Block
+
+from tileas_xdsl.machine.happens_before import Access
+from tileas_xdsl.machine.recurrence.portrait import Portrait, draw
+from tileas_xdsl.machine.recurrence.settled import Reach, Unsettled
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.agents import Agent, Step
+    from tileas_xdsl.machine.execution import Machine
+
+LoopKey = tuple[Block, int]
+"""The body of a loop, and the how manieth run of that loop it is in this execution."""
+Wanted = Callable[[LoopKey, int], bool]
+"""Whether to draw a portrait at the head of that loop in that turn."""
+
+
+@dataclass(slots=True, eq=False)
+class TakenStep:
+    """One op that an agent ran."""
+
+    agent: int
+    step: Step
+    operands: list[Any]
+    outcome: Any = None
+    """Its results, once it is through."""
+
+    @property
+    def outcomes(self) -> list[Any]:
+        """Its results one by one."""
+        return list(cast("tuple[Any, ...]", self.outcome)) if isinstance(self.outcome, tuple) else [self.outcome]
+
+
+@dataclass(slots=True, eq=False)
+class Turns:
+    """One run of a loop."""
+
+    tape: Tape
+    agent: Agent
+    key: LoopKey
+    bounds: range | None
+    """Of its induction variable; None for a loop without one."""
+    heads: list[int] = field(default_factory=list[int])
+    """For each turn the number of the tape's entry at which it begins."""
+
+    @property
+    def count(self) -> int:
+        return len(self.heads)
+
+    def begins(self) -> bool:
+        """Note that a turn begins. Returns whether the agent has to pause, so that a portrait can be drawn."""
+        turn = len(self.heads)
+        self.heads.append(len(self.tape.entries))
+        self.tape.entries.append(Head(self, turn))
+        if self.tape.wanted is None or not self.tape.wanted(self.key, turn):
+            return False
+        self.tape.cut = (self.key, turn)
+        return True
+
+
+@dataclass(slots=True, eq=False)
+class Head:
+    """The place of the tape where a turn of a loop begins."""
+
+    turns: Turns
+    turn: int
+
+
+NOTHING = Reach()
+
+
+class Tape:
+    """
+    What one execution did, in order.
+
+    `wanted(loop, turn)` says at which loop heads to draw a portrait of the machine; `reach` is what executions are
+    known to touch. What this one touches is `reached` in the end.
+    """
+
+    def __init__(self, wanted: Wanted | None = None, reach: Reach = NOTHING) -> None:
+        self.wanted = wanted
+        self.entries: list[TakenStep | Head | Access | Turns] = []
+        self.loops: list[Turns] = []
+        self.portraits: dict[tuple[LoopKey, int], Portrait] = {}
+        self.cut: tuple[LoopKey, int] | None = None
+        self._runs: dict[Block, int] = {}
+        self._unsettled = Unsettled(reach)
+
+    def step(self, agent: Agent, step: Step, operands: list[Any]) -> TakenStep:
+        taken = TakenStep(agent.number, step, operands)
+        self.entries.append(taken)
+        return taken
+
+    def access(self, access: Access) -> None:
+        self.entries.append(access)
+
+    @property
+    def reached(self) -> Reach:
+        return Reach.of(entry for entry in self.entries if isinstance(entry, Access))
+
+    def loop(self, agent: Agent, body: Block, bounds: Any) -> Turns:
+        number = self._runs.get(body, 0)
+        self._runs[body] = number + 1
+        turns = Turns(self, agent, (body, number), bounds if isinstance(bounds, range) else None)
+        self.loops.append(turns)
+        self.entries.append(turns)
+        return turns
+
+    def takes_cut(self, machine: Machine) -> bool:
+        """Draw the portrait for which an agent has paused. False if none has."""
+        if self.cut is None:
+            return False
+        self.portraits[self.cut] = draw(machine, self._unsettled)
+        self.cut = None
+        return True
