@@ -95,7 +95,7 @@ def flush(*outstanding: int) -> str:
 def test_software_pipeline_is_safe_for_every_trip_count() -> None:
     report = check(parse(PIPELINE.format(steady=2, flush=flush(2, 1, 0))))
     assert report.verdict is Verdict.SAFE, str(report)
-    assert report.verdict_line == "safe for trip counts 0..8"
+    assert report.verdict_line == "safe for every trip count"
 
 
 @pytest.mark.parametrize(("steady", "flushes"), [(3, (2, 1, 0)), (2, (3, 1, 0)), (2, (2, 2, 0)), (2, (2, 1, 1))])

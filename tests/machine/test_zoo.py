@@ -66,9 +66,32 @@ def test_witness_leads_to_the_parties(exhibit: Exhibit) -> None:
     assert {step.op for step in violation.witness.collision} <= {party.op for party in violation.parties}
 
 
+SHORT_ARRAYS = "cannot be executed: "
+GROWING_STATE = "finds no earlier state again"
+NOT_FOR_EVERY_TRIP_COUNT = {
+    "copy-cluster-parity": GROWING_STATE,
+    "dropped-token": SHORT_ARRAYS,
+    "plan-buffer-reuse": SHORT_ARRAYS,
+    "quantize-then-tma": GROWING_STATE,
+    "short-loop-prologue": "is not the same step",
+    "store-wait-count": GROWING_STATE,
+    "token-not-carried": SHORT_ARRAYS,
+    "wait-in-another-thread": GROWING_STATE,
+    "wait-inside-its-group": SHORT_ARRAYS,
+}
+"""
+Why some right programs are proved up to a trip count only: their arrays are no longer, or the work in flight grows with
+the trip count.
+"""
+
+
 @each
 def test_right_program_is_accepted(exhibit: Exhibit) -> None:
-    assert exhibit.report_on_good.verdict_line == "safe for trip counts 0..8", str(exhibit.report_on_good)
+    report = exhibit.report_on_good
+    reason = NOT_FOR_EVERY_TRIP_COUNT.get(exhibit.name)
+    assert report.verdict is Verdict.SAFE, str(report)
+    assert report.holds_for_every_trip_count == (reason is None), str(report)
+    assert reason is None or reason in report.bounded[0], str(report)
 
 
 @each

@@ -76,6 +76,11 @@ class Addresses:
         """Those of one execution."""
         return machine.shared.setdefault(Addresses, Addresses())
 
+    @property
+    def objects(self) -> Sequence[MemoryObject]:
+        """Those that have been asked for, in that order."""
+        return self._objects
+
     def number(self, pointer: Pointer) -> int:
         """`pointer` as a number."""
         if pointer.base not in self._numbers:

@@ -18,7 +18,7 @@ from tileas_xdsl.machine.meanings.nv_tileas.tma import Descriptor
 from tileas_xdsl.machine.meanings.nvvm import BarrierObject, CopyGroups, StateCondition
 from tileas_xdsl.machine.meanings.rocdl import CounterCondition
 from tileas_xdsl.machine.memory import MemoryObject, View
-from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.pointers import Addresses, Pointer
 from tileas_xdsl.machine.recurrence.portrait import Painter, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.recurrence.settled import is_settled, is_settled_phase
 from tileas_xdsl.machine.resources import CREATED
@@ -98,6 +98,8 @@ def _paint_shared(painter: Painter, key: Any, value: Any) -> None:
             painter.sequence(value)
         case _ if key == TASKS:
             _paint_tasks(painter, value)
+        case _ if key is Addresses:
+            painter.sequence(value.objects)
         case FunctionType():
             _paint_facts(painter, key, value)
         case _:
@@ -113,11 +115,11 @@ def _paint_facts(painter: Painter, key: FunctionType, facts: dict[Any, Any]) -> 
         painter.value(base)
 
 
-def _paint_tasks(painter: Painter, tasks: list[tuple[Agent, Operation]]) -> None:
+def _paint_tasks(painter: Painter, tasks: list[tuple[Agent, Operation, bool]]) -> None:
     """The tasks that somebody still has to await: see `tasks`."""
-    for child, op in tasks:
+    for child, op, is_empty in tasks:
         end = child.moment - 2
-        if child.finished and all(one.knows_moment(child.number, end) for one in painter.witnesses):
+        if is_empty or (child.finished and all(one.knows_moment(child.number, end) for one in painter.witnesses)):
             continue
         painter.literal(("task", id(op)))
         painter.thing(child)
@@ -159,7 +161,8 @@ def _paint_memory(painter: Painter) -> None:
 
 @draws_thing(Agent)
 def _agent(painter: Painter, agent: Agent) -> None:
-    painter.literal((agent.threads, agent.first_thread, agent.finished, len(agent.cohort), id(agent.started_by)))
+    painter.literal((agent.threads, agent.first_thread, agent.finished, agent.delegates))
+    painter.literal((len(agent.cohort), id(agent.started_by)))
     for other in agent.cohort:
         painter.thing(other)
     painter.moment(agent.number, agent.moment)

@@ -1,0 +1,125 @@
+"""
+Proofs for every trip count: found where they should be, and never for a program that goes wrong somewhere.
+
+The programs of `growing_programs` go wrong at trip counts that nobody would execute, each for another reason; those of
+`looping_programs` are random, and compared with the execution of all trip counts from 0 to 40.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.machine.growing_programs import CASES, NEVER, Case, copying, in_sequence
+from tests.machine.looping_programs import damaged, random_program
+from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.support.ir import parse
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.report import Verdict
+
+FULL = os.environ.get("TILEAS_CASES") == "full"
+EVERY = "safe for every trip count"
+MOST_EXECUTED = 500
+"""Trip counts up to which a test executes what is claimed."""
+
+each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@each
+def test_no_proof_of_what_goes_wrong_somewhere(case: Case) -> None:
+    report = check(parse(case.text))
+    if case.wrong_at is not None:
+        assert report.verdict_line != EVERY
+        # What is wrong within reach is found, and nothing else is called wrong.
+        assert report.verdict is Verdict.SAFE or case.wrong_at <= max(report.findings[0].arguments.values())
+    else:
+        assert report.verdict is Verdict.SAFE, str(report)
+        assert report.verdict_line == EVERY or not case.provable, str(report)
+        assert bool(report.bounded) == (report.verdict_line != EVERY)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.wrong_at is not None and case.wrong_at <= (MOST_EXECUTED if FULL else 60)],
+    ids=lambda case: case.name,
+)
+def test_these_programs_go_wrong_where_they_say(case: Case) -> None:
+    """Else they would test nothing."""
+    assert case.wrong_at is not None
+    module = parse(case.text)
+    assert check(module, trip_counts=[case.wrong_at]).verdict is Verdict.VIOLATION
+    assert check(module, trip_counts=[case.wrong_at - 1]).verdict is Verdict.SAFE
+
+
+@pytest.mark.parametrize("depth", range(1, 9) if FULL else [1, 2, 3, 8])
+def test_handshake_is_proved_at_every_depth(depth: int) -> None:
+    report = check(parse(handshake(depth, f"{READ}\n{RELEASE}")))
+    assert report.verdict_line == EVERY, str(report)
+    assert report.proofs["handshake"].period == 2 * depth
+    assert report.trip_counts == tuple(range(max(8, 2 * depth + 2) + 1))
+
+
+@pytest.mark.parametrize("block", range(20 if FULL else 4))
+def test_proofs_agree_with_brute_force(block: int) -> None:
+    """Ten random programs each: what is proved is right at all trip counts up to 40, and what is found is there."""
+    size = 10 if FULL else 2
+    for seed in range(block * size, (block + 1) * size):
+        program = random_program(seed)
+        module = parse(program.text)
+        report = check(module)
+        brute = check(module, trip_counts=range(41))
+        assert report.verdict is brute.verdict, f"{program.family} (seed {seed}): {report}\n\n{brute}"
+        assert report.kinds == brute.kinds or report.verdict is Verdict.SAFE
+        assert report.verdict is not Verdict.SAFE or report.verdict_line == EVERY, f"{program.family}: {report}"
+
+
+@pytest.mark.parametrize("seed", range(50 if FULL else 8))
+def test_what_fails_at_one_trip_count_is_caught(seed: int) -> None:
+    program, at = damaged(seed)
+    module = parse(program.text)
+    assert check(module, trip_counts=[at]).verdict is Verdict.VIOLATION, program.family
+    assert check(module, trip_counts=[at - 1]).verdict is Verdict.SAFE, program.family
+    assert check(module).verdict is Verdict.VIOLATION, program.family
+
+
+# What the report says -------------------------------------------------------------------------------------------------
+
+
+def test_trip_counts_that_were_asked_for_are_not_left() -> None:
+    report = check(parse(copying(NEVER)), trip_counts=[0, 1, 5])
+    assert report.verdict_line == "safe for trip counts 0, 1, 5"
+    assert report.bounded == []
+    assert report.executions == 3
+
+
+def test_a_function_without_loops_that_grow_needs_no_proof() -> None:
+    report = check(parse("func.func @nothing(%x: memref<4xi32>) {\n  func.return\n}"))
+    assert report.verdict_line == EVERY
+    assert report.executions == 1
+
+
+def test_two_arguments_are_named() -> None:
+    text = in_sequence("%begin = arith.addi %n, %c0 : index", arguments=", %m: index", second="%m")
+    report = check(parse(text))
+    assert report.verdict_line == "safe for trip counts 0..8"
+    assert report.bounded == [
+        "@two: 2 arguments bound loops (n, m); fix all but one with --arg to prove the rest",
+    ]
+    assert check(parse(text), args={"m": 4}).verdict_line == EVERY
+
+
+def test_the_report_as_data() -> None:
+    data = check(parse(copying(NEVER))).as_data()
+    assert data["every_trip_count"] is True
+    assert data["bounded"] == []
+    assert data["proofs"]["copies"]["period"] == 2
+    assert data["line"] == EVERY
+
+
+def test_trip_counts_on_the_way_to_a_crossing_are_executed() -> None:
+    """The program counts to 40: a comparison comes closer to it, so the search goes on until it is passed."""
+    case = next(case for case in CASES if case.name == "turn 40")
+    report = check(parse(case.text))
+    assert report.kinds == ["race"]
+    assert report.findings[0].arguments == {"n": 41}
