@@ -35,6 +35,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "check-async": ("check_async", "CheckAsyncPass"),
     "convert-async-to-queue": ("convert_async_to_queue", "ConvertAsyncToQueuePass"),
     "convert-pipeline-to-queue": ("convert_pipeline_to_queue", "ConvertPipelineToQueuePass"),
+    "convert-nvgpu-to-queue": ("convert_nvgpu_to_queue", "ConvertNVGPUToQueuePass"),
     "convert-queue-to-async": ("convert_queue_to_async", "ConvertQueueToAsyncPass"),
     "convert-queue-to-nvvm": ("convert_queue_to_nvvm", "ConvertQueueToNVVMPass"),
     "convert-queue-to-pipeline": ("convert_queue_to_pipeline", "ConvertQueueToPipelinePass"),

@@ -65,6 +65,7 @@ def _drop_results(op: Operation, is_gone: Callable[[SSAValue], bool]) -> None:
         result_types=[result.type for result in kept],
         properties=dict(op.properties),
         attributes=dict(op.attributes),
+        location=op.location,
         successors=op.successors,
         regions=regions,
     )
