@@ -94,6 +94,17 @@ def dots_and_bias(n: int) -> Case:
     return {"a": a, "b": b, "c": c, "bias": bias}, verify
 
 
+def doubled_numbers(n: int) -> Case:
+    numbers = np.random.default_rng(n).integers(-9, 10, 66).astype(np.float32)
+
+    def verify(outcome: Outcome) -> None:
+        result = outcome.arrays["out"]
+        assert np.array_equal(result[:n], 2 * numbers[:n])
+        assert np.all(result[n:] == 5)
+
+    return {"src": numbers, "out": np.full(64, 5.0, np.float32), "n": n}, verify
+
+
 EXAMPLES: dict[tuple[str, str], Callable[[int], Case]] = {
     ("gemm_loop.mlir", "gemm"): product,
     ("gemm_queue.mlir", "gemm"): product,
@@ -101,6 +112,10 @@ EXAMPLES: dict[tuple[str, str], Callable[[int], Case]] = {
     ("cp_async_ring.mlir", "scale"): doubled_rows,
     ("cp_async_ring.mlir", "double_buffered"): doubled_rows,
     ("async_tasks.mlir", "sum"): sum_of_rows,
+    ("four_ways_counts.mlir", "double"): doubled_numbers,
+    ("four_ways_tokens.mlir", "double"): doubled_numbers,
+    ("four_ways_marks.mlir", "double"): doubled_numbers,
+    ("four_ways_phases.mlir", "double"): doubled_numbers,
     ("async_regions.mlir", "dots"): dots_and_bias,
 }
 

@@ -262,7 +262,7 @@ def _body(op: RegionOp) -> Region:
     last = op.body.block.last_op
     assert last is not None
     Rewriter.erase_op(last)
-    return op.detach_region(op.body)
+    return op.detach_region(op.body) if op.body.block.first_op is not None else Region()
 
 
 def _put_in_place(op: Operation, new: Operation) -> None:
