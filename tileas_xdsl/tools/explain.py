@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Report, Verdict
 from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
-from tileas_xdsl.tools.errors import INPUT_ERROR, InputError, explain, place_of
+from tileas_xdsl.tools.errors import InputError, explain, place_of
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_input import named_values
 from tileas_xdsl.tools.timeline import (
@@ -66,8 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         verdict = stage.report.verdict_line if stage.report is not None else "not checked"
         print(f"{stage.title}: {verdict}, {cycles}")
     if error is not None:
-        print(explain(error), file=sys.stderr)
-        return INPUT_ERROR
+        raise error
     unsafe = any(stage.report is not None and stage.report.verdict is Verdict.VIOLATION for stage in road.stages)
     return UNSAFE if unsafe else EXPLAINED
 

@@ -106,8 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
             name: Expectation(file, load(file), arguments.rtol, arguments.atol)
             for name, file in _destinations(body, arguments.expect, "--expect").items()
         }
-        arguments.target = target or stated_target(function)
-        done = _run(given, function, body, values, arguments, {**dict.fromkeys(out), **expected})
+        target = target or stated_target(function)
+        done = _run(given, function, body, values, arguments, target, {**dict.fromkeys(out), **expected})
     if done.status == RAN:
         write_arrays({file: done.arrays[name] for name, file in out.items()})
     if arguments.format == "json":
@@ -144,6 +144,7 @@ def _run(
     body: Region,
     values: dict[str, Any],
     arguments: argparse.Namespace,
+    target: str,
     named: dict[str, Expectation | None],
 ) -> Run:
     """
@@ -159,7 +160,7 @@ def _run(
         order=arguments.order,
         seed=arguments.seed,
         capture=arguments.capture,
-        target=arguments.target,
+        target=target,
     )
     times = timed_run(name, outcome.machine) if arguments.order == "timed" else None
     names = argument_names(body)

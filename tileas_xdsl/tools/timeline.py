@@ -25,7 +25,7 @@ from tileas_xdsl.machine.violations import UndecidedError
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import machine_errors, named_values, read_input
-from tileas_xdsl.tools.rendering import findings_lines, write_lines
+from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
 from tileas_xdsl.views.timeline import Timeline, timeline
 
@@ -75,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     lines = findings_lines(findings, given.source)
     from tileas_xdsl.views.timeline.style import headline
 
+    if not findings and timed.machine.indeterminacies:
+        lines += [[("another interleaving may differ, and go wrong: tileas check tries them", LABEL)]]
     write_lines([*lines, [(f"{arguments.out}: ", "bold"), (headline(picture), "")]])
     return VIOLATED if findings else DRAWN
 

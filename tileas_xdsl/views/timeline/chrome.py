@@ -7,6 +7,7 @@ cycle is shown as a microsecond. Edges are flows, violations instant events.
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import Any
 
 from tileas_xdsl.views.timeline.picture import Bar, Edge, Timeline
@@ -50,27 +51,35 @@ def _witness(steps: tuple[tuple[str, str, int | None], ...]) -> list[str]:
 
 
 class _Threads:
-    """Which thread a bar is in: one for each row of a lane."""
+    """Which thread a bar is in. What takes place in one thread does not overlap, however much is in flight."""
 
     def __init__(self, picture: Timeline) -> None:
         self.lanes = picture.lanes
-        self.first: list[int] = []
-        rows = 1
-        for lane in picture.lanes:
-            self.first.append(rows)
-            rows += lane.rows
+        self.rows: dict[int, int] = {}
+        """Number of a bar -> which of the threads of its lane."""
+        self.counts = [self._divide([bar for bar in picture.bars if bar.lane == n]) for n in range(len(self.lanes))]
+        self.first = [1 + sum(self.counts[:number]) for number in range(len(self.lanes))]
+
+    def _divide(self, bars: list[Bar]) -> int:
+        """Give each of the `bars` of a lane the thread that is free for the longest time; returns how many it takes."""
+        free: list[tuple[int, int]] = []
+        for bar in sorted(bars, key=lambda bar: (bar.start, bar.end)):
+            row = heappop(free)[1] if free and free[0][0] <= bar.start else len(free)
+            heappush(free, (bar.end, row))
+            self.rows[bar.number] = row
+        return max(len(free), 1)
 
     def of(self, bar: Bar) -> Event:
         process = ENGINES if self.lanes[bar.lane].is_engine else AGENTS
-        return {"pid": process, "tid": self.first[bar.lane] + bar.row}
+        return {"pid": process, "tid": self.first[bar.lane] + self.rows[bar.number]}
 
     def names(self) -> list[Event]:
         events: list[Event] = []
         for process, name in ((AGENTS, "agents"), (ENGINES, "engines")):
             events.append({"ph": "M", "pid": process, "tid": 0, "name": "process_name", "args": {"name": name}})
-        for lane, first in zip(self.lanes, self.first, strict=True):
+        for lane, first, count in zip(self.lanes, self.first, self.counts, strict=True):
             process = ENGINES if lane.is_engine else AGENTS
-            for row in range(lane.rows):
+            for row in range(count):
                 thread = {"pid": process, "tid": first + row}
                 name = lane.name if row == 0 else f"{lane.name} ({row + 1})"
                 events.append({"ph": "M", **thread, "name": "thread_name", "args": {"name": name}})

@@ -13,6 +13,7 @@ from tileas_xdsl.views.timeline.style import (
     LANE_GAP,
     ROW,
     RULER,
+    LanePlace,
     bar_top,
     headline,
     hue_name,
@@ -56,7 +57,7 @@ def timeline_section(picture: Timeline, level: int = 2, *, with_key: bool = True
     names = max((max(len(lane.name), len(lane.note)) for lane in picture.lanes), default=0)
     side = min(round(names * WIDE_LETTER) + 24, 132)
     places, height = lane_places(picture.lanes)
-    places = [type(place)(place.top - RULER, place.height) for place in places]
+    places = [LanePlace(place.top - RULER, place.height) for place in places]
     bars: list[list[str]] = [[] for _ in picture.lanes]
     for bar in picture.bars:
         bars[bar.lane].append(_bar(bar))
