@@ -216,9 +216,19 @@ def apply_joint(joint: Joint, renamed: dict[SSAValue, SSAValue]) -> None:
         result.replace_all_uses_with(new)
     for task in joint.tasks:
         renamed[task.token] = joined.results[0]
-        task.token.replace_uses_with_if(joined.results[0], lambda use: use.operation not in members)
+        for waiter in dict.fromkeys(use.operation for use in task.token.uses if use.operation not in members):
+            _replace_token(waiter, task.token, joined.results[0])
     for task in reversed(joint.tasks):
         Rewriter.erase_op(task.op)
+
+
+def _replace_token(waiter: Operation, token: SSAValue, new: SSAValue) -> None:
+    """Let `waiter` name `new` in place of `token`; as a dependency once, however many tokens it takes the place of."""
+    view = AsyncOpInterface.of(waiter)
+    if view is not None and new in view.async_dependencies:
+        while token in view.async_dependencies and view.remove_async_dependency(token):
+            pass
+    token.replace_uses_with_if(new, lambda use: use.operation is waiter)
 
 
 def _stands_in(op: Operation, body: Block) -> bool:

@@ -26,7 +26,7 @@ func.func @neighbours(%a: memref<8xf32>, %b: memref<8xf32>, %x: f32, %go: !async
 // CHECK-NEXT:      %y = arith.addf %x, %x : f32
 // CHECK-NEXT:      async_region.yield %y : f32 after [%copied]
 // CHECK-NEXT:    }
-// CHECK-NEXT:    %u = async_region.region [%t, %t] {
+// CHECK-NEXT:    %u = async_region.region [%t] {
 // CHECK-NEXT:      memref.store %v, %b[%c0] : memref<8xf32>
 // CHECK-NEXT:      async_region.yield
 // CHECK-NEXT:    }
