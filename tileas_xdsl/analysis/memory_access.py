@@ -169,7 +169,22 @@ def _dealloc(op: Operation) -> Sequence[Effect]:
     return (Effect(True, op.memref),)
 
 
-@access_model("arith.remui", "arith.extsi")
+_ELEMENTWISE = ("add", "sub", "mul", "max", "min", "exp", "log", "sqrt", "select")
+
+
+@access_model(*(f"linalg.{name}" for name in ("generic", "matmul", "fill", "copy", "transpose", *_ELEMENTWISE)))
+def _structured(op: Operation) -> Sequence[Effect]:
+    """Inputs are read; outputs are written, and read first where something is added to them, or may be."""
+    from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+
+    assert isinstance(op, LinalgStructuredOperation)
+    only_written = op.name in ("linalg.fill", "linalg.copy")
+    read = op.inputs if only_written else (*op.inputs, *op.outputs)
+    effects = [(False, value) for value in read] + [(True, value) for value in op.outputs]
+    return [Effect(writes, value) for writes, value in effects if isinstance(value.type, MemRefType)]
+
+
+@access_model("arith.remui", "arith.extsi", "linalg.index")
 def _arithmetic(op: Operation) -> Sequence[Effect]:
     """Ops that xDSL gives no effect traits."""
     return ()

@@ -79,6 +79,13 @@ def _refuse_conflict(body: LoopBody, annotations: Annotations, conflict: Conflic
         )
         way_out = "write all of the buffer in each iteration before reading it, or put both statements into one stage"
         raise RefusedError([Diagnostic(Severity.ERROR, uncovered, reason, way_out)])
+    if conflict.through is None:
+        refuse(
+            component,
+            f"statement {sink} in stage {early} would run before statement {source} of an earlier iteration in stage "
+            f"{late}, and one of them holds an op of which nothing is known: {conflict}",
+            "put both statements into one stage, or use ops that say what they read and write",
+        )
     refuse(
         component,
         f"statement {sink} in stage {early} would run before what it depends on, statement {source} of an earlier "
