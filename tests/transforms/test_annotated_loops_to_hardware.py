@@ -53,6 +53,16 @@ def row_in_quads(source: str, tile: str) -> str:
     """
 
 
+def row_as_tile(source: str, tile: str) -> str:
+    """The same as a tile."""
+    kind = "memref<8xf32, strided<[1], offset: ?>>"
+    return f"""async_queue.block {{
+      %row = memref.subview {source}[%i, 0] [1, 8] [1, 1] : {ROWS} to {kind}
+      "memref.copy"(%row, {tile}) : ({kind}, {TILE}) -> ()
+    }}
+    """
+
+
 def row_or_zeros(source: str, tile: str) -> str:
     """The same where the row exists, else zeros."""
     return f"""async_queue.block {{
@@ -120,6 +130,9 @@ CASES = {
         ),
         frozenset({4, 16}),
         [3, 2, 1, 0],
+    ),
+    "tiles": Case(
+        loop(row_as_tile("%a", "%s") + use("%s"), annotations("0, 2", "0, 1", "0")), frozenset({16}), [2, 1, 0]
     ),
     "two groups a slot, the consumer between": Case(
         loop(

@@ -573,3 +573,109 @@ def test_two_queues_and_all_widths_become_ptx() -> None:
     assert re.search(r"cp\.async\.ca\.shared\.global .*, 8;", ptx)
     assert re.search(r"cp\.async\.ca\.shared\.global .*, 4, %r\d+;", ptx)
     assert re.findall(r"cp\.async\.wait_group\s+(\d+)", ptx) == ["2", "0"]
+
+
+# Tiles ----------------------------------------------------------------------------------------------------------------
+
+FLAT = "memref<4x8xf32>"
+TILES: list[tuple[str, str, str, list[int]]] = [
+    ("rows of two pieces", "memref<4x8xf32>", "memref<4x8xf32, 3>", [16]),
+    ("one piece", "memref<1x4xf32>", "memref<1x4xf32, 3>", [16]),
+    ("rows that are not multiples of 16 bytes", "memref<4x6xf32>", "memref<4x6xf32, 3>", [8]),
+    ("odd rows", "memref<4x3xf32>", "memref<4x3xf32, 3>", [4]),
+    ("rows far apart", "memref<4x8xf32, strided<[12, 1]>>", "memref<4x8xf32, 3>", [16]),
+    ("rows oddly far apart", "memref<4x8xf32, strided<[9, 1]>>", "memref<4x8xf32, 3>", [4]),
+    ("columns", "memref<4x8xf32, strided<[1, 8]>>", "memref<4x8xf32, 3>", [4]),
+    ("an offset", "memref<4x8xf32, strided<[8, 1], offset: 2>>", "memref<4x8xf32, 3>", [8]),
+    ("run-time strides", "memref<4x8xf32, strided<[?, 1], offset: ?>>", "memref<4x8xf32, 3>", [4]),
+    ("halves", "memref<4x8xf16>", "memref<4x8xf16, 3>", [16]),
+    ("bytes", "memref<4x4xi8>", "memref<4x4xi8, 3>", [4]),
+    ("a single element", "memref<f32>", "memref<f32, 3>", [4]),
+    ("three dimensions", "memref<2x2x8xf32>", "memref<2x2x8xf32, 3>", [16]),
+]
+
+
+def tile(source: str, target: str) -> str:
+    """A copy of a tile, and on to where it can be seen. A tile with strides is part of a larger buffer."""
+    seen = re.sub(r", \d>", ">", target)
+    given, view = source, ""
+    if "strided" in source:
+        given = "memref<128xf32>"
+        strides = source.partition("[")[2].partition("]")[0].replace("?", "%n")
+        offset = "%n" if "?" in source else 2 * ("offset" in source)
+        window = f"offset: [{offset}], sizes: [4, 8], strides: [{strides}]"
+        view = f"%a = memref.reinterpret_cast %whole to {window} : {given} to {source}\n"
+    return f"""func.func @f(%{"whole" if view else "a"}: {given}, %s: {target}, %o: {seen}) {{
+      %n = arith.constant 9 : index
+      {view}async_queue.commit 0 {{
+        async_queue.scope {{
+          "memref.copy"(%a, %s) : ({source}, {target}) -> ()
+        }}
+      }}
+      async_queue.wait 0, 0 {{
+        "memref.copy"(%s, %o) : ({target}, {seen}) -> ()
+      }}
+      func.return
+    }}"""
+
+
+@pytest.mark.parametrize(("source", "target", "sizes"), [row[1:] for row in TILES], ids=[row[0] for row in TILES])
+def test_tiles_are_copied_in_pieces_as_wide_as_can_be(source: str, target: str, sizes: list[int]) -> None:
+    text = tile(source, target)
+    module, said = converted(text)
+    assert ([remark.message for remark in said], copies_in(module)) == ([], sizes)
+    assert_same_meaning(parse(text), module, "f", [{}], orders=("lazy", "random:1"))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("memref<4x3xf16>", "memref<4x3xf16, 3>", "it has 2 bytes, and cp.async copies 4, 8 or 16"),
+        ("memref<4x?xf32>", "memref<4x?xf32, 3>", "its shape is only known at run time"),
+        ("memref<4x8xf32, 3>", "memref<4x8xf32, 3>", "it does not read global memory"),
+        ("memref<4x8xf32>", "memref<4x8xf32, 5>", "it does not write shared memory (address space 3)"),
+    ],
+)
+def test_other_tiles_stay_ordinary_copies(source: str, target: str, reason: str) -> None:
+    module, said = converted(tile(source, target))
+    assert copies_in(module) == []
+    assert [remark.message for remark in said] == [f"stays an ordinary copy: {reason}"]
+
+
+def test_two_tiles_to_one_place_keep_their_order() -> None:
+    body = "\n".join(f'"memref.copy"(%{source}, %t) : ({FLAT}, memref<4x8xf32, 3>) -> ()' for source in "ab")
+    kinds = f"%a: {FLAT}, %b: {FLAT}, %t: memref<4x8xf32, 3>, %u: memref<4x8xf32, 3>"
+    module, said = converted(function(scope(body), kinds))
+    assert copies_in(module) == []
+    assert said[0].message == "stays an ordinary copy: its scope copies to one place twice"
+    assert copies_in(converted(function(scope(body.replace("(%b, %t)", "(%b, %u)")), kinds))[0]) == [16, 16]
+
+
+def test_a_slot_of_a_ring_is_a_view() -> None:
+    view = "memref<8xf32, strided<[1], offset: ?>, 3>"
+    row = "memref<8xf32, strided<[1], offset: ?>>"
+    text = f"""func.func @f(%a: memref<16x8xf32>, %out: memref<16x8xf32>, %n: index) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %ring = memref.alloc() : memref<2x8xf32, 3>
+      scf.for %i = %c0 to %n step %c1 {{
+        %k = arith.remui %i, %c2 : index
+        %slot = memref.subview %ring[%k, 0] [1, 8] [1, 1] : memref<2x8xf32, 3> to {view}
+        %from = memref.subview %a[%i, 0] [1, 8] [1, 1] : memref<16x8xf32> to {row}
+        %to = memref.subview %out[%i, 0] [1, 8] [1, 1] : memref<16x8xf32> to {row}
+        async_queue.commit 0 {{
+          async_queue.scope {{
+            "memref.copy"(%from, %slot) : ({row}, {view}) -> ()
+          }}
+        }}
+        async_queue.wait 0, 0 {{
+          "memref.copy"(%slot, %to) : ({view}, {row}) -> ()
+        }}
+      }}
+      func.return
+    }}"""
+    module, said = converted(text)
+    assert (copies_in(module), said) == ([16], [])
+    assert_same_meaning(parse(text), module, "f", [{"n": n} for n in (0, 1, 5)], orders=("lazy", "random:1"))
+    assert re.search(r"cp\.async\.cg\.shared\.global .*, 16;", ptx_of(module))

@@ -13,8 +13,8 @@ Lower the scopes of `async_queue` to `cp.async`: copies, commit groups, waits fo
 Rewrites:
 
 - A store to shared memory of 4, 8 or 16 bytes that were just loaded from global memory becomes a copy. Where the load
-  stands under a condition and is zero otherwise, the copy fills with zeros. Any other op of a scope runs at once, as
-  ordinary code, and a remark says why.
+  stands under a condition and is zero otherwise, the copy fills with zeros. A `memref.copy` of a tile becomes copies of
+  pieces, as wide as can be. Any other op of a scope runs at once, as ordinary code, and a remark says why.
 - A thread has one sequence of groups, so the count of every wait is taken anew: the groups of all queues that were
   committed since the one that is needed, on any path. A wait that cannot block goes.
 - Counts are immediates. Where a count or a queue is computed, the largest constant that is safe takes its place, and a

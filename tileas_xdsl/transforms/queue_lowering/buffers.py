@@ -115,17 +115,28 @@ def alignment(value: SSAValue) -> int:
             return _subview_alignment(owner)
         case memref.ExpandShapeOp() | memref.CollapseShapeOp():
             return alignment(owner.operands[0])
-        case memref.ReinterpretCastOp() | memref.ViewOp():
-            return 1
+        case memref.ViewOp():
+            return gcd(_start_alignment(owner.source), divisor_of(owner.byte_shift))
+        case memref.ReinterpretCastOp():
+            return gcd(_start_alignment(owner.source), _own_alignment(value))
         case _:
             return _own_alignment(value)
 
 
+def _start_alignment(value: SSAValue) -> int:
+    """The same of the place that offset 0 of `value` names: the start of its buffer, or of a `memref.view`."""
+    while isinstance(value.owner, _VIEWS):
+        if isinstance(value.owner, memref.ViewOp):
+            return alignment(value)
+        value = value.owner.operands[0]
+    return BASE_ALIGNMENT
+
+
 def _own_alignment(value: SSAValue) -> int:
     layout, size = strides_and_offset(value), element_bytes(value)
-    if layout is None or size is None or layout[1] is None:
+    if layout is None or size is None:
         return 1
-    return gcd(BASE_ALIGNMENT, layout[1] * size)
+    return gcd(BASE_ALIGNMENT, size if layout[1] is None else layout[1] * size)
 
 
 def _subview_alignment(op: memref.SubviewOp) -> int:
@@ -171,3 +182,22 @@ def aligned_at(value: SSAValue, indices: Sequence[SSAValue]) -> int:
         divisor = divisor_of(index)
         found = gcd(found, size * divisor * stride) if stride is not None else gcd(found, size if divisor else 0)
     return found
+
+
+def row_alignment(value: SSAValue) -> int:
+    """A power of two, at most `BASE_ALIGNMENT`, that divides the address of every row of `value`."""
+    layout, size = strides_and_offset(value), element_bytes(value)
+    if layout is None or size is None:
+        return 1
+    found = alignment(value)
+    for stride in layout[0][:-1]:
+        found = gcd(found, size if stride is None else size * stride)
+    return found
+
+
+def extent(value: SSAValue) -> int | None:
+    """The bytes from the first element of a memref to behind the last; None where that is only known at run time."""
+    layout, size, shape = strides_and_offset(value), element_bytes(value), memref_type(value).get_shape()
+    if layout is None or size is None or None in layout[0] or DYNAMIC_INDEX in shape:
+        return None
+    return size * (1 + sum((n - 1) * stride for n, stride in zip(shape, layout[0], strict=True) if stride is not None))

@@ -1,30 +1,36 @@
 """
 Which stores of an asynchronous scope are copies that the hardware can make by itself.
 
-A copy is a store to shared memory of what was just loaded from global memory, and of nothing else:
+A copy is a store to shared memory of what was just loaded from global memory, and of nothing else, or a `memref.copy`
+of a tile between the two:
 
     %v = memref.load %src[%i]              or        %v = scf.if %inside -> f32 { load; yield } else { yield 0.0 }
     memref.store %v, %slot[%j]                       memref.store %v, %slot[%j]
 
 The second form fills with zeros where the condition is false. Everything else in a scope runs at once, in order, as
-ordinary code: that is one of the moments at which the scope may be performed. Copies are performed later and in no
-order among each other, so where that could be noticed (two copies to one place, a load of what was copied) none of the
-scope's stores becomes one.
+ordinary code: that is one of the moments at which the scope may be performed. Here each store is judged for itself;
+`order` judges those of a scope together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise, product
-from math import prod
+from math import gcd
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free, is_speculatable
 
-from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
+from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.transforms.queue_lowering.buffers import (
     GENERIC,
@@ -32,13 +38,11 @@ from tileas_xdsl.transforms.queue_lowering.buffers import (
     SHARED,
     aligned_at,
     element_bytes,
-    may_overlap,
+    memref_type,
+    row_alignment,
     space_of,
     strides_and_offset,
 )
-
-MOST_PLACES = 1 << 14
-"""So many places that copies of a scope go to are told apart."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Copy:
-    """A store that becomes a copy."""
+    """A store, or a `memref.copy`, that becomes a copy."""
 
     store: Operation
     load: Operation
@@ -62,6 +66,8 @@ class Copy:
     """Where this is false, nothing is read and zeros are written."""
     branch: scf.IfOp | None = None
     """The branch that holds the load, if one does."""
+    lanes: int = 0
+    """For a whole tile, piece by piece: the elements of a piece. `source` and `target` are then one piece anywhere."""
 
 
 @dataclass
@@ -72,32 +78,35 @@ class ScopeCopies:
     ordinary: list[tuple[Operation, str]] = field(default_factory=list[tuple[Operation, str]])
 
 
-def copies_in(scope: ScopeOp, refuses: Callable[[Copy], str | None]) -> ScopeCopies:
-    """Sort the stores of `scope`. `refuses` says why the target cannot make a copy, None where it can."""
+Refuses = Callable[[Copy], "str | None"]
+"""Says why the target cannot make a copy, None where it can."""
+
+
+def candidates_in(scope: ScopeOp, refuses: Refuses) -> ScopeCopies:
+    """Sort the stores of `scope`, each for itself."""
     found = ScopeCopies()
-    for store in _stores_in(scope):
-        copy = _as_copy(store)
-        reason = copy if isinstance(copy, str) else refuses(copy) or _misaligned(copy)
-        if isinstance(copy, Copy) and reason is None:
+    for op in scope.body.walk():
+        match op:
+            case memref.StoreOp() | vector.StoreOp():
+                copy = _of_store(op)
+                reason = copy if isinstance(copy, str) else refuses(copy) or _misaligned(copy)
+            case memref.CopyOp():
+                copy = reason = _of_tile(op, refuses)
+            case _:
+                continue
+        if isinstance(copy, Copy) and not isinstance(reason, str):
             found.copies.append(copy)
         else:
-            found.ordinary.append((store, str(reason)))
-    if found.copies and (reason := _order_matters(scope, found.copies)) is not None:
-        found.ordinary += [(copy.store, reason) for copy in found.copies]
-        found.copies = []
+            found.ordinary.append((op, str(reason)))
     return found
-
-
-def _stores_in(scope: ScopeOp) -> Iterator[Operation]:
-    return (op for op in scope.body.walk() if isinstance(op, memref.StoreOp | vector.StoreOp))
 
 
 # One store ------------------------------------------------------------------------------------------------------------
 
 
-def _as_copy(store: Operation) -> Copy | str:
+def _of_store(store: Operation) -> Copy | str:
     """The copy that `store` is, or why it is none."""
-    value, target = store.operands[0], _element_of(store)
+    value, target = store.operands[0], element_of(store)
     if target is None:
         return "its element is no whole number of bytes"
     if space_of(target.buffer) != SHARED:
@@ -106,7 +115,7 @@ def _as_copy(store: Operation) -> Copy | str:
     if found is None:
         return "it stores no plain load, and no load that is zero where a condition is false"
     load, condition, outer = found
-    source = _element_of(load)
+    source = element_of(load)
     if source is None or space_of(source.buffer) not in (GENERIC, GLOBAL):
         return "what it stores is not loaded from global memory"
     if not (value.has_one_use() and load.results[0].has_one_use()):
@@ -116,7 +125,7 @@ def _as_copy(store: Operation) -> Copy | str:
     return Copy(store, load, source, target, condition, outer if isinstance(outer, scf.IfOp) else None)
 
 
-def _element_of(op: Operation) -> Element | None:
+def element_of(op: Operation) -> Element | None:
     """What a load or store of `memref` or `vector` touches."""
     match op:
         case memref.LoadOp():
@@ -234,159 +243,39 @@ def _misaligned(copy: Copy) -> str | None:
     return None
 
 
-# All stores of a scope ------------------------------------------------------------------------------------------------
+# One tile -------------------------------------------------------------------------------------------------------------
 
 
-def _order_matters(scope: ScopeOp, copies: Sequence[Copy]) -> str | None:
-    """Why the copies of a scope cannot be performed in any order, after everything else in it; None where they can."""
-    copied = {op for copy in copies for op in (copy.load, copy.store)}
-    for op in scope.body.walk():
-        if op in copied or isinstance(op, scf.ForOp | scf.IfOp | scf.YieldOp) or touches_nothing(op):
-            continue
-        touched = _element_of(op)
-        if touched is None:
-            return f"its scope holds '{op.name}', of which it is not known what it touches"
-        writes = isinstance(op, memref.StoreOp | vector.StoreOp)
-        if any(may_overlap(touched.buffer, copy.target.buffer) for copy in copies):
-            return f"its scope also has a '{op.name}' where a copy writes"
-        if writes and any(may_overlap(touched.buffer, copy.source.buffer) for copy in copies):
-            return f"its scope also has a '{op.name}' where a copy reads"
-    return _targets_collide(scope, copies)
+def _of_tile(op: memref.CopyOp, refuses: Refuses) -> Copy | str:
+    """The copy that a `memref.copy` is, in pieces as wide as can be, or why it is none."""
+    source, target = op.source, op.destination
+    if not (isinstance(source.type, MemRefType) and isinstance(target.type, MemRefType)):
+        return "its rank is only known at run time"
+    if space_of(target) != SHARED:
+        return "it does not write shared memory (address space 3)"
+    if space_of(source) not in (GENERIC, GLOBAL):
+        return "it does not read global memory"
+    shape, each = memref_type(target).get_shape(), element_bytes(target)
+    if DYNAMIC_INDEX in shape:
+        return "its shape is only known at run time"
+    if each is None:
+        return "its element is no whole number of bytes"
+    reason: str | None = None
+    for lanes in _widths(source, target, each):
+        size = lanes * each
+        copy = Copy(op, op, Element(source, (), size), Element(target, (), size), lanes=lanes if shape else 0)
+        if (reason := refuses(copy)) is None:
+            return copy
+    return str(reason)
 
 
-def _targets_collide(scope: ScopeOp, copies: Sequence[Copy]) -> str | None:
-    """Why two copies of a scope might write the same bytes."""
-    for first, second in ((a, b) for a in copies for b in copies if a is not b):
-        if first.target.buffer is not second.target.buffer and may_overlap(first.target.buffer, second.target.buffer):
-            return "its scope has copies to two views that may overlap"
-    by_buffer: dict[SSAValue, list[Copy]] = {}
-    for copy in copies:
-        by_buffer.setdefault(copy.target.buffer, []).append(copy)
-    for group in by_buffer.values():
-        places = _places(scope, group)
-        if places is None:
-            return "it is not known that the copies of its scope go to different places"
-        if any(start + size > following for (start, size), (following, _) in pairwise(sorted(places))):
-            return "its scope copies to one place twice"
-    return None
-
-
-def _places(scope: ScopeOp, copies: Sequence[Copy]) -> list[tuple[int, int]] | None:
-    """`(first byte, bytes)` of every copy to one buffer, from a common origin; None where they cannot be listed."""
-    found: list[tuple[int, int]] = []
-    common: _Form | None = None
-    for copy in copies:
-        loops = _loops_around(copy.store, scope)
-        ranges = [_values_of(loop) for loop in loops]
-        if any(values is None for values in ranges) or prod(map(len, filter(None, ranges))) > MOST_PLACES:
-            return None
-        variables = [loop.body.block.args[0] for loop in loops]
-        layout, each = strides_and_offset(copy.target.buffer), element_bytes(copy.target.buffer)
-        assert each is not None
-        for numbers in product(*(values for values in ranges if values is not None)):
-            form = _position(copy.target, layout[0] if layout else None, dict(zip(variables, numbers, strict=True)))
-            if form is None:
-                return [(0, copy.target.size)] if not loops and len(copies) == 1 else None
-            common = form if common is None else common
-            if form.terms != common.terms or len(found) > MOST_PLACES:
-                return None
-            found.append((form.constant * each, copy.target.size))
-    return found
-
-
-def _loops_around(op: Operation, scope: ScopeOp) -> list[scf.ForOp]:
-    loops: list[scf.ForOp] = []
-    node = op.parent_op()
-    while node is not None and node is not scope:
-        if isinstance(node, scf.ForOp):
-            loops.append(node)
-        node = node.parent_op()
-    return loops
-
-
-def _values_of(loop: scf.ForOp) -> range | None:
-    """What the induction variable of a loop of constant bounds runs through."""
-    trips, lower, step = static_trip_count(loop), constant_integer(loop.lb), constant_integer(loop.step)
-    if trips is None or lower is None or step is None:
-        return None
-    return range(lower, lower + trips * step, step)
-
-
-@dataclass(frozen=True)
-class _Form:
-    """A constant and multiples of values that do not change while the scope runs."""
-
-    constant: int
-    terms: frozenset[tuple[SSAValue, int]] = frozenset()
-
-    def plus(self, other: _Form) -> _Form:
-        terms = dict(self.terms)
-        for value, factor in other.terms:
-            terms[value] = terms.get(value, 0) + factor
-        return _Form(self.constant + other.constant, frozenset((v, f) for v, f in terms.items() if f))
-
-    def times(self, factor: int) -> _Form:
-        return _Form(self.constant * factor, frozenset((v, f * factor) for v, f in self.terms if factor))
-
-
-def _position(target: Element, strides: Sequence[int | None] | None, where: dict[SSAValue, int]) -> _Form | None:
-    """How many elements from the start of its buffer `target` lies, with loop variables as in `where`."""
-    if strides is None or None in strides:
-        return None
-    total = _Form(0)
-    for index, stride in zip(target.indices, strides, strict=True):
-        form = _form(index, where)
-        if form is None or stride is None:
-            return None
-        total = total.plus(form.times(stride))
-    return total
-
-
-def _form(value: SSAValue, where: dict[SSAValue, int]) -> _Form | None:
-    """`value` as a form; None where it may change with the loops of the scope in a way that is not followed."""
-    if value in where:
-        return _Form(where[value])
-    if (number := constant_integer(value)) is not None:
-        return _Form(number)
-    owner = value.owner
-    if isinstance(owner, Operation) and not owner.regions and (forms := _operand_forms(owner, where)) is not None:
-        if (combined := _combined(owner, forms)) is not None:
-            return combined
-    return None if _changes(value, where) else _Form(0, frozenset([(value, 1)]))
-
-
-def _operand_forms(op: Operation, where: dict[SSAValue, int]) -> list[_Form] | None:
-    forms = [_form(operand, where) for operand in op.operands]
-    return None if None in forms else [form for form in forms if form is not None]
-
-
-def _combined(op: Operation, forms: Sequence[_Form]) -> _Form | None:
-    match op, forms:
-        case arith.AddiOp(), [a, b]:
-            return a.plus(b)
-        case arith.SubiOp(), [a, b]:
-            return a.plus(b.times(-1))
-        case arith.MuliOp(), [a, b] if not a.terms:
-            return b.times(a.constant)
-        case arith.MuliOp(), [a, b] if not b.terms:
-            return a.times(b.constant)
-        case ((arith.RemUIOp() | arith.RemSIOp()), [_Form(a, terms), _Form(b, others)]) if not terms and not others:
-            return _Form(a % b) if a >= 0 and b > 0 else None
-        case ((arith.DivUIOp() | arith.DivSIOp()), [_Form(a, terms), _Form(b, others)]) if not terms and not others:
-            return _Form(a // b) if a >= 0 and b > 0 else None
-        case arith.IndexCastOp(), [a]:
-            return a
-        case _:
-            return None
-
-
-def _changes(value: SSAValue, where: dict[SSAValue, int]) -> bool:
-    """Whether `value` is made inside one of the loops whose variables `where` lists."""
-    owner = value.owner
-    block = owner.parent if isinstance(owner, Operation) else owner
-    while block is not None:
-        if any(argument in where for argument in block.args):
-            return True
-        parent = block.parent_op()
-        block = parent.parent if parent is not None else None
-    return False
+def _widths(source: SSAValue, target: SSAValue, each: int) -> Iterator[int]:
+    """How many elements a piece of a row may have, the most first and a single one last."""
+    shape = memref_type(target).get_shape()
+    layouts = [strides_and_offset(buffer) for buffer in (source, target)]
+    if shape and all(layout is not None and layout[0][-1] == 1 for layout in layouts):
+        aligned = gcd(row_alignment(source), row_alignment(target))
+        for lanes in (16, 8, 4, 2):
+            if shape[-1] % lanes == 0 and aligned % (lanes * each) == 0:
+                yield lanes
+    yield 1

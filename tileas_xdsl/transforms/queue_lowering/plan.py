@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
+from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.integer_bounds import bounds_of
@@ -30,7 +31,8 @@ from tileas_xdsl.interfaces import (
     FunctionOpInterface,
     functions_in,
 )
-from tileas_xdsl.transforms.queue_lowering.copies import ScopeCopies, copies_in
+from tileas_xdsl.transforms.queue_lowering.copies import ScopeCopies, candidates_in
+from tileas_xdsl.transforms.queue_lowering.order import order_matters
 from tileas_xdsl.transforms.queue_lowering.target import QueueTarget
 
 COMPUTED = "a computed queue"
@@ -72,11 +74,21 @@ def plan_lowering(module: Operation, target: QueueTarget) -> QueuePlan | None:
         _refuse_calls(module)
     for op in plan.in_place:
         if isinstance(op, ScopeOp):
-            plan.scopes[op] = copies_in(op, target.refuses)
+            plan.scopes[op] = copies_in(op, target)
             for store, reason in plan.scopes[op].ordinary:
-                plan.notes.append(Note(store, f"stays an ordinary store: {reason}"))
+                what = "copy" if isinstance(store, memref.CopyOp) else "store"
+                plan.notes.append(Note(store, f"stays an ordinary {what}: {reason}"))
     _Counts(module, target, plan).take()
     return plan
+
+
+def copies_in(scope: ScopeOp, target: QueueTarget) -> ScopeCopies:
+    """What becomes of the stores of `scope`."""
+    found = candidates_in(scope, target.refuses)
+    if found.copies and (reason := order_matters(scope, found.copies)) is not None:
+        found.ordinary += [(copy.store, reason) for copy in found.copies]
+        found.copies = []
+    return found
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.builder import Builder
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import remark
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.transforms.queue_lowering.addresses import Pointers
-from tileas_xdsl.transforms.queue_lowering.copies import Copy
+from tileas_xdsl.transforms.queue_lowering.buffers import memref_type
+from tileas_xdsl.transforms.queue_lowering.copies import Copy, Element
 from tileas_xdsl.transforms.queue_lowering.plan import QueuePlan
 from tileas_xdsl.transforms.queue_lowering.target import QueueTarget
 
@@ -20,9 +24,13 @@ def carry_out(plan: QueuePlan, target: QueueTarget) -> None:
     pointers = Pointers()
     for copies in plan.scopes.values():
         for copy in copies.copies:
-            _free_branch(copy)
-            target.emit_copy(copy, pointers)
-            _erase_store(copy)
+            if copy.lanes:
+                _emit_tile(copy, target, pointers)
+                Rewriter.erase_op(copy.store)
+            else:
+                _free_branch(copy)
+                target.emit_copy(copy, pointers)
+                _erase_store(copy)
     for op, count in plan.waits.items():
         if isinstance(op, WaitOp):
             if count is not None:
@@ -42,6 +50,30 @@ def _put_body_in_place(op: QueueScope) -> None:
     if block is not None:
         Rewriter.inline_block(block, InsertPoint.before(op))
     Rewriter.erase_op(op)
+
+
+def _emit_tile(copy: Copy, target: QueueTarget, pointers: Pointers) -> None:
+    """Copy a tile piece by piece, in a nest of loops over its rows."""
+    shape, anchor = memref_type(copy.target.buffer).get_shape(), copy.store
+    indices: list[SSAValue] = []
+    for axis, extent in enumerate(shape):
+        step = copy.lanes if axis == len(shape) - 1 else 1
+        builder = Builder(InsertPoint.before(anchor))
+        zero = _index(0, builder)
+        if extent == step:
+            indices.append(zero)
+            continue
+        end = scf.YieldOp()
+        body = Block([end], arg_types=[IndexType()])
+        builder.insert(scf.ForOp(zero, _index(extent, builder), _index(step, builder), (), body))
+        indices.append(body.args[0])
+        anchor = end
+    source, to = (Element(whole.buffer, tuple(indices), whole.size) for whole in (copy.source, copy.target))
+    target.emit_copy(Copy(anchor, anchor, source, to), pointers)
+
+
+def _index(number: int, builder: Builder) -> SSAValue:
+    return builder.insert(arith.ConstantOp.from_int_and_width(number, IndexType())).result
 
 
 def _free_branch(copy: Copy) -> None:
