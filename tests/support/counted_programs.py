@@ -53,11 +53,11 @@ class _Writer:
         self.line(f"{name} = {op}")
         return name
 
-    def fill(self, source: str, slot: str) -> None:
-        """A scope that copies one number into a slot."""
+    def fill(self, source: str, slot: str, *, copies: bool = False) -> None:
+        """A scope that brings a number into a slot: twice its value, or as it is."""
         self.open("async_queue.scope")
         x = self.let(f"memref.load %src[{source}] : memref<64xf32>")
-        y = self.let(f"arith.addf {x}, {x} : f32")
+        y = x if copies else self.let(f"arith.addf {x}, {x} : f32")
         self.line(f"memref.store {y}, %ring[{slot}] : memref<{SLOTS}xf32, 3>")
         self.close()
 
@@ -215,6 +215,10 @@ class Rotation:
     step: int = 1
     scopes: int = 1
     """Scopes in each group."""
+    predicated: bool = True
+    """Whether nothing is issued behind the last iteration: groups are committed all the same."""
+    copies: bool = False
+    """Whether a scope only copies."""
     drained: bool = True
     """Whether there is a wait at the end, though what is left may be groups of nothing."""
 
@@ -241,6 +245,23 @@ def random_rotation(seed: int) -> Rotation:
         scopes=rng.choice([1, 1, 2]),
         drained=rng.random() < 0.7,
     )
+
+
+def distinct_rotations(number: int) -> list[Rotation]:
+    """That many different ones, of all sorts, always the same."""
+    every = [
+        Rotation(ahead, groups, queue, True, static, lower, step, scopes, predicated, drained=True)
+        for ahead in range(4)
+        for groups in (1, 2)
+        for queue in (0, 1, 5)
+        for static in (False, True)
+        for lower in (0, 1, 3)
+        for step in (1, 2)
+        for scopes in (1, 2)
+        for predicated in (False, True)
+        if groups * (ahead + 1) * scopes <= SLOTS
+    ]
+    return random.Random(0).sample(every, number)
 
 
 class _Rotating(_Writer):
@@ -290,11 +311,13 @@ class _Rotating(_Writer):
     def commits(self, number: str) -> None:
         for group in range(self.rotation.groups):
             self.open(f"async_queue.commit {self.rotation.queue}")
-            is_there = self.let(f"arith.cmpi slt, {number}, %n : index")
-            self.open(f"scf.if {is_there}")
+            if self.rotation.predicated:
+                is_there = self.let(f"arith.cmpi slt, {number}, %n : index")
+                self.open(f"scf.if {is_there}")
             for scope in range(self.rotation.scopes):
-                self.fill(number, self.slot(number, group, scope))
-            self.close()
+                self.fill(number, self.slot(number, group, scope), copies=self.rotation.copies)
+            if self.rotation.predicated:
+                self.close()
             self.close()
 
     def read(self, number: str) -> None:

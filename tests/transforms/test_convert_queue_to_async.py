@@ -21,8 +21,8 @@ from tileas_xdsl.dialects.async_ import AwaitOp, ExecuteOp
 from tileas_xdsl.dialects.async_queue import QueueScope
 
 PASS = "convert-queue-to-async"
-WILD = 300 if os.environ.get("TILEAS_CASES") == "full" else 40
-ROTATING = 100 if os.environ.get("TILEAS_CASES") == "full" else 15
+WILD = 200 if os.environ.get("TILEAS_CASES") == "full" else 40
+ROTATING = 40 if os.environ.get("TILEAS_CASES") == "full" else 15
 TRIPS = (0, 1, 2, 5)
 
 

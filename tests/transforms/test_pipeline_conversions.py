@@ -20,8 +20,8 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.machine.checking import check
 
 THERE, BACK = "convert-queue-to-pipeline", "convert-pipeline-to-queue"
-WILD = 300 if os.environ.get("TILEAS_CASES") == "full" else 60
-ROTATING = 60 if os.environ.get("TILEAS_CASES") == "full" else 12
+WILD = 200 if os.environ.get("TILEAS_CASES") == "full" else 60
+ROTATING = 40 if os.environ.get("TILEAS_CASES") == "full" else 12
 ARGUMENTS = [{"n": n, "k": 1} for n in (0, 1, 4)]
 
 
