@@ -6,11 +6,11 @@ all but 2 groups of queue 0. Bars separate prologue, body and epilogue. Unless a
 iterations, and the source capture is `issue`, as in the listings of the RFC.
 
 The defects of the reference (section 11.2) each have a smallest trigger here or nearby, in their order: E9; E3 and E2
-at distance 3 from the lower bound 20; "copy, unrelated statement, copy, use"; "three copies, consumer second"; "X; use X
-(3); Y; use X, Y (1)"; "first consumer inactive earlier". E6, accesses by views and the refusals of what is miscompiled
-there are in `test_inject_software_pipeline.py` and the filecheck files; all buffers here are allocated outside their
-loop; "two producers in two asynchronous stages"; the drained last stage; loops of unknown length; steps in the random
-loops.
+at distance 3 from the lower bound 20; "copy, unrelated statement, copy, use"; "three copies, consumer second"; "X;
+use X (3); Y; use X, Y (1)"; "first consumer inactive earlier". E6, accesses by views and the refusals of what is
+miscompiled there are in `test_inject_software_pipeline.py` and the filecheck files; all buffers here are allocated
+outside their loop; "two producers in two asynchronous stages"; the drained last stage; loops of unknown length; steps
+in the random loops.
 """
 
 from __future__ import annotations
