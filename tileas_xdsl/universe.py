@@ -45,6 +45,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "erase-async-queue": ("erase_async_queue", "EraseAsyncQueuePass"),
     "inject-software-pipeline": ("inject_software_pipeline", "InjectSoftwarePipelinePass"),
     "rocdl-elide-marks": ("rocdl_elide_marks", "ROCDLElideMarksPass"),
+    "queue-tighten-waits": ("queue_tighten_waits", "QueueTightenWaitsPass"),
     "tileas-materialize-async": ("materialize_async", "MaterializeAsyncPass"),
     "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "tileas-queue-to-pipeline": ("queue_to_pipeline", "QueueToPipelinePass"),
