@@ -469,7 +469,44 @@ def test_buffers_in_shared_memory_become_globals() -> None:
 
 # Refusals -------------------------------------------------------------------------------------------------------------
 
+CALLED_BY_SOME = DIVERGENT.replace(commit(0, 0), "").replace("async_queue.wait 0, 0", "func.call @all() : () -> ()")
+CALLED_BY_SOME += "func.func private @all() {\nasync_queue.commit 0\nasync_queue.wait 0, 0\nfunc.return\n}"
+
+ASKED_BY_ARGUMENT = """
+func.func private @part(%thread: index) {
+  %c3 = arith.constant 3 : index
+  %first = arith.cmpi ult, %thread, %c3 : index
+  async_queue.commit 0
+  scf.if %first {
+    async_queue.wait 0, 0
+  }
+  func.return
+}
+func.func @f() {
+  %tid = nvvm.read.ptx.sreg.tid.x : i32
+  %thread = arith.index_cast %tid : i32 to index
+  func.call @part(%thread) : (index) -> ()
+  func.return
+}"""
+
+IN_A_GRAPH = """
+func.func @f() {
+  %tid = nvvm.read.ptx.sreg.tid.x : i32
+  %c3 = arith.constant 3 : i32
+  %first = arith.cmpi ult, %tid, %c3 : i32
+  async_queue.commit 0
+  cf.cond_br %first, ^some, ^end
+^some:
+  async_queue.wait 0, 0
+  cf.br ^end
+^end:
+  func.return
+}"""
+
 REFUSED: list[tuple[str, str]] = [
+    (CALLED_BY_SOME, r"needs a barrier of all threads, and the 'scf.if' around it depends on the number of the thread"),
+    (ASKED_BY_ARGUMENT, r"needs a barrier of all threads, and the 'scf.if' around it"),
+    (IN_A_GRAPH, r"needs a barrier of all threads, and the 'cf.cond_br' around it"),
     (DIVERGENT, r"needs a barrier of all threads, and the 'scf.if' around it depends on the number of the thread"),
     (
         function("%t = async.execute {\n" + commit(0, 0) + "async.yield\n}"),

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref, vector
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
-from tileas_xdsl.analysis.windows import called_functions, function_name
+from tileas_xdsl.analysis.windows import called_functions, function_name, symbol_called
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, ScopeOp, WaitOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
@@ -52,8 +52,9 @@ def plan_barriers(module: Operation, plan: QueuePlan) -> Meetings:
             meetings.after.append(op)
         elif use.overwrites(op) and used.get(op, False):
             meetings.before.append(op)
+    threads = _Threads(module)
     for op in (*meetings.before, *meetings.after):
-        _refuse_divergence(op)
+        threads.refuse_divergence(op)
     return meetings
 
 
@@ -119,31 +120,63 @@ def _touches_shared_memory(op: Operation) -> bool:
             return not op.regions and not isinstance(op, QueueScope) and not touches_nothing(op)
 
 
-def _refuse_divergence(op: Operation) -> None:
-    """Raises `RefusedError` where the number of the thread decides whether `op` is reached."""
-    node = op.parent_op()
-    while node is not None and FunctionOpInterface.of(node) is None:
-        if any(_tells_threads_apart(operand, set()) for operand in node.operands):
-            refuse(
-                op,
-                f"needs a barrier of all threads, and the '{node.name}' around it depends on the number of the thread",
-                "let all threads commit and wait, or pass barriers=false and order the threads in the program",
-            )
-        node = node.parent_op()
+class _Threads:
+    """What tells the threads of a block apart, and where they may part."""
+
+    def __init__(self, module: Operation) -> None:
+        self.functions = {function_name(function): function for function in functions_in(module)}
+        self.calls: dict[str, list[Operation]] = {name: [] for name in self.functions}
+        for op in module.walk():
+            if (symbol := symbol_called(op)) in self.calls:
+                self.calls[symbol].append(op)
+
+    def refuse_divergence(self, op: Operation) -> None:
+        """Raises `RefusedError` where the number of the thread decides whether `op` is reached, in calls as well."""
+        reached, worklist = {op}, [op]
+        while worklist:
+            node = worklist.pop()
+            while node is not None and FunctionOpInterface.of(node) is None:
+                for decision in (*_decisions_beside(node), node.parent_op()):
+                    if decision is not None and any(map(self._tells_apart, decision.operands)):
+                        _refuse_meeting(op, decision)
+                node = node.parent_op()
+            if node is not None:
+                fresh = [call for call in self.calls[function_name(node)] if call not in reached]
+                reached.update(fresh)
+                worklist += fresh
+
+    def _tells_apart(self, value: SSAValue) -> bool:
+        """Whether `value` is computed from the number of the thread."""
+        seen, worklist = {value}, [value]
+        while worklist:
+            current = worklist.pop()
+            op = current.owner.parent_op() if isinstance(current.owner, Block) else current.owner
+            if op is None:
+                continue
+            if op.name.startswith(THREAD_NUMBERS):
+                return True
+            if FunctionOpInterface.of(op) is not None:
+                assert isinstance(current, BlockArgument)
+                sources = [call.operands[current.index] for call in self.calls[function_name(op)]]
+            else:
+                sources = list(op.operands)
+            worklist += [source for source in sources if source not in seen]
+            seen.update(sources)
+        return False
 
 
-def _tells_threads_apart(value: SSAValue, seen: set[SSAValue]) -> bool:
-    """Whether `value` is computed from the number of the thread."""
-    worklist = [value]
-    while worklist:
-        owner = worklist.pop().owner
-        op = owner.parent_op() if isinstance(owner, Block) else owner
-        if op is None or FunctionOpInterface.of(op) is not None:
-            continue
-        if op.name.startswith(THREAD_NUMBERS):
-            return True
-        for operand in op.operands:
-            if operand not in seen:
-                seen.add(operand)
-                worklist.append(operand)
-    return False
+def _decisions_beside(op: Operation) -> list[Operation]:
+    """The branches between the blocks of the region that `op` stands in."""
+    region = op.parent_region()
+    if region is None or len(region.blocks) < 2:
+        return []
+    last_ops = [block.last_op for block in region.blocks]
+    return [last for last in last_ops if last is not None and len(last.successors) > 1]
+
+
+def _refuse_meeting(op: Operation, decision: Operation) -> None:
+    refuse(
+        op,
+        f"needs a barrier of all threads, and the '{decision.name}' around it depends on the number of the thread",
+        "let all threads commit and wait, or pass barriers=false and order the threads in the program",
+    )
