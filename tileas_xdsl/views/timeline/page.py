@@ -41,7 +41,8 @@ overflow:visible}}
 .tl-edges .lit{{stroke:var(--ink);stroke-width:2;opacity:1}}
 .bar{{position:absolute;left:calc(var(--side) + var(--a)*var(--z));
 width:max(1px,calc(var(--b)*var(--z)));height:{BAR}px;border-radius:3px;overflow:hidden;z-index:2;white-space:nowrap;font-size:11px;line-height:{BAR}px;cursor:pointer;
-color:var(--ink);background:var(--p,var(--f))}}
+color:var(--ink);background:var(--p,var(--f));container-type:inline-size}}
+@container (max-width:30px){{.bar b{{visibility:hidden}}}}
 .bar i{{position:absolute;left:0;top:0;bottom:0;width:var(--o);background:var(--f);border-radius:3px}}
 .bar b{{position:relative;display:block;font-weight:400;padding:0 4px;overflow:hidden;text-overflow:ellipsis}}
 .bar.lit{{outline:2px solid var(--ink);z-index:3}}
