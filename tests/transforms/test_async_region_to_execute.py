@@ -144,6 +144,37 @@ def test_values_and_memory_on_mlir_s_runtime() -> None:
         assert found == numbers_of(run(parse(text), "f", arguments_of(program))), text
 
 
+IN_AN_ASYNC_FUNC = """
+async.func @g(%a: memref<8xf32>, %b: memref<8xf32>, %x: f32) -> (!async.token, !async.value<f32>) {
+  %c0 = arith.constant 0 : index
+  %t, %v = async_region.region -> f32 attributes {tag = "first"} {
+    memref.store %x, %a[%c0] : memref<8xf32>
+    %y = arith.addf %x, %x : f32
+    %u = async_region.copy %a to %b : memref<8xf32> to memref<8xf32>
+    async_region.yield %y : f32 after [%u]
+  }
+  await %t : !async.token
+  return %v : f32
+}
+func.func @f(%a: memref<8xf32>, %b: memref<8xf32>, %x: f32) -> f32 {
+  %t, %v = async.call @g(%a, %b, %x) : (memref<8xf32>, memref<8xf32>, f32) -> (!async.token, !async.value<f32>)
+  %r = async.await %v : !async.value<f32>
+  return %r : f32
+}
+"""
+
+
+def test_asynchronous_functions_may_have_regions_too() -> None:
+    with recorded_diagnostics() as remarks:
+        run_passes(parse(IN_AN_ASYNC_FUNC), "async-region-to-execute")
+    assert not remarks  # it is suspended, nobody is blocked
+    module = flattened(IN_AN_ASYNC_FUNC)
+    assert check(module, "f").verdict is Verdict.SAFE
+    assert 'tag = "first"' in print_custom(module)
+    program = Native(compiled(IN_AN_ASYNC_FUNC), "f", {2: 2.5})
+    assert run_natively([program]) == [numbers_of(run(parse(IN_AN_ASYNC_FUNC), "f", arguments_of(program)))]
+
+
 # What does not happen -------------------------------------------------------------------------------------------------
 
 REFUSED = chunks(ROOT / "tests/filecheck/transforms/async-region-to-execute-invalid.mlir")

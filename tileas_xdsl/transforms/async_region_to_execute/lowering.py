@@ -230,6 +230,7 @@ class _Lowering:
         arguments = task.body.block.args[len(promises) :]
         self._move_into(task, op.body.block.ops, dict(zip(unwrapped, arguments, strict=True)), inside)
         self._end_task(task, terminator, types, inside)
+        task.attributes.update(op.attributes)
         _name(task.token, op.token)
         self.tokens[op.token] = (task.token,)
         for (result, _), promise in zip(pairs, task.body_results, strict=True):
@@ -453,7 +454,10 @@ def _name(value: SSAValue, like: SSAValue) -> None:
 
 
 def _warn_of_blocking(op: Operation, value: SSAValue) -> None:
-    if op.next_op is None and FunctionOpInterface.of(op.parent_op()) is not None and value in op.operands:
+    """A remark where a plain function has to wait for what it returns; an asynchronous one is suspended, no more."""
+    function = op.parent_op()
+    is_plain = FunctionOpInterface.of(function) is not None and not isinstance(function, async_.FuncOp)
+    if is_plain and op.next_op is None and value in op.operands:
         remark(
             op,
             "returns a value that is not there yet, so the function now waits for it",
