@@ -114,6 +114,15 @@ def test_lists_of_another_length_name_the_components(numbers: str) -> None:
         pipelined(text)
 
 
+def test_a_refusal_leaves_the_other_functions_too() -> None:
+    good, bad = (TWO_BLOCKS.format(unused="", annotations=text) for text in (STAGES, STAGES.replace("0, 1", "1, 0", 1)))
+    module = parse(good.replace("@f", "@good") + bad)
+    before = print_custom(module)
+    with pytest.raises(RefusedError, match="cannot depends on statement 0 in a later stage 1"):
+        InjectSoftwarePipelinePass().apply(Context(), module)
+    assert print_custom(module) == before
+
+
 def test_unused_buffer_is_legal() -> None:
     text = TWO_BLOCKS.format(unused="%unused = memref.alloc() : memref<4xi32>", annotations=STAGES)
     assert "memref.alloc() : memref<4xi32>" in print_custom(pipelined(text))

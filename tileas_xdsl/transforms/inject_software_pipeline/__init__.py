@@ -17,8 +17,8 @@ Make annotated loops into asynchronous software pipelines (TVM RFC 0077).
                                                      async_queue.wait 0, 0 { C[15] = B[1] }
 
 `components.py` brings the body into shape, `plan.py` decides (`buffers.py`, `legality.py`, and the arithmetic of
-`scheduling/async_pipeline`), `emission.py` carries the plan out through the loop expander. All work is done on a draft
-of the function, which takes its place when everything went well: a refusal leaves the IR as it was. Source:
+`scheduling/async_pipeline`), `emission.py` carries the plan out through the loop expander. All work is done on drafts
+of the functions, which take their places when everything went well: a refusal leaves the module as it was. Source:
 spec/async-queue-pipeline.md sections 2 to 9.
 """
 
@@ -137,19 +137,19 @@ class InjectSoftwarePipelinePass(ModulePass):
     merge_waits: bool = field(
         default=True, metadata={"help": "let one wait serve several consumers of a slot where that is exact"}
     )
-
     dynamic_counts: bool = field(
         default=False,
         metadata={"help": "count at run time what a component commits under a condition, in place of waiting for all"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        drafts: list[tuple[Operation, Operation]] = []
         for function in functions_in(op):
             draft = function.clone()
-            requests = _requests(draft)
-            if not requests:
-                continue
-            self._pipeline(requests)
+            if requests := _requests(draft):
+                self._pipeline(requests)
+                drafts.append((function, draft))
+        for function, draft in drafts:
             for region, new in zip(function.regions, draft.regions, strict=True):
                 for block in list(region.blocks):
                     region.erase_block(block, safe_erase=False)
