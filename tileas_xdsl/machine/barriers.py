@@ -191,11 +191,13 @@ def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operatio
 
 def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operation) -> Suspension:
     """Wait until at most the `in_flight` youngest groups of `queue` are unfinished; a negative count means none."""
+    waits, allowed = agent.machine.allows(op, max(in_flight, 0))
+    if not waits:
+        return
     agent.machine.shares(f"queue {queue.name}", alone=False)
     if not agent.mind.knows_moments(queue.commits):
         agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
     queue.waits[agent.number] = agent.moment
-    allowed = max(in_flight, 0)
     ordinal = max(queue.committed - allowed, 0)
     yield from agent.wait(QueueCondition(queue, ordinal, allowed), op)
     groups = f"groups up to {ordinal}" if ordinal else "no group"

@@ -33,14 +33,17 @@ from tileas_xdsl.machine.barriers import judge_open_phases
 from tileas_xdsl.machine.diagnosis import blame_first_wait
 from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.exploration import RedundantRunError, explore
-from tileas_xdsl.machine.orders import Lazy, Order
+from tileas_xdsl.machine.orders import Lazy, Order, Timed
+from tileas_xdsl.machine.over_waits import Cost, OverWait, Relaxation, over_waits
 from tileas_xdsl.machine.recurrence.extent import deepest
 from tileas_xdsl.machine.report import Finding, Report
 from tileas_xdsl.machine.running import execute
+from tileas_xdsl.machine.timing import timed_run
 from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import Party, UndecidedError, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.witnesses import witness_of_undrained
 from tileas_xdsl.machine.works import AsyncWork
+from tileas_xdsl.targets.timing import timing_table
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.recurrence.tape import Tape
@@ -50,6 +53,8 @@ MOST_COMBINATIONS = 256
 """Combinations of trip counts that are run before the caller is asked to fix some arguments."""
 DYNAMIC_EXTENT = 1024
 """The extent that a dynamic dimension of an array argument gets when only addresses matter."""
+TIMED_AS = "generic"
+"""The target with whose cycles the cost of a wait is told."""
 EXTENT_OF_PROOFS = 1 << 16
 """The same where trip counts grow: an array is taken to be as large as the loops that walk it."""
 
@@ -140,6 +145,8 @@ def _check_function(
             case.check((number,))
     if report.tries_every_trip_count and not case.is_open:
         case.check_every_trip_count(counts)
+    if report.tries_every_trip_count and not case.is_open:
+        case.look_for_over_waits()
 
 
 def _with_more(counts: tuple[int, ...], last: int) -> tuple[int, ...]:
@@ -171,6 +178,9 @@ class _Case:
         self.is_open = False
         """Whether something was found, or left undecided."""
         self._seen: set[object] = set()
+        self._right: list[Sequence[int]] = []
+        """The values that were executed and found right."""
+        self._waits: dict[Operation, dict[int | None, None]] = {}
 
     def check(self, values: Sequence[int]) -> None:
         """Execute with these values of the arguments, and report."""
@@ -197,7 +207,46 @@ class _Case:
         machine, violations, doubt = _decide(self.op, self.body, scalars, self.assumptions, self.report, tape)
         if tuple(values) == (1,):
             self.deepest = deepest(machine)
+        if tape is None and machine.is_right_beyond_doubt:
+            self._right.append(values)
+            for op, counts in machine.waits_met.items():
+                self._waits.setdefault(op, {}).update(counts)
         return violations, doubt
+
+    # Waits that are too strong ----------------------------------------------------------------------------------------
+
+    def look_for_over_waits(self) -> None:
+        """Report the waits that could be weaker, one by one, at each of the trip counts that were executed."""
+        for relaxation, counts in over_waits(self._waits, self._is_right_with):
+            self.report.warnings.append(OverWait(self.name, relaxation, counts, self._cost_of(relaxation)))
+
+    def _is_right_with(self, relaxation: Relaxation) -> bool:
+        return all(self._execute_relaxed(values, relaxation) for values in self._right)
+
+    def _execute_relaxed(self, values: Sequence[int], relaxation: Relaxation) -> bool:
+        unreported = Report([], ())
+        scalars = {**self.fixed, **dict(zip(self.bounds, values, strict=True))}
+        try:
+            machine, _, _ = _decide(self.op, self.body, scalars, self.assumptions, unreported, relaxed=relaxation)
+        except (UndecidedError, UnsupportedError):
+            return False
+        return machine.is_right_beyond_doubt
+
+    def _cost_of(self, relaxation: Relaxation) -> Cost | None:
+        """Cycles of the call with the largest values, under the order `timed`."""
+        values = dict(zip(self.bounds, self._right[-1], strict=True))
+        cycles: list[int] = []
+        for relaxed in (None, relaxation):
+            machine = Machine(Timed(timing_table(TIMED_AS)), with_data=False, assume_pure=self.assumptions.pure)
+            machine.relaxed = relaxed
+            try:
+                arguments = symbolic_arguments(self.body, {**self.fixed, **values}, self.assumptions)
+                results = execute(machine, self.op, arguments)
+            except (UndecidedError, UnsupportedError):
+                return None
+            cycles.append(timed_run(self.name, machine, results).cycles)
+        call = f"@{self.name}({', '.join(f'{name} = {value}' for name, value in values.items())})"
+        return Cost(call, *cycles)
 
     # Every trip count -------------------------------------------------------------------------------------------------
 
@@ -243,10 +292,12 @@ def _decide(
     assumptions: Assumptions,
     report: Report,
     tape: Tape | None = None,
+    relaxed: Relaxation | None = None,
 ) -> tuple[Machine, list[Violation], str | None]:
     """
     One execution; more where it cannot speak for all. Returns the machine of the first one, and what is wrong, or else
-    the doubt that remains. A `tape` is written by an execution of its own, which stops short of all that.
+    the doubt that remains. With a `tape` to write, or a wait that is `relaxed`, it is one execution that says no more
+    than whether it is right.
     """
 
     extent = DYNAMIC_EXTENT if tape is None else EXTENT_OF_PROOFS
@@ -279,9 +330,9 @@ def _decide(
     machine = make(Lazy())
     # Most programs are right, and a trace of what happened is only needed to tell of mistakes.
     machine.trace.recording = False
-    machine.tape = tape
+    machine.tape, machine.relaxed = tape, relaxed
     run(machine)
-    if tape is not None or machine.is_right_beyond_doubt:
+    if tape is not None or relaxed is not None or machine.is_right_beyond_doubt:
         doubt = None if machine.is_right_beyond_doubt else "it may be wrong"
         return machine, list(machine.violations.values()), doubt
     report.executions -= 1

@@ -31,6 +31,7 @@ from tileas_xdsl.machine.violations import StuckError, UndecidedError, Unsupport
 from tileas_xdsl.machine.works import AsyncWork, Event, Touch
 
 if TYPE_CHECKING:
+    from tileas_xdsl.machine.over_waits import Relaxation
     from tileas_xdsl.machine.recurrence.tape import Tape
     from tileas_xdsl.machine.resources import Resource
     from tileas_xdsl.machine.synchronization import PhaseBarrier
@@ -71,6 +72,12 @@ class Machine:
     """What lies behind the violations that are races or missing fences."""
     inverted_wait: Operation | None = None
     """A wait that asks for the other parity than it says: what if (see `diagnosis`)."""
+    relaxed: Relaxation | None = None
+    """A wait that is weaker than the program says: what if (see `over_waits`)."""
+    waits_met: dict[Operation, dict[int | None, None]] = field(
+        default_factory=dict[Operation, "dict[int | None, None]"]
+    )
+    """The waits by count and for tokens that were met, and the counts."""
     indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     trace: Trace = field(default_factory=Trace)
     tape: Tape | None = None
@@ -280,6 +287,16 @@ class Machine:
     def is_right_beyond_doubt(self) -> bool:
         """Whether nothing wrong was found, and this execution speaks for all."""
         return not (self.violations or self.indeterminacies or self.open_questions)
+
+    def allows(self, op: Operation, count: int | None) -> tuple[bool, int]:
+        """
+        Whether there is a wait at `op` at all, and how many it allows to be unfinished: `count`, as the program says
+        (None for a token), unless the wait is `relaxed`.
+        """
+        self.waits_met.setdefault(op, {})[count] = None
+        if self.relaxed is None or self.relaxed.op is not op:
+            return True, count or 0
+        return self.relaxed.more is not None, (count or 0) + (self.relaxed.more or 0)
 
     def doubt(self, op: Operation, reason: str) -> None:
         """Note that one execution may not speak for all."""

@@ -16,6 +16,7 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.violations import Party, Violation
 
 if TYPE_CHECKING:
+    from tileas_xdsl.machine.over_waits import OverWait
     from tileas_xdsl.machine.recurrence.induction import Proof
 
 
@@ -100,6 +101,8 @@ class Report:
     """Why no verdict was reached, one sentence each, naming the op."""
     unexplored: list[str] = field(default_factory=list[str])
     """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
+    warnings: list[OverWait] = field(default_factory=list["OverWait"])
+    """Waits that are stronger than they need be. They do not touch the verdict."""
     executions: int = 0
     tries_every_trip_count: bool = False
     """Whether a proof for every trip count was asked for."""
@@ -143,6 +146,7 @@ class Report:
 
     def __str__(self) -> str:
         parts = [str(finding) for finding in self.findings]
+        parts += [str(warning) for warning in self.warnings]
         parts += [f"undecided: {reason}" for reason in self.undecided]
         parts += [f"not all tried: {reason}" for reason in self.unexplored]
         parts += [f"not for every trip count: {reason}" for reason in self.bounds_that_matter]
@@ -159,6 +163,7 @@ class Report:
             "undecided": self.undecided,
             "unexplored": self.unexplored,
             "executions": self.executions,
+            "warnings": [warning.as_data() for warning in self.warnings],
             "every_trip_count": self.holds_for_every_trip_count,
             "bounded": self.bounds_that_matter,
             "proofs": {name: {"executed": p.executed, "period": p.period} for name, p in self.proofs.items()},

@@ -23,7 +23,6 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import location_of
 from tileas_xdsl.machine.report import Finding, Report, Verdict
 from tileas_xdsl.machine.trace import Happening, Witness
-from tileas_xdsl.machine.violations import Party
 
 Line = list[tuple[str, str]]
 """(text, style) pieces; the style is one of rich's, empty for none."""
@@ -61,7 +60,7 @@ def finding_lines(finding: Finding, source: Source) -> list[Line]:
     lines = [[*_place(violation.parties[0].op), (f"{violation.kind}: ", KIND), (violation.message, "bold")]]
     for party in violation.parties:
         lines.append([*_place(party.op), ("note: ", NOTE), (party.sentence, "")])
-        lines += _excerpt(party, source)
+        lines += _excerpt(party.op, source)
     lines.append([("  missing: ", LABEL), (violation.missing, "")])
     if violation.witness is None:
         return [*lines, [(f"  {finding.call}", "")]]
@@ -74,9 +73,9 @@ def _place(op: Operation) -> Line:
     return [(f"{place}: ", PLACE)] if place is not None else []
 
 
-def _excerpt(party: Party, source: Source) -> list[Line]:
+def _excerpt(op: Operation, source: Source) -> list[Line]:
     """The source line of an op, and its name underlined."""
-    found = source.line_of(party.op)
+    found = source.line_of(op)
     if found is None:
         return []
     number, column, text = found
@@ -125,6 +124,9 @@ def report_lines(report: Report, source: Source) -> list[Line]:
         lines += [*finding_lines(finding, source), []]
     for doubt in report.undecided:
         lines += [[("undecided: ", LABEL), (doubt, "")], []]
+    for warning in report.warnings:
+        op = warning.relaxation.op
+        lines += [[*_place(op), ("over-wait: ", LABEL), (warning.message, "")], *_excerpt(op, source), []]
     for reason in report.bounds_that_matter:
         lines += [[("not for every trip count: ", LABEL), (reason, "")], []]
     return [*lines, [(report.verdict_line, VERDICT_STYLES[report.verdict])]]

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from tileas_xdsl.diagnostics import refuse, remark
+from tileas_xdsl.diagnostics import refuse, remark, warn
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Report, Verdict
@@ -54,6 +54,8 @@ class CheckAsyncPass(ModulePass):
         report = self._report(op)
         if report.verdict is not Verdict.SAFE:
             raise PassFailedException(str(report))
+        for found in report.warnings:
+            warn(found.relaxation.op, f"waits for more than is needed: it {found.advice}")
         for reason in report.bounds_that_matter:
             remark(op, f"is not shown to be safe for every trip count: {reason}")
         remark(op, f"is {report.verdict_line}")

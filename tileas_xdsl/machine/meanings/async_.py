@@ -85,6 +85,8 @@ def _function_task(
 
 @suspends(async_.AwaitOp)
 def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Suspension:
+    if not op.results and not agent.machine.allows(op, None)[0]:
+        return None
     yield from awaited(agent, op, promise, "value" if op.results else "token")
     return promise.payload
 

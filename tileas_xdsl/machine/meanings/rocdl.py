@@ -110,7 +110,9 @@ def _mark(agent: Agent, op: Operation) -> None:
 
 @suspends("rocdl.wait.asyncmark")
 def _wait_mark(agent: Agent, op: Any) -> Suspension:
-    outstanding = op.count.value.data
+    waits, outstanding = agent.machine.allows(op, op.count.value.data)
+    if not waits:
+        return
     covered = agent.activation.marks.covered_by_wait(outstanding)
     yield from agent.wait(MarkCondition(agent.transfers, covered, outstanding), op)
     text = f"sees the first {covered} transfers complete"
@@ -142,6 +144,9 @@ class CounterCondition(Condition):
 
 
 def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -> Suspension:
+    waits, outstanding = agent.machine.allows(op, outstanding)
+    if not waits:
+        return
     counted = _counted(agent, counter)
     oldest = counted[: max(len(counted) - outstanding, 0)]
     yield from agent.wait(CounterCondition(counter, oldest, outstanding), op)

@@ -91,6 +91,8 @@ class Alignment:
         self.growth = growth
         self.traffic: dict[MemoryObject, _Traffic] = {}
         self.overlays: list[Overlay] = []
+        self.cut_at: list[LoopKey] = []
+        """The loops at whose heads the tapes are moved against each other."""
         self._agents: dict[int, dict[int, int]] = {}
         """For each overlay, which agent of the larger execution does what one of the smaller does."""
 
@@ -132,6 +134,7 @@ class Alignment:
                     self.overlays.append(Overlay(start, end, distance))
                     start, distance = place, other.turns.heads[other.turn + extra] - place
                     self._compare_portraits(mine, other, extra)
+                    self.cut_at.append(mine.turns.key)
             place += 1
         if place + distance != len(theirs):
             raise IrregularError(_op_of(ours[-1]), "is not the last step at a larger trip count")

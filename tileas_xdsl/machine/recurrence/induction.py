@@ -207,7 +207,8 @@ class _Induction:
                 if self.reach != reach:
                     # What was left out of earlier portraits may matter after all.
                     raise NoProofError("larger trip counts reach other memory")
-                Alignment(*pair, first_turns, trip_count, period).check()
+                alignment = Alignment(*pair, first_turns, trip_count, period)
+                alignment.check()
             except IrregularError as error:
                 good, reason = 0, sentence(error.op, error.reason)
                 crossing = trip_count + error.rounds * period
@@ -218,6 +219,8 @@ class _Induction:
                 continue
             tapes.pop(trip_count)
             good += 1
+            # The loops of other agents are cut at the same time: there is no need to look at their heads, too.
+            wanted = {key: wanted[key] for key in alignment.cut_at}
             if good == period:
                 self._close(trip_count + period)
                 return Proof(trip_count + period, period)

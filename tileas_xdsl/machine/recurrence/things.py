@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType
 from typing import Any, cast
@@ -249,6 +250,7 @@ condition that the agent waits for. Of all others every variable is drawn.
 WHILE = ("meanings/scf.py", "_while")
 
 
+@cache
 def _place_of(code: CodeType) -> tuple[str, str]:
     return "/".join(Path(code.co_filename).parts[-2:]), code.co_name
 
@@ -596,7 +598,7 @@ def _end_of_agents(painter: Painter, condition: EndOfAgents) -> None:
 
 @draws_thing(MemoryObject)
 def _object(painter: Painter, base: MemoryObject) -> None:
-    painter.literal((base.shape, str(base.element), base.space, base.lifetime_over))
+    painter.literal((base.shape, base.element.dtype.str, base.space, base.lifetime_over))
     if base.name in painter.unsettled.reach.read:
         for offset, value in sorted(base.cells.items()):
             painter.literal(offset)
@@ -606,7 +608,7 @@ def _object(painter: Painter, base: MemoryObject) -> None:
 @draws_value(View)
 def _view(painter: Painter, view: View) -> None:
     painter.thing(view.base)
-    painter.literal((view.shape, view.strides, str(view.element)))
+    painter.literal((view.shape, view.strides, view.element.dtype.str))
     painter.number(view.offset)
     painter.number(view.origin)
 
@@ -643,7 +645,7 @@ def _own_steps(painter: Painter, steps: OwnSteps) -> None:
 
 @draws_value(ElementType)
 def _element(painter: Painter, element: ElementType) -> None:
-    painter.literal(str(element))
+    painter.literal(element.dtype.str)
 
 
 @draws_value(tuple, list)

@@ -40,6 +40,8 @@ def _token_to_async(_agent: Agent, _op: TokenToAsyncOp, token: Any) -> StageToke
 
 @suspends(AsyncWaitOp, FutureWaitOp)
 def _wait(agent: Agent, op: AsyncWaitOp | FutureWaitOp, token: Any) -> Suspension:
+    if not agent.machine.allows(op, None)[0]:
+        return
     awaited = as_token(token)
     yield from agent.wait(EventCondition(awaited.event), op)
     agent.machine.happened(agent, op, "wait", f"sees {awaited.event.label} complete", on=awaited.event)

@@ -1,0 +1,127 @@
+"""Waits that are stronger than they need be: with the exact count, judged by executing functions with weaker ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.machine.growing_programs import NEVER, copying
+from tests.machine.looping_programs import window
+from tests.support.ir import parse
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.over_waits import OverWait
+from tileas_xdsl.machine.report import Report
+
+
+def advice(report: Report) -> list[str]:
+    return [warning.advice for warning in report.warnings]
+
+
+def keeping(count: str) -> str:
+    return f"%allowed = arith.addi {count}, %c0 : index"
+
+
+GONE = "can go: nothing relies on it"
+
+
+@pytest.mark.parametrize(("slots", "ahead"), [(2, 1), (3, 2), (5, 3)])
+def test_an_exact_count_draws_no_warning(slots: int, ahead: int) -> None:
+    """The wait behind the loop has nothing to wait for: the last groups are empty."""
+    assert advice(check(parse(window(slots, ahead, keeping("%keep"))))) == [GONE]
+
+
+@pytest.mark.parametrize(("count", "would_do"), [("%c0", 2), ("%c1", 1)])
+def test_a_count_that_is_too_small_is_raised_as_far_as_it_goes(count: str, would_do: int) -> None:
+    report = check(parse(window(3, 2, keeping(count))))
+    number = int(count[2:])
+    assert f"waits until at most {number} are in flight, where {number + would_do} would do" in advice(report)
+    assert report.verdict_line == "safe for every trip count"
+
+
+def test_the_cost_is_told_in_simulated_cycles() -> None:
+    [warning] = [w for w in check(parse(window(3, 2, keeping("%c0")))).warnings if w.relaxation.more]
+    assert isinstance(warning, OverWait)
+    assert warning.cost is not None
+    assert warning.cost.call == "@window(n = 8)"
+    assert warning.cost.cycles > warning.cost.without > 0
+    assert f"it costs {warning.cost.cycles - warning.cost.without} of {warning.cost.cycles} cycles" in str(warning)
+
+
+def test_weakening_by_one_more_is_wrong() -> None:
+    """The count that would do is exact: the same program with it is right, and with one more it is not."""
+    assert check(parse(window(3, 2, keeping("%c2")))).findings == []
+    too_weak = window(3, 2, "%allowed = arith.addi %c2, %c1 : index")
+    assert check(parse(too_weak)).kinds == ["race"]
+
+
+TOKENS = """
+func.func @tokens(%x: memref<4xi32>) {
+  %c0 = arith.constant 0 : index
+  %n7 = arith.constant 7 : i32
+  %first = async.execute {
+    memref.store %n7, %x[%c0] : memref<4xi32>
+    async.yield
+  }
+  %second = async.execute [%first] {
+    memref.store %n7, %x[%c0] : memref<4xi32>
+    async.yield
+  }
+  async.await %second : !async.token
+  async.await %first : !async.token
+  func.return
+}
+"""
+
+
+def test_a_token_that_is_implied_need_not_be_awaited() -> None:
+    [warning] = check(parse(TOKENS)).warnings
+    assert warning.advice == GONE
+    assert warning.relaxation.op.operands[0].name_hint == "first"
+
+
+CP_ASYNC = """
+func.func @copy(%src: !llvm.ptr<1>, %tile: !llvm.ptr<3>) {
+  nvvm.cp.async.shared.global %tile, %src, 16, cache = ca : !llvm.ptr<3>, !llvm.ptr<1>
+  nvvm.cp.async.commit.group
+  nvvm.cp.async.commit.group
+  nvvm.cp.async.wait.group 0
+  %v = llvm.load %tile : !llvm.ptr<3> -> f32
+  func.return
+}
+"""
+MARKS = """
+func.func @copy(%src: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %other: !llvm.ptr<3>) {
+  rocdl.global.load.async.lds %src, %tile, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
+  rocdl.asyncmark
+  rocdl.asyncmark
+  rocdl.wait.asyncmark 0
+  %v = llvm.load %tile : !llvm.ptr<3> -> f32
+  func.return
+}
+"""
+COUNTERS = """
+func.func @copy(%src: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %other: !llvm.ptr<3>) {
+  rocdl.global.load.async.to.lds.b32 %src, %tile, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
+  rocdl.global.load.async.to.lds.b32 %src, %other, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
+  rocdl.s.wait.asynccnt 0
+  %v = llvm.load %tile : !llvm.ptr<3> -> f32
+  rocdl.s.wait.asynccnt 0
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("text", [CP_ASYNC, MARKS, COUNTERS], ids=["cp.async", "marks", "counters"])
+def test_every_way_of_counting_is_judged(text: str) -> None:
+    assert "waits until at most 0 are in flight, where 1 would do" in advice(check(parse(text)))
+
+
+def test_what_is_wrong_or_was_asked_for_certain_trip_counts_is_not_judged() -> None:
+    assert check(parse(window(2, 2, keeping("%c0")))).warnings == []
+    assert check(parse(window(3, 2, keeping("%c0"))), trip_counts=[3]).warnings == []
+
+
+def test_warnings_do_not_touch_the_verdict_and_stand_in_the_data() -> None:
+    report = check(parse(copying(NEVER)))
+    assert report.verdict.exit_status == 0
+    [warning] = report.as_data()["warnings"]
+    assert (warning["kind"], warning["more"], warning["counts"]) == ("over-wait", None, [0])

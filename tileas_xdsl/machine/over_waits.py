@@ -1,0 +1,125 @@
+"""
+Waits that force more than they need: each is weakened by itself, and the function is executed again.
+
+    async_queue.wait 0, 0     where one group may be in flight:   1 would do
+    async.await %token        of something that is known to be complete:   can go
+
+What is tried is the whole function, at every trip count that was executed: a wait is too strong only if no access, no
+other wait and no end of a buffer relies on it. A wait that counts is given one more in flight, and one more again; a
+wait for a token is left out. Waits for phases of barriers and stages of pipelines are not judged: they make the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import location_of, op_name
+
+MOST_WAITS = 64
+"""How many waits of one function are judged."""
+MOST_MORE = 16
+"""By how much a count is raised at most."""
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """What if the wait `op` allowed `more` unfinished; None: if it were not there."""
+
+    op: Operation
+    more: int | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Simulated cycles of a call as it is, and with the wait weakened."""
+
+    call: str
+    cycles: int
+    without: int
+
+    def __str__(self) -> str:
+        if self.cycles <= self.without:
+            return f"it costs no cycles in {self.call}"
+        return f"it costs {self.cycles - self.without} of {self.cycles} cycles in {self.call}"
+
+
+@dataclass(frozen=True)
+class OverWait:
+    """A wait that is stronger than it need be."""
+
+    function: str
+    relaxation: Relaxation
+    counts: tuple[int | None, ...]
+    """How many it allows to be unfinished, in the executions that were made; None for a token."""
+    cost: Cost | None = None
+
+    @property
+    def place(self) -> str | None:
+        return location_of(self.relaxation.op)
+
+    @property
+    def advice(self) -> str:
+        """Completes the sentence "'async_queue.wait' ..."."""
+        more = self.relaxation.more
+        if more is None:
+            return "can go: nothing relies on it"
+        if len(self.counts) == 1 and self.counts[0] is not None:
+            return f"waits until at most {self.counts[0]} are in flight, where {self.counts[0] + more} would do"
+        return f"could allow {more} more in flight"
+
+    @property
+    def message(self) -> str:
+        cost = f"; {self.cost}" if self.cost is not None else ""
+        return f"'{op_name(self.relaxation.op)}' {self.advice}{cost}"
+
+    def __str__(self) -> str:
+        return f"{f'{self.place}: ' if self.place else ''}over-wait: {self.message}"
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "kind": "over-wait",
+            "function": self.function,
+            "place": self.place,
+            "op": op_name(self.relaxation.op),
+            "message": self.message,
+            "counts": list(self.counts),
+            "more": self.relaxation.more,
+            "cycles": None
+            if self.cost is None
+            else {"call": self.cost.call, "as it is": self.cost.cycles, "weakened": self.cost.without},
+        }
+
+
+Waits = Mapping[Operation, Mapping[int | None, None]]
+"""The waits that were met, and how many each allowed to be unfinished."""
+
+
+def over_waits(
+    waits: Waits, is_right: Callable[[Relaxation], bool]
+) -> Iterator[tuple[Relaxation, tuple[int | None, ...]]]:
+    """Those of `waits` that are too strong, weakened as far as `is_right` allows, and the counts they had."""
+    for op, counts in list(waits.items())[:MOST_WAITS]:
+        weakest = _weakest(op, counts, is_right)
+        if weakest is not None:
+            yield weakest, tuple(counts)
+
+
+def _weakest(
+    op: Operation, counts: Mapping[int | None, None], is_right: Callable[[Relaxation], bool]
+) -> Relaxation | None:
+    gone = Relaxation(op, None)
+    if None in counts:
+        return gone if is_right(gone) else None
+    found: Relaxation | None = None
+    for more in range(1, MOST_MORE + 1):
+        weaker = Relaxation(op, more)
+        if not is_right(weaker):
+            return found
+        if more == 1 and is_right(gone):
+            return gone
+        found = weaker
+    return found
