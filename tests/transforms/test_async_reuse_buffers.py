@@ -158,6 +158,22 @@ FIRST, SECOND = f"%s = {COPY}", f"%t = {COPY}".replace("%a", "%b")
             id="one that is deallocated and one that is not",
         ),
         pytest.param(
+            "",
+            "%end = scf.for %j = %c0 to %n step %i iter_args(%e = %a) -> (memref<8xf32>) "
+            "{ scf.yield %e : memref<8xf32> } %s = async_region.copy %x to %end : memref<8xf32> to memref<8xf32>",
+            SECOND,
+            2,
+            id="a buffer that a loop carries",
+        ),
+        pytest.param(
+            "",
+            "%s = async_region.region { linalg.add ins(%x, %x : memref<8xf32>, memref<8xf32>) outs(%a : memref<8xf32>) "
+            "async_region.yield }",
+            SECOND,
+            1,
+            id="a buffer that a linalg op fills",
+        ),
+        pytest.param(
             "%view = memref.subview %a[0] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1]>>",
             "%s = async.execute { %v = memref.load %view[%c0] : memref<4xf32, strided<[1]>> async.yield }",
             SECOND,

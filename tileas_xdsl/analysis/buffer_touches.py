@@ -76,6 +76,8 @@ def _names_made(use: Use) -> Sequence[SSAValue] | None:
         return [argument for operand, argument in pairs if operand is value and operand.type == argument.type]
     if op.has_trait(IsTerminator, value_if_unregistered=False) or op.has_trait(SymbolUserOpInterface):
         return None
+    if op.regions and not isinstance(op, LinalgStructuredOperation):
+        return None  # a loop that carries it
     if isinstance(op, memref.DimOp):
         return []
     if is_side_effect_free(op):
