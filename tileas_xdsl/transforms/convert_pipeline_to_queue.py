@@ -59,24 +59,21 @@ class ConvertPipelineToQueuePass(ModulePass):
         plans = [PipelinePlan(root) for root in op.walk() if isinstance(root, CreatePipelineOp)]
         for plan in plans:
             plan.make()
-        queues: dict[Operation | None, int] = {}
-        for plan in plans:
-            number = queues.get(plan.function)
-            if number is None:
-                number = _first_free_queue(plan.function, op)
-            plan.rewrite(number)
-            queues[plan.function] = number + 1
+        first = first_free_queue(op) if plans else 0
+        for queue, plan in enumerate(plans, first):
+            plan.rewrite(queue)
 
 
-def _first_free_queue(function: Operation | None, module: Operation) -> int:
-    scope = function if function is not None else module
-    used = [op.queue for op in scope.walk() if isinstance(op, CommitOp | WaitOp)]
-    for op in scope.walk():
-        if isinstance(op, CommitOp | WaitOp) and not isinstance(op.queue, int):
-            refuse(
-                op, "is for a queue whose id is computed, so no queue is known to be free", "name queues by constants"
-            )
-    return 1 + max((queue for queue in used if isinstance(queue, int)), default=-1)
+def first_free_queue(module: Operation) -> int:
+    """The number past all queues of `module`: queues are shared between functions. Raises `RefusedError`."""
+    first = 0
+    for op in module.walk():
+        if not isinstance(op, CommitOp | WaitOp):
+            continue
+        if not isinstance(op.queue, int):
+            refuse(op, "is for a queue whose id is computed, so no queue is known to be free", "use constant ids")
+        first = max(first, op.queue + 1)
+    return first
 
 
 @dataclass
