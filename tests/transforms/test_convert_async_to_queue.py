@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.machine.explorer.programs import generate
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import assert_same_meaning
 from tests.support.queue_exactness import slack_waits, waits_in
@@ -17,10 +18,11 @@ from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.async_queue import CommitOp
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.machine.violations import UnsupportedError
 from tileas_xdsl.transforms.convert_async_to_queue.queues import assign_queues
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
-PROGRAMS = 300 if FULL else 24
+PROGRAMS = 200 if FULL else 24
 TOKEN = "!async.token"
 PASS = "convert-async-to-queue"
 
@@ -81,6 +83,23 @@ def test_counts_survive_the_way_to_tokens_and_back():
         first = run_passes(parse(token_program(seed).text), PASS)
         again = run_passes(first.clone(), f"convert-queue-to-async,{PASS}")
         assert counts(again) == counts(first), seed
+
+
+def test_the_explorers_programs_stay_safe_or_are_refused():
+    """Task graphs, groups, nested tasks and agents, many of them with a mistake: what was safe stays so."""
+    safe = 0
+    for seed in range(150 if FULL else 40):
+        text = generate("tokens", seed).text
+        try:
+            with recorded_diagnostics():
+                after = run_passes(parse(text), PASS)
+            before = check(parse(text)).verdict
+        except (RefusedError, UnsupportedError):
+            continue
+        if before is Verdict.SAFE:
+            assert check(after).verdict is Verdict.SAFE, f"{seed}\n{print_custom(after)}"
+            safe += 1
+    assert safe > 10
 
 
 # The fewest queues ----------------------------------------------------------------------------------------------------
@@ -303,10 +322,43 @@ def test_a_chosen_token_has_the_lesser_age():
     assert any("also waits for" in str(remark) for remark in remarks)
 
 
+def test_regions_and_copies_of_a_device():
+    """A region without tokens is a task as any other; so is `gpu.memcpy`, and `gpu.wait` waits."""
+    body = f"""
+    %k = memref.alloc() : memref<4xf32>
+    %t = async_region.region {{
+      memref.store %one, %m[%c0] : memref<4xf32>
+      async_region.yield
+    }}
+    async.await %t : {TOKEN}
+    %u = "gpu.wait"() : () -> !gpu.async.token
+    """
+    with pytest.raises(RefusedError, match="has no counterpart"):
+        run_passes(parse(function(body)), PASS)
+    body = body.replace('%u = "gpu.wait"() : () -> !gpu.async.token', DEVICE_COPY)
+    after = run_passes(parse(function(body)), PASS)
+    assert counts(after) == [(0, 0), (0, 0)]
+    assert '"memref.copy"(%m, %k)' in print_custom(after)
+    assert '"gpu.wait"' not in print_custom(after)
+
+
+def test_what_the_host_does_at_once_stays():
+    body = "%k = memref.alloc() : memref<4xf32>\n" + DEVICE_COPY.splitlines()[0].replace("%d = ", "").replace(
+        " -> !gpu.async.token", " -> ()"
+    )
+    assert print_custom(run_passes(parse(function(body)), PASS)) == print_custom(parse(function(body)))
+
+
 def test_a_function_without_tokens_stays():
     text = function("memref.store %one, %m[%c0] : memref<4xf32>")
     assert print_custom(run_passes(parse(text), PASS)) == print_custom(parse(text))
 
+
+DEVICE_COPY = (
+    '%d = "gpu.memcpy"(%k, %m) {operandSegmentSizes = array<i32: 0, 1, 1>} : '
+    "(memref<4xf32>, memref<4xf32>) -> !gpu.async.token\n"
+    '"gpu.wait"(%d) : (!gpu.async.token) -> ()'
+)
 
 REFUSALS = {
     "an older task of the same line": (
@@ -376,10 +428,26 @@ REFUSALS = {
         f"%k, %t = async_region.alloc : memref<4xf32>\nasync.await %t : {TOKEN}",
         "'async_region.alloc' op returns more than its token",
     ),
+    "a task of an agent": (
+        f"nv_tileaa.execute attributes {{num_agents_per_group = array<i32: 1>}} {{\n^bb0:\n"
+        f"%t = async.execute {store('%c0')}\nasync.await %t : {TOKEN}\n}} : () -> ()",
+        "'async.execute' op is a task of another agent or task",
+    ),
+    "a wait of an agent": (
+        f"%t = async.execute {store('%c0')}\nnv_tileaa.execute attributes {{num_agents_per_group = array<i32: 1>}} "
+        f"{{\n^bb0:\nasync.await %t : {TOKEN}\n}} : () -> ()\nasync.await %t : {TOKEN}",
+        "'async.await' op waits in another agent or task",
+    ),
     "the rank of a member": (
         f"%g = async.create_group %c1 : !async.group\n%t = async.execute {store('%c0')}\n"
         f"%k = async.add_to_group %t, %g : {TOKEN}\n%l = arith.addi %k, %c1 : index\nasync.await_all %g",
         "'async.add_to_group' op is asked for the rank",
+    ),
+    "a region that hands out tokens": (
+        "%k = memref.alloc() : memref<4xf32>\n%t = async_region.region {\n"
+        f"%u = async_region.copy %m to %k : memref<4xf32> to memref<4xf32>\nasync_region.yield after [%u]\n}}\n"
+        f"async.await %t : {TOKEN}",
+        "'async_region.region' op is complete only when tokens of its body are",
     ),
     "a queue that is computed": (
         f"async_queue.commit %n\n%t = async.execute {store('%c0')}\nasync.await %t : {TOKEN}",

@@ -34,6 +34,7 @@ from xdsl.traits import (
     MemoryEffectKind,
     RecursiveMemoryEffect,
     get_effects,
+    is_side_effect_free,
 )
 
 from tileas_xdsl.analysis.induction import AffineIndex, LoopIndices
@@ -525,6 +526,13 @@ def _kept_axes(op: memref.SubviewOp) -> list[int | None] | None:
 
 
 # What traits tell ---------------------------------------------------------------------------------------------------
+
+
+def only_computes(op: Operation) -> bool:
+    """Whether `op`, which has no regions, touches no memory and makes none."""
+    if op.regions:
+        return False
+    return not _MODELS[op.name](op) if op.name in _MODELS else is_side_effect_free(op)
 
 
 def _speaks_for_itself_only(op: Operation) -> bool:

@@ -34,9 +34,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.ages import Ages, describe_path
+from tileas_xdsl.analysis.memory_access import only_computes
 from tileas_xdsl.analysis.value_flow import carried_to, values_in
 from tileas_xdsl.diagnostics import refuse, remark
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
@@ -122,7 +122,7 @@ def _copies_of(group: DeviceAsyncCreateGroupOp) -> list[DeviceAsyncCopyOp]:
             found.append(op)
         elif isinstance(op, DeviceAsyncCopyOp):
             refuse(op, "is issued among the copies of another group", "make each group right behind its copies")
-        elif op.regions or not is_side_effect_free(op):
+        elif not only_computes(op):
             refuse(op, "stands between the copies of a group and the group", "make the group right behind its copies")
         op = op.prev_op
     if len(found) < len(wanted):

@@ -14,6 +14,7 @@ from xdsl.dialects import memref, scf
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.traits import IsTerminator, MemoryEffectKind, get_effects, is_side_effect_free
 
+from tileas_xdsl.analysis.memory_access import only_computes
 from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import QueueScope
@@ -55,7 +56,7 @@ def _verify_op(op: Operation) -> None:
             "starts tasks or waits inside a task, and a scope can do neither",
             "start them side by side, and name what the task waits for among its dependencies",
         )
-    if isinstance(op, IN_PLACE) or is_side_effect_free(op):
+    if isinstance(op, IN_PLACE) or only_computes(op) or is_side_effect_free(op):
         return
     effects = get_effects(op)
     if op.regions and not op.name.startswith("linalg."):
@@ -88,7 +89,7 @@ def _data_behind(use: Use, task: Operation) -> tuple[SSAValue, ...]:
     carried = carried_to(use)
     if carried is not None:
         return tuple(carried)
-    if not op.regions and is_side_effect_free(op):
+    if only_computes(op):
         return tuple(op.results)
     if isinstance(op, memref.StoreOp) and use.index == 0:
         return ()

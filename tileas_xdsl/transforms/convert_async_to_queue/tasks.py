@@ -15,15 +15,15 @@ paths, so that every path counts alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
-from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.dependence import is_token
+from tileas_xdsl.analysis.memory_access import only_computes
 from tileas_xdsl.analysis.outstanding import NO_EVENTS, TokenEvents
 from tileas_xdsl.analysis.value_flow import carried_to, values_in
 from tileas_xdsl.diagnostics import refuse
@@ -148,8 +148,10 @@ def read_tokens(function: Operation) -> TokenProgram | None:
     for op in reversed(list(_own_ops(view.function_body))):
         if isinstance(op, scf.IfOp):
             _find_predicated(op, program)
+    own = {op: None for op in _own_ops(view.function_body) if AsyncOpInterface.of(op) is not None}
+    makers = dict.fromkeys([*program.tasks, *program.names, *program.parts])
     for value in values:
-        _must_be_followed(value, program)
+        _must_be_followed(value, program, makers, own)
     for block in _own_blocks(view.function_body):
         program.moments += _moments(block, program)
     _refuse_mixture(function)
@@ -189,7 +191,7 @@ def _read_op(op: Operation, program: TokenProgram) -> None:
     view = AsyncOpInterface.of(op)
     assert view is not None
     if view.async_token is None:
-        if not view.only_waits:
+        if view.async_dependencies and not view.only_waits:
             refuse(op, "waits and does something else", "give it a token, or wait in front of it")
         return
     program.tasks.append(op)
@@ -206,6 +208,10 @@ def _read_op(op: Operation, program: TokenProgram) -> None:
         refuse(op, "hands its token into a region", "turn it into async.execute first")
     if regional.async_region_arguments(0):
         refuse(op, "takes what others promised", "pass it through a buffer, and depend on the token")
+    if len(op.operands) > len(view.async_dependencies):
+        refuse(op, "takes a resource or other operands, which a group cannot", "turn it into async.execute first")
+    if regional.async_region_dependencies(0):
+        refuse(op, "is complete only when tokens of its body are, too", "turn it into async.execute first")
     verify_body(op)
 
 
@@ -296,8 +302,10 @@ def work_of(task: Operation) -> list[Operation]:
 # One token ------------------------------------------------------------------------------------------------------------
 
 
-def _must_be_followed(value: SSAValue, program: TokenProgram) -> None:
-    """Every token is made by a task or carried from one, and goes nowhere but to waits."""
+def _must_be_followed(
+    value: SSAValue, program: TokenProgram, makers: Mapping[Operation, None], own: Mapping[Operation, None]
+) -> None:
+    """Every token is made by one of `makers` or carried from there, and goes nowhere but to ops of the thread's own."""
     owner = value.owner
     if isinstance(value.type, ValueType):
         op = owner if isinstance(owner, Operation) else program.function
@@ -305,23 +313,21 @@ def _must_be_followed(value: SSAValue, program: TokenProgram) -> None:
     if isinstance(owner, Block):
         if owner is program.function.regions[0].first_block:
             refuse(program.function, "takes a token from its caller, which cannot be followed", "inline it")
-    elif (
-        owner not in program.tasks and owner not in program.names and owner not in program.parts and not _carries(owner)
-    ):
+    elif owner not in makers and AsyncOpInterface.of(owner) is not None:
+        refuse(owner, "is a task of another agent or task, which waits on its own", "start it in the function itself")
+    elif owner not in makers and not _carries(owner):
         refuse(owner, "makes a token that cannot be followed to a task", "inline the call, or keep the token in values")
     for use in value.uses:
         user = use.operation
-        if isinstance(value.type, GroupType) and not (_waits(user) or user in program.names):
+        if isinstance(value.type, GroupType) and not (user in own or user in makers):
             refuse(user, "hands a group on, which cannot be followed", "use it where it is made")
-        if carried_to(use) is not None or _waits(user) or user in program.names:
+        if carried_to(use) is not None or user in makers or user in own:
             continue
+        if AsyncOpInterface.of(user) is not None:
+            refuse(user, "waits in another agent or task, where counts mean nothing", "wait in the function itself")
         if FunctionOpInterface.of(user.parent_op()) is not None and not user.results and user.next_op is None:
             refuse(user, "returns a token, which its caller would have to follow", "wait for it before, or inline")
         refuse(user, "takes a token to where it cannot be followed", "inline the call, or keep the token in values")
-
-
-def _waits(op: Operation) -> bool:
-    return AsyncOpInterface.of(op) is not None
 
 
 def _carries(op: Operation) -> bool:
@@ -337,7 +343,7 @@ def _moments(block: Block, program: TokenProgram) -> Iterator[Moment]:
     waits: list[Operation] = []
     for op in block.ops:
         view = AsyncOpInterface.of(op)
-        if view is not None and view.async_token is None:
+        if view is not None and view.async_token is None and view.async_dependencies:
             waits.append(op)
         elif program.waits_of(op):
             yield _moment(op, [*waits, op], program)
@@ -357,9 +363,9 @@ def _moment(anchor: Operation, ops: Sequence[Operation], program: TokenProgram) 
 
 def _is_passive(op: Operation) -> bool:
     """Whether waits may move across `op`: it has no effect and makes no token."""
-    if op.regions or any(map(names_completion, op.results)) or op.successors or op.next_op is None:
+    if any(map(names_completion, op.results)) or op.successors or op.next_op is None:
         return False
-    return is_side_effect_free(op)
+    return only_computes(op)
 
 
 def _refuse_mixture(function: Operation) -> None:
