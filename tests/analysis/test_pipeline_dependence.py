@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from tests.support.ir import parse
 from tileas_xdsl.analysis.dependence import DependenceGraph, dependence_graph
 from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 
 BEFORE = """
 func.func @f(%n: index, %go: i1) {
@@ -126,3 +129,27 @@ def test_all_that_precedes_is_waited_for() -> None:
     graph = graph_of(body, ring(8))
     assert between(graph, "b", "x") == ["b -> x token 0"]
     assert between(graph, "x", "y") == ["x -> y output 0"]
+
+
+# Cost -----------------------------------------------------------------------------------------------------------------
+
+
+def test_roots_are_found_once_along_a_chain_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read hands its token to the next. The walk back from each would be quadratic."""
+    steps = Counter[int]()
+    searched = PipelineRoots._sources
+
+    def counted(roots: PipelineRoots, value: SSAValue, seen: set[SSAValue]) -> object:
+        steps[length] += 1
+        return searched(roots, value, seen)
+
+    monkeypatch.setattr(PipelineRoots, "_sources", counted)
+    for length in (20, 40):
+        tokens = ["%c", *(f"%t{k}" for k in range(length))]
+        reads = [
+            f"%v{k}, %t{k} = nv_tileas.async.pipeline.consumer_read {tokens[k]}, %i "
+            ": (!nv_tileas.consumer_token, index) -> (f32, !nv_tileas.consumer_token)\n"
+            for k in range(length)
+        ]
+        graph_of("".join(reads), ring(2))
+    assert steps[40] < 2.5 * steps[20]

@@ -77,6 +77,7 @@ class Effect:
 AccessModel = Callable[[Operation], Sequence[Effect]]
 
 _MODELS: dict[str, AccessModel] = {}
+_MODEL_MAKERS: dict[str, Callable[[], AccessModel]] = {}
 _VIEW_OPERANDS: dict[str, int] = {
     "memref.cast": 0,
     "memref.memory_space_cast": 0,
@@ -102,8 +103,10 @@ _VIEW_OPERANDS: dict[str, int] = {
 }
 
 
-_OWN_STORAGE: dict[str, Callable[[Operation], bool]] = {
-    name: lambda op: True
+OwnsStorage = Callable[[Operation], bool]
+
+_OWN_STORAGE: dict[str, Callable[[], OwnsStorage]] = {
+    name: lambda: lambda op: True
     for name in ("nv_tileaa.load", "nv_tileaa.tiled_load", "nv_tileas.load", "nv_tileas.tiled_load")
 }
 """Ops whose results lie in storage of their own, which nothing else names, if anywhere."""
@@ -124,18 +127,36 @@ def access_model(*names: str) -> Callable[[AccessModel], AccessModel]:
     return register
 
 
+def access_model_for_loop(*names: str) -> Callable[[Callable[[], AccessModel]], Callable[[], AccessModel]]:
+    """
+    Decorator: the function makes a model for the ops of these names, once for each loop that is looked at.
+
+    So the model can remember what it found out about one op when it is asked about the next.
+    """
+
+    def register(make: Callable[[], AccessModel]) -> Callable[[], AccessModel]:
+        for name in names:
+            _MODEL_MAKERS[name] = make
+        return make
+
+    return register
+
+
 def register_view(name: str, operand: int = 0) -> None:
     """The results of the ops of this name show the memory of their operand number `operand`."""
     _VIEW_OPERANDS[name] = operand
 
 
-def register_own_storage(*names: str) -> Callable[[Callable[[Operation], bool]], Callable[[Operation], bool]]:
-    """Decorator: the function tells whether the results of an op of these names lie in storage that is theirs alone."""
+def own_storage_for_loop(*names: str) -> Callable[[Callable[[], OwnsStorage]], Callable[[], OwnsStorage]]:
+    """
+    Decorator: the function makes what tells whether the results of an op of these names lie in storage that is theirs
+    alone; once for each loop that is looked at, as `access_model_for_loop` does.
+    """
 
-    def register(is_own: Callable[[Operation], bool]) -> Callable[[Operation], bool]:
+    def register(make: Callable[[], OwnsStorage]) -> Callable[[], OwnsStorage]:
         for name in names:
-            _OWN_STORAGE[name] = is_own
-        return is_own
+            _OWN_STORAGE[name] = make
+        return make
 
     return register
 
@@ -338,13 +359,15 @@ class AccessReader:
     def __init__(self, indices: LoopIndices) -> None:
         self.indices = indices
         self._views: dict[SSAValue, _View] = {}
+        self._made: dict[Callable[[], AccessModel], AccessModel] = {}
+        self._owners: dict[Callable[[], OwnsStorage], OwnsStorage] = {}
 
     def accesses_of(self, op: Operation) -> Iterator[Access]:
         """The accesses of `op`, an op of the body, in program order. Linear in the ops nested in it."""
         stack = [op]
         while stack:
             current = stack.pop()
-            effects = stated_effects(current)
+            effects = self._effects_of(current)
             if effects is None:
                 yield Access(op, True, Place((UNKNOWN,)), opaque=True)
                 continue
@@ -353,6 +376,23 @@ class AccessReader:
             if _speaks_for_itself_only(current):
                 nested = (inner for region in current.regions for block in region.blocks for inner in block.ops)
                 stack.extend(reversed(list(nested)))
+
+    def _effects_of(self, op: Operation) -> Sequence[Effect] | None:
+        """What `op` itself does, or None when nothing is known of it."""
+        make = _MODEL_MAKERS.get(op.name)
+        if make is None:
+            return stated_effects(op)
+        if make not in self._made:
+            self._made[make] = make()
+        return self._made[make](op)
+
+    def _has_own_storage(self, op: Operation) -> bool:
+        make = _OWN_STORAGE.get(op.name)
+        if make is None:
+            return False
+        if make not in self._owners:
+            self._owners[make] = make()
+        return self._owners[make](op)
 
     def _place(self, effect: Effect) -> Place:
         if effect.target is None:
@@ -460,14 +500,10 @@ class AccessReader:
         if isinstance(owner, memref.GetGlobalOp):
             return MemoryObject(ObjectKind.GLOBAL, f"@{owner.name_.string_value()}")
         allocation = AllocationOpInterface.of(owner)
-        known = isinstance(owner, memref.AllocOp | memref.AllocaOp) or _has_own_storage(owner)
+        known = isinstance(owner, memref.AllocOp | memref.AllocaOp) or self._has_own_storage(owner)
         if known or (allocation is not None and value in allocation.allocated_values):
             return MemoryObject(ObjectKind.ALLOCATION, value, fresh=inside)
         return unknown
-
-
-def _has_own_storage(op: Operation) -> bool:
-    return op.name in _OWN_STORAGE and _OWN_STORAGE[op.name](op)
 
 
 def _memory_sources(value: SSAValue) -> Sequence[SSAValue] | None:
@@ -537,7 +573,9 @@ def only_computes(op: Operation) -> bool:
 
 def _speaks_for_itself_only(op: Operation) -> bool:
     """Whether the ops in the regions of `op` are still to be asked."""
-    return op.name in _MODELS or all(isinstance(t, RecursiveMemoryEffect) for t in op.get_traits_of_type(MemoryEffect))
+    if op.name in _MODELS or op.name in _MODEL_MAKERS:
+        return True
+    return all(isinstance(t, RecursiveMemoryEffect) for t in op.get_traits_of_type(MemoryEffect))
 
 
 def has_no_effects(op: Operation) -> bool:
@@ -549,6 +587,8 @@ def stated_effects(op: Operation) -> Sequence[Effect] | None:
     """What `op` itself does, or None when nothing is known of it; what the ops in its regions do is theirs to say."""
     if op.name in _MODELS:
         return _MODELS[op.name](op)
+    if op.name in _MODEL_MAKERS:
+        return _MODEL_MAKERS[op.name]()(op)
     traits = op.get_traits_of_type(MemoryEffect)
     if not traits:
         return () if op.has_trait(IsTerminator, value_if_unregistered=False) else None

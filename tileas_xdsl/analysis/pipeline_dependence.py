@@ -25,7 +25,14 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.dependence import Edge, EdgeKind
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory_access import Effect, Resource, access_model, register_own_storage
+from tileas_xdsl.analysis.memory_access import (
+    AccessModel,
+    Effect,
+    OwnsStorage,
+    Resource,
+    access_model_for_loop,
+    own_storage_for_loop,
+)
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import own_steps
 from tileas_xdsl.dialects.nv_tileaa.effects import ViewOfOperand as ViewOfTile
@@ -40,7 +47,6 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
     ProducerWriteOp,
 )
-from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 
 VIEW_TRAITS = (ViewOfOperand, ViewOfTile)
@@ -92,28 +98,34 @@ def _side(root: PipelineRoot | None, op: Operation) -> Resource:
     return Resource(f"the {side}'s side of {_name_of(root)}", None if root is None else root.key)
 
 
-@access_model(*PIPELINE_OPS)
-def _takes_its_turn(op: Operation) -> Sequence[Effect]:
+@access_model_for_loop(*PIPELINE_OPS)
+def _turns() -> AccessModel:
     """A pipeline op does nothing to memory by itself, and keeps its place among the ops of its side."""
-    return [Effect(True, _side(root, op)) for root in _pipelines_of(op, PipelineRoots())]
+    roots = PipelineRoots()
+    return lambda op: [Effect(True, _side(root, op)) for root in _pipelines_of(op, roots)]
 
 
-@access_model("nv_tileas.async.wait", "nv_tileas.async.future_wait")
-def _waits(op: Operation) -> Sequence[Effect]:
+@access_model_for_loop("nv_tileas.async.wait", "nv_tileas.async.future_wait")
+def _waits() -> AccessModel:
     """A wait for a stage orders through its token; any other wait may be what makes some memory readable."""
-    assert isinstance(op, AsyncWaitOp | FutureWaitOp)
-    return [] if PipelineRoots().of(op.token) is not None else [Effect(True, None)]
+    roots = PipelineRoots()
+    return lambda op: [] if roots.of(op.operands[0]) is not None else [Effect(True, None)]
 
 
-@register_own_storage(
+@own_storage_for_loop(
     "nv_tileas.async.pipeline.consume_one",
     "nv_tileas.async.pipeline.consume_one_async",
     "nv_tileas.async.pipeline.consumer_read",
 )
-def _lies_in_unnamed_slot(op: Operation) -> bool:
+def _unnamed_slots() -> OwnsStorage:
     """What is read out of a slot is nobody else's memory, unless the pipeline was given a buffer."""
-    root = PipelineRoots().of_op(op)
-    return root is not None and not (isinstance(root.op, CreatePipelineOp) and root.op.buffers)
+    roots = PipelineRoots()
+
+    def lies_in_unnamed_slot(op: Operation) -> bool:
+        root = roots.of_op(op)
+        return root is not None and not (isinstance(root.op, CreatePipelineOp) and root.op.buffers)
+
+    return lies_in_unnamed_slot
 
 
 @dataclass
@@ -199,7 +211,7 @@ def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:
             for root in _pipelines_of(inner, roots):
                 if root is not None:
                     sides = found.setdefault(root, _Sides(root))
-                    _sort_in(sides, op, inner)
+                    _sort_in(sides, op, inner, roots)
                     sides.countable &= isinstance(inner, WITHOUT_A_STEP) or _happens_once(op, inner)
     return found
 
@@ -212,7 +224,7 @@ def _happens_once(op: Operation, inner: Operation) -> bool:
     return isinstance(around, RegionOp) and _happens_once(op, around)
 
 
-def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp) -> None:
+def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, roots: PipelineRoots) -> None:
     """Note which steps `inner`, which is or lies in the body op `op`, does."""
     takes, gives = False, False
     if isinstance(inner, ProduceOp | ConsumeOp):
@@ -221,20 +233,19 @@ def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp) -> None:
     if isinstance(inner, ProducerAcquireOp) or (takes and isinstance(inner, ProduceOp)):
         sides.acquires.append(op)
     if isinstance(inner, ProducerCommitOp) or (gives and isinstance(inner, ProduceOp)):
-        sides.commits.extend([op] * _stages_of(inner, sides.root))
+        sides.commits.extend([op] * _stages_of(inner, sides.root, roots))
     if isinstance(inner, ConsumerWaitOp) or (takes and isinstance(inner, ConsumeOp)):
         sides.waits.append(op)
     if isinstance(inner, ConsumerReleaseOp) or (gives and isinstance(inner, ConsumeOp)):
-        sides.releases.extend([op] * _stages_of(inner, sides.root))
+        sides.releases.extend([op] * _stages_of(inner, sides.root, roots))
     if isinstance(inner, ConsumeOp | ConsumerReadOp) and inner is op:
         sides.views[op] = _users_of_views(op)
 
 
-def _stages_of(op: ClassifiedOp, root: PipelineRoot) -> int:
+def _stages_of(op: ClassifiedOp, root: PipelineRoot, roots: PipelineRoots) -> int:
     """How many stages of the pipeline a commit or release stands for: one for each token of it."""
     if not isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
         return 1
-    roots = PipelineRoots()
     return sum(roots.of(token) == root for token in op.tokens)
 
 
