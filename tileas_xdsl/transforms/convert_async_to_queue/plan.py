@@ -24,7 +24,8 @@ class QueuePlan:
     """The queue of each task, counted from 0 in this function."""
     counts: list[tuple[Moment, dict[int, int]]] = field(default_factory=list[tuple[Moment, dict[int, int]]])
     """For each moment its waits: queue -> how many groups may stay unfinished."""
-    remarks: list[tuple[Operation, str]] = field(default_factory=list[tuple[Operation, str]])
+    remarks: list[tuple[Operation, str, str | None]] = field(default_factory=list[tuple[Operation, str, str | None]])
+    """Ops, what they wait for besides, and the way out where there is one."""
 
     @property
     def queues(self) -> int:
@@ -50,7 +51,7 @@ def plan_queues(program: TokenProgram, max_queues: int | None) -> QueuePlan:
     assignment = assign_queues(len(lines), conflicts, max_queues)
     plan = QueuePlan(program, {task: assignment.queue_of[line] for task, line in line_of.items()})
     _count(plan, outstanding)
-    _note_forced(plan, forced)
+    _note_forced(plan, forced, line_of)
     return plan
 
 
@@ -123,19 +124,21 @@ def _count(plan: QueuePlan, outstanding: OutstandingTasks) -> None:
         plan.counts.append((moment, dict(sorted(counts.items()))))
 
 
-def _note_forced(plan: QueuePlan, forced: Sequence[tuple[Moment, Forced]]) -> None:
+def _note_forced(plan: QueuePlan, forced: Sequence[tuple[Moment, Forced]], line_of: dict[Operation, int]) -> None:
     """Remark on every wait that waits for more than it did, once for each task that it waits for besides."""
     noted: dict[tuple[Operation, Operation], None] = {}
     for moment, pair in forced:
         queues = {plan.queue_of[task] for task in pair.awaited.tasks}
+        lines = {line_of[task] for task in pair.awaited.tasks}
         for older in pair.older.tasks:
             if plan.queue_of[older] in queues and (moment.start, older) not in noted:
                 noted[moment.start, older] = None
                 text = f"also waits for '{older.name}'{_at(older)}, which is older in queue {plan.queue_of[older]}"
-                plan.remarks.append((moment.start, text))
+                way_out = None if line_of[older] in lines else "allow more queues to keep the two apart"
+                plan.remarks.append((moment.start, text, way_out))
 
 
 def report(plan: QueuePlan) -> None:
     """Emit the plan's remarks."""
-    for op, text in plan.remarks:
-        remark(op, text, "allow more queues to keep the two apart" if plan.queues else None)
+    for op, text, way_out in plan.remarks:
+        remark(op, text, way_out)
