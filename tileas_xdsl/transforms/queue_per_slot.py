@@ -319,7 +319,8 @@ class _Rewriter:
     # Control flow -----------------------------------------------------------------------------------------------------
 
     def _control(self, op: Operation, turns: Turns) -> None:
-        committing = [queue for queue in self.facts.queues if self.committed[op][queue] != 0]
+        turning = [queue for queue in self.facts.queues if self.slots[queue].number > 1]
+        committing = [queue for queue in turning if self.committed[op][queue] != 0]
         rates = {queue: self._per_iteration(op, queue) for queue in committing} if isinstance(op, scf.ForOp) else {}
         known = [q for q in committing if rates.get(q) is not None or self.committed[op][q] is not None]
         carried = [queue for queue in committing if queue not in known]
