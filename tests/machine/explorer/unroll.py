@@ -296,6 +296,13 @@ def _store(unroller: Unroller, frame: Frame, op: Any) -> None:
     unroller.access(frame, op, writes=unroller.element(frame.values[op.memref], indices))
 
 
+def _dealloc(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """As bad as writing all of the buffer that anybody has touched so far."""
+    array: Array = frame.values[op.memref]
+    cells = [1 << bit for (number, _), bit in unroller.cells.items() if number == array.number]
+    unroller.access(frame, op, writes=sum(cells))
+
+
 def _size(type_: Any) -> int:
     if isinstance(type_, llvm.LLVMArrayType):
         return type_.size.data * _size(type_.type)
@@ -507,6 +514,6 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "nvvm.cp.async.bulk.shared.cluster.global": _bulk_copy,
     "nvvm.fence.mbarrier.init": _nothing,
     "nvvm.fence.proxy": _nothing,
-    "memref.dealloc": _nothing,
+    "memref.dealloc": _dealloc,
     **{f"arith.{name}": _unknown for name in ARITHMETIC},
 }
