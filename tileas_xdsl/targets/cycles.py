@@ -12,7 +12,7 @@ from tileas_xdsl.targets.timing import Rate, TensorCore, TimingTable
 
 CUDA_GUIDE = "CUDA C++ Programming Guide, arithmetic instructions: results a clock cycle and multiprocessor"
 SHARED_GUIDE = "CUDA C++ Programming Guide, shared memory: 32 banks of 4 bytes a cycle"
-LATENCIES = "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture (arXiv 2402.13499): latencies of that order"
+LATENCIES = "Luo et al., Dissecting the Nvidia Hopper GPU Architecture (arXiv 2402.13499): latencies of that order"
 BLACKWELL = (
     "Jarmusch et al., Dissecting the NVIDIA Blackwell Architecture (arXiv 2507.10789): latencies are near Hopper's"
 )
