@@ -12,7 +12,7 @@ from tests.support.ir import parse
 from tileas_xdsl.analysis.windows import NOTHING, Count, LongestWindows, WindowAnalysis, least
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 
-SEEDS = range(1000 if os.environ.get("TILEAS_CASES") == "full" else 80)
+SEEDS = range(400 if os.environ.get("TILEAS_CASES") == "full" else 80)
 MOST_PATHS = 2000
 
 

@@ -66,7 +66,7 @@ def some_paths(program: Program, seed: int, number: int) -> list[Path]:
     return random.Random(seed).sample(paths, min(number, len(paths)))
 
 
-@pytest.mark.parametrize("seed", range(200 if FULL else 15))
+@pytest.mark.parametrize("seed", range(60 if FULL else 15))
 def test_random_programs_keep_their_numbers_and_their_safety(seed: int) -> None:
     program = random_program(seed, chance=seed % 2 == 1)
     before, (after, _) = parse(program.text()), converted(program.text())
@@ -76,7 +76,7 @@ def test_random_programs_keep_their_numbers_and_their_safety(seed: int) -> None:
 
 def test_counts_are_the_least_on_any_path() -> None:
     compared = 0
-    for seed in range(300 if FULL else 30):
+    for seed in range(150 if FULL else 30):
         program = random_program(seed, queues=3)
         expected = least_groups_since(program, MOST_PATHS)
         if expected is None:
@@ -90,7 +90,7 @@ def test_counts_are_the_least_on_any_path() -> None:
     assert compared > 30
 
 
-@pytest.mark.parametrize("seed", range(60 if FULL else 8))
+@pytest.mark.parametrize("seed", range(20 if FULL else 8))
 def test_one_group_more_is_a_race_where_a_wait_stands_alone(seed: int) -> None:
     program = random_program(seed, least_copies=1)
     expected = least_groups_since(program, MOST_PATHS)
