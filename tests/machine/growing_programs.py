@@ -511,6 +511,12 @@ func.func @count(%src: memref<?xi32>, %tile: memref<1xi32, 3>, %n: index) {
         251,
     ),
     Case(
+        "as many turns as the array has elements",
+        # The extent is taken to be 1024, and what is wrong is wrong at 5000.
+        copying(in_turn(5000), high="%size", before="%size = memref.dim %src, %c0 : memref<?xi32>"),
+        None,
+    ),
+    Case(
         "an early exit",
         copying(
             "%far = arith.constant 260 : index\n%on = arith.cmpi ult, %i, %far : index\n"

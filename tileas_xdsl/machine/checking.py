@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
@@ -257,6 +258,10 @@ class _Case:
             self.report.bounded.append(f"@{self.name}: {reason}")
 
     def _reason_against(self, counts: Sequence[int]) -> str | None:
+        extent = next((op for op in self.op.get_toplevel_object().walk() if _bounds_loops_by_an_extent(op)), None)
+        if extent is not None:
+            error = UndecidedError(extent, f"bounds a loop by an extent, which is taken to be {DYNAMIC_EXTENT}")
+            return f"{error}; give the array a fixed size, or the loop an argument"
         if not self.bounds:
             return None
         if len(self.bounds) > 1:
@@ -398,6 +403,21 @@ def bounding_arguments(body: Region) -> list[str]:
         for name, argument in zip(argument_names(body), block.args, strict=True)
         if is_integer_scalar(argument.type) and _decides_control(argument)
     ]
+
+
+EXTENTS = frozenset({"memref.dim", "tensor.dim", "memref.extract_strided_metadata", "nv_tileaa.dim", "nv_tileas.dim"})
+"""Ops that tell the extents of arrays, which are made up where they are open."""
+
+
+def _is_passed_to_a_call(value: SSAValue) -> bool:
+    return any(use.operation.name in ("func.call", "llvm.call", "async.call") for use in value.uses)
+
+
+def _bounds_loops_by_an_extent(op: Operation) -> bool:
+    if op.name not in EXTENTS or not any(_decides_control(r) or _is_passed_to_a_call(r) for r in op.results):
+        return False
+    kind = op.operands[0].type
+    return not isinstance(kind, ShapedType) or DYNAMIC_INDEX in kind.get_shape()
 
 
 CONTROL_OPERANDS = {

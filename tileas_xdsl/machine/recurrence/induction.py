@@ -118,8 +118,11 @@ class _Induction:
         self.entries += len(tape.entries)
         if not right:
             raise WrongError(trip_count)
-        self.executed.add(trip_count)
-        self.reach |= tape.reached
+        reach = self.reach | tape.reached
+        if wanted is None or reach == self.reach:
+            # Else an access may have been forgotten that somebody was not known to be concerned with.
+            self.executed.add(trip_count)
+        self.reach = reach
         if self.entries > MOST_ENTRIES:
             raise NoProofError("the executions get too long")
         return tape
