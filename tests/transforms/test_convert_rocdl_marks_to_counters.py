@@ -289,14 +289,17 @@ def test_counts_are_the_least_on_any_path_and_one_more_is_a_race() -> None:
                 for visit in path.visits
                 if visit.site == site.site and (since := visit.copies_since(site.count)) is not None
             ]
+            if not known:
+                continue
             module = parse(program.text(only=site.site))
             run_passes(module, "convert-queue-to-rocdl{barriers=false}")
             first = next(op for op in module.walk() if isinstance(op, WaitAsyncmarkOp))
-            if "site" in first.attributes or not known:
-                continue
             run_passes(module, PASS)
             least = min(since for since, _ in known)
-            first_counter = next(op for op in module.walk() if isinstance(op, SWaitcntOp))
+            first_counter = next((op for op in module.walk() if isinstance(op, SWaitcntOp)), None)
+            if first_counter is None:
+                assert not any(".lds" in op.name for op in module.walk())
+                continue
             assert vmcnt(first_counter) == least, f"seed {seed}, site {site.site}"
             compared += 1
             raced += races_with_one_more(module, first_counter, [bits for since, bits in known if since == least])
