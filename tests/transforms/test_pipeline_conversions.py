@@ -59,7 +59,7 @@ def test_wild_programs_keep_their_verdict_or_are_refused(first: int) -> None:
             continue
         converted += 1
         assert_same_verdict_and_numbers(before, after, ARGUMENTS, f"wild {seed}")
-    assert converted >= 2
+    assert converted >= 1
 
 
 @pytest.mark.parametrize("ahead", range(4))
