@@ -45,10 +45,8 @@ from xdsl.rewriter import InsertPoint
 from tileas_xdsl.dialects.nvvm.attributes import LoadCacheModifier
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncOp, CpAsyncWaitGroupOp
-from tileas_xdsl.transforms.queue_lowering import Copy, Pointers, QueueTarget, carry_out, plan_lowering
-from tileas_xdsl.transforms.queue_lowering.barriers import carry_out_barriers, plan_barriers
+from tileas_xdsl.transforms.queue_lowering import Copy, Pointers, QueueTarget, lower_queues
 from tileas_xdsl.transforms.queue_lowering.buffers import GLOBAL, SHARED
-from tileas_xdsl.transforms.queue_lowering.static_shared import make_shared_memory_static
 
 WIDTHS = (4, 8, 16)
 """How many bytes a copy may have."""
@@ -112,12 +110,4 @@ class ConvertQueueToNVVMPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = CpAsync()
-        plan = plan_lowering(op, target)
-        if plan is None:
-            return
-        meetings = plan_barriers(op, plan) if self.barriers else None
-        if meetings is not None:
-            carry_out_barriers(meetings, target)
-        carry_out(plan, target)
-        if self.static_shared:
-            make_shared_memory_static(op)
+        lower_queues(op, target, barriers=self.barriers, static_shared=self.static_shared)

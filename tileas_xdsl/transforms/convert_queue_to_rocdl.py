@@ -52,10 +52,8 @@ from tileas_xdsl.dialects.rocdl.transfers import (
 )
 from tileas_xdsl.dialects.rocdl.waits import AsyncmarkOp, WaitAsyncmarkOp
 from tileas_xdsl.targets.amdgpu import AMD_TARGETS, AMDTarget, AMDTargetName
-from tileas_xdsl.transforms.queue_lowering import Copy, Pointers, QueueTarget, carry_out, plan_lowering
-from tileas_xdsl.transforms.queue_lowering.barriers import carry_out_barriers, plan_barriers
+from tileas_xdsl.transforms.queue_lowering import Copy, Pointers, QueueTarget, lower_queues
 from tileas_xdsl.transforms.queue_lowering.buffers import GLOBAL, SHARED
-from tileas_xdsl.transforms.queue_lowering.static_shared import make_shared_memory_static
 
 LOADS_OF_GFX1250 = {
     1: GlobalLoadAsyncToLdsB8Op,
@@ -126,12 +124,4 @@ class ConvertQueueToROCDLPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = AsyncMarks(AMD_TARGETS[self.target])
-        plan = plan_lowering(op, target)
-        if plan is None:
-            return
-        meetings = plan_barriers(op, plan) if self.barriers else None
-        if meetings is not None:
-            carry_out_barriers(meetings, target)
-        carry_out(plan, target)
-        if self.static_shared:
-            make_shared_memory_static(op)
+        lower_queues(op, target, barriers=self.barriers, static_shared=self.static_shared)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.analysis.integer_bounds import bounds_of
+from tileas_xdsl.analysis.value_range import ValueRanges
 from tileas_xdsl.analysis.windows import (
     NOTHING,
     Count,
@@ -205,5 +205,4 @@ def _least_count(op: WaitOp) -> int:
     """How many groups the wait leaves unfinished at least; a count below zero is zero."""
     if isinstance(op.count, int):
         return op.count
-    low = bounds_of(op.count).low
-    return int(low) if low > 0 else 0
+    return max(ValueRanges().of(op.count).low, 0)
