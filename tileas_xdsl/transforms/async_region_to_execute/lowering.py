@@ -313,10 +313,7 @@ class _Lowering:
             if isinstance(inner, MOVABLE):
                 here = self._run_part(op, part, here, passed, payloads)
                 part = []
-                view = AsyncOpInterface.of(inner)
-                assert view is not None
-                for token in here:
-                    view.add_async_dependency(token)
+                _start_after(inner, here)
             elif not self._is_known(inner, block):
                 part.append(inner)
                 continue
@@ -409,6 +406,21 @@ def _task(
         _name(argument, promise)
     _insert_before(at, task)
     return task
+
+
+def _start_after(op: Operation, tokens: Tokens) -> None:
+    """
+    Let `op` wait for `tokens`, and so what is issued in its body where the issuing agent runs that at once: it got there
+    only after what `tokens` stand for.
+    """
+    view = AsyncOpInterface.of(op)
+    if view is None:
+        return
+    for token in tokens:
+        view.add_async_dependency(token)
+    if isinstance(op, RegionOp) and op.async_region_token(0) is not None:
+        for inner in op.body.block.ops:
+            _start_after(inner, tokens)
 
 
 def _payload_type(result: SSAValue, yielded: SSAValue) -> Attribute:
