@@ -310,10 +310,10 @@ def test_long_functions_take_linear_time() -> None:
         ]
         body = "\n".join(lines)
         (function,) = functions(f"func.func @f(%x: memref<8xf32>, %y: memref<8xf32>) {{ {body} return }}")
-        start = time.perf_counter()
+        start = time.process_time()
         dependence_dot(function)
         dependence_svg(function)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert seconds(2000) < 20 * max(seconds(250), 0.002)
 
