@@ -13,7 +13,7 @@ What it takes for wrong:
   (`capture=completion`). A task is a thread that may begin when what it depends on has finished.
 * *deadlock*: in some reachable state nothing can happen any more, and some thread has not finished.
 * *undrained*: in some reachable state the main thread has finished, and an asynchronous operation has not, or a task
-  that does something.
+  whose body is not empty.
 
 Meaning of the steps: tokens as in spec/mlir-surface.md 2.2, queues as in spec/async-queue-pipeline.md section 3, marks
 as in seed 002, barriers as in spec/tileas-passes.md 16.7.
@@ -112,8 +112,8 @@ class Explorer:
         self.threads = program.threads
         self.operations = program.operations
         self.ends = tuple(len(thread.steps) for thread in program.threads)
-        self.idle = {n for n, thread in enumerate(program.threads) if n and _does_nothing(thread)}
-        """The tasks that do nothing: whether they have finished makes no difference to anybody who does not wait."""
+        self.idle = {n for n, thread in enumerate(program.threads) if thread.is_empty}
+        """The tasks with empty bodies: whether they have finished makes no difference to anybody who does not wait."""
         self.batches: dict[int, int] = {}
         """For each batch its operations, as a bit set."""
         self.loose: list[int] = []
@@ -294,8 +294,3 @@ def _way(came_from: dict[State, tuple[State, str] | None], state: State) -> list
         state, event = origin
         events.append(event)
     return events[::-1]
-
-
-def _does_nothing(thread: steps.Thread) -> bool:
-    """Whether a thread has no step but its end."""
-    return all(isinstance(step, steps.Finish) for step in thread.steps)

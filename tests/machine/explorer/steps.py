@@ -155,6 +155,8 @@ class Thread:
     steps: list[Step] = field(default_factory=list[Step])
     sources: list[str] = field(default_factory=list[str])
     """The op, as text, from which each step comes."""
+    is_empty: bool = False
+    """Whether it is a task with an empty body."""
 
     def append(self, step: Step, source: str) -> None:
         self.steps.append(step)
