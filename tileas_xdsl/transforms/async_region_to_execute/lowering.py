@@ -410,8 +410,8 @@ def _task(
 
 def _start_after(op: Operation, tokens: Tokens) -> None:
     """
-    Let `op` wait for `tokens`, and so what is issued in its body where the issuing agent runs that at once: it got there
-    only after what `tokens` stand for.
+    Let `op` wait for `tokens`, and so what its body issues where the issuing agent runs that at once: the agent comes
+    there only after what `tokens` stand for.
     """
     view = AsyncOpInterface.of(op)
     if view is None:
