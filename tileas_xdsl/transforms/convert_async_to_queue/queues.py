@@ -39,7 +39,12 @@ def assign_queues(lines: int, conflicts: Conflicts, limit: int | None) -> Assign
 
     Quadratic in the number of lines; cubic where the matching has to be improved again and again.
     """
-    chains = _pairwise(_chains(lines, conflicts), conflicts)
+    twins = _twins(lines, conflicts)
+    between = _between(twins, conflicts)
+    chains = [
+        sorted(line for twin in chain for line in twins[twin])
+        for chain in _pairwise(_chains(len(twins), between), between)
+    ]
     fewest = len(chains)
     while limit is not None and len(chains) > limit:
         first, second = _cheapest(chains, conflicts)
@@ -50,6 +55,31 @@ def assign_queues(lines: int, conflicts: Conflicts, limit: int | None) -> Assign
         for line in chain:
             queue_of[line] = queue
     return Assignment(queue_of, fewest - len(chains))
+
+
+def _twins(lines: int, conflicts: Conflicts) -> list[list[int]]:
+    """
+    Lines that are in conflict with the same others, together, in order of their first ones. They can share a queue
+    without need of another one, and had better: what is waited for at once then needs one wait.
+    """
+    others: list[set[int]] = [set() for _ in range(lines)]
+    for first, second in conflicts:
+        others[first].add(second)
+        others[second].add(first)
+    twins: dict[tuple[int, ...], list[int]] = {}
+    for line in range(lines):
+        twins.setdefault(tuple(sorted(others[line])), []).append(line)
+    return list(twins.values())
+
+
+def _between(twins: Sequence[Sequence[int]], conflicts: Conflicts) -> Conflicts:
+    """The conflicts of `lines` as those of their `twins`."""
+    home = {line: number for number, members in enumerate(twins) for line in members}
+    found: Conflicts = {}
+    for (first, second), waits in conflicts.items():
+        pair = (min(home[first], home[second]), max(home[first], home[second]))
+        found[pair] = found.get(pair, 0) + waits
+    return found
 
 
 def _in_conflict(first: int, second: int, conflicts: Conflicts) -> bool:
