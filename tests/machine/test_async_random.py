@@ -4,7 +4,7 @@ Random programs of tokens, and a second opinion on each: reachability in a graph
 The generator writes a program and, beside it, the graph that the meaning of each op prescribes (`async_region`): an op
 starts after its issue and its dependencies, an agent's steps follow each other, a token comes after what it waits for.
 Two accesses to one buffer, one of them a write, race if neither can be reached from the other; what the end of the
-function cannot be reached from is undrained. The graph shares nothing with the machine.
+function cannot be reached from is undrained, unless it does nothing. The graph shares nothing with the machine.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ class Generator:
         start = self.graph.point(here, *(p for _, p in edges))
         lines, inner, end = self.items(tokens, start, depth=depth + 1, waits=True)
         end = self.graph.point(end)
-        self.graph.ends.append(end)
+        if any(does_something(line) for line in lines):
+            self.graph.ends.append(end)
         return self.closed(f"async_region.region {listed(edges)}", lines, inner, [end], made)
 
     def issued(
@@ -160,6 +161,11 @@ class Generator:
         results = " -> !async.token" if len(groups) > 1 else ""
         last = "async_region.yield after " + ", ".join(f"[{', '.join(n for n, _ in group)}]" for group in groups)
         return [f"{', '.join(names)} = {head}{results} {{", *lines, last, "}"]
+
+
+def does_something(line: str) -> bool:
+    """Whether a line is more than a part of a region around others: a region of nothing need not be waited for."""
+    return not (line.endswith(("{", "}")) or line.startswith("async_region.yield"))
 
 
 def listed(tokens: list[tuple[str, int]]) -> str:

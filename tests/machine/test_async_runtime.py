@@ -19,7 +19,7 @@ from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import run
 
-SEEDS = range(40 if FULL else 16)
+SEEDS = range(80 if FULL else 20)
 
 
 def as_called(text: str) -> str:

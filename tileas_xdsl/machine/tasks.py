@@ -1,6 +1,6 @@
 """
 Tasks: agents that nobody joins by name, but whose completion is a promise. One that nobody ever awaits is a mistake,
-unless its body is empty: like a group without operations, it has nothing that could be unfinished.
+unless it does nothing: like a group without operations, it has nothing that could be unfinished.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation, Region
+from xdsl.traits import IsTerminator
 
+from tileas_xdsl.interfaces import AsyncRegionOpInterface
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.synchronization import EventCondition
 from tileas_xdsl.machine.violations import Party, Violation, ViolationKind
@@ -24,24 +26,27 @@ def start_task(
     body: Callable[[Agent], Suspension],
     promises: Sequence[Event],
     regions: Sequence[Region],
-    *,
-    is_empty: bool = False,
 ) -> Agent:
-    """
-    Fork a task that runs `body`, sees what `regions` capture, and will complete `promises`. One that `is_empty` does
-    nothing that could be unfinished, so nobody need await it.
-    """
+    """Fork a task that runs `body`, sees what `regions` capture, and will complete `promises`."""
     machine = agent.machine
     tasks: list[tuple[Agent, Operation, bool]] = machine.shared.setdefault(TASKS, [])
     if not tasks:
         machine.at_end.append(_report_unawaited)
     child = agent.fork(f"task {len(tasks)}", body, captures=regions)
     child.started_by = op
-    tasks.append((child, op, is_empty))
+    tasks.append((child, op, bool(regions) and all(map(does_nothing, regions))))
     for promise in promises:
         promise.task = child
     machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
     return child
+
+
+def does_nothing(region: Region) -> bool:
+    """Whether all that is in `region` are tasks that do nothing either."""
+    return all(
+        op.has_trait(IsTerminator, value_if_unregistered=False) or AsyncRegionOpInterface.of(op) is not None
+        for op in region.walk()
+    )
 
 
 def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") -> Suspension:
@@ -51,9 +56,9 @@ def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") ->
 
 
 def _report_unawaited(first: Agent) -> None:
-    for child, op, is_empty in first.machine.shared[TASKS]:
+    for child, op, is_idle in first.machine.shared[TASKS]:
         # Its last moment is the one after the promises were kept.
-        if is_empty or first.mind.knows_moment(child.number, child.moment - 2):
+        if is_idle or first.mind.knows_moment(child.number, child.moment - 2):
             continue
         _report_unawaited_task(first, child, op)
 

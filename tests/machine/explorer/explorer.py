@@ -13,7 +13,7 @@ What it takes for wrong:
   (`capture=completion`). A task is a thread that may begin when what it depends on has finished.
 * *deadlock*: in some reachable state nothing can happen any more, and some thread has not finished.
 * *undrained*: in some reachable state the main thread has finished, and an asynchronous operation has not, or a task
-  whose body is not empty.
+  that does something.
 
 Meaning of the steps: tokens as in spec/mlir-surface.md 2.2, queues as in spec/async-queue-pipeline.md section 3, marks
 as in seed 002, barriers as in spec/tileas-passes.md 16.7.
@@ -113,7 +113,7 @@ class Explorer:
         self.operations = program.operations
         self.ends = tuple(len(thread.steps) for thread in program.threads)
         self.idle = {n for n, thread in enumerate(program.threads) if thread.is_empty}
-        """The tasks with empty bodies: whether they have finished makes no difference to anybody who does not wait."""
+        """The tasks that do nothing: whether they have finished makes no difference to anybody who does not wait."""
         self.batches: dict[int, int] = {}
         """For each batch its operations, as a bit set."""
         self.loose: list[int] = []

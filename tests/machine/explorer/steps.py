@@ -156,7 +156,7 @@ class Thread:
     sources: list[str] = field(default_factory=list[str])
     """The op, as text, from which each step comes."""
     is_empty: bool = False
-    """Whether it is a task with an empty body."""
+    """Whether it is a task of nothing but such tasks."""
 
     def append(self, step: Step, source: str) -> None:
         self.steps.append(step)

@@ -336,7 +336,7 @@ def _task(unroller: Unroller, frame: Frame, op: Any) -> None:
     values = frame.values | dict(zip(block.args, [token.payload for token in operands], strict=True))
     gates = tuple(token.thread for token in [*dependencies, *operands])
     thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", values, gates)
-    task.thread.is_empty = block.first_op is block.last_op
+    task.thread.is_empty = all(inner.name in ("async.execute", *TERMINATORS) for inner in block.walk())
     frame.emit(steps.Fork((thread,)), op)
     yielded = unroller.run(task, block)
     tokens = [Token(thread, payload) for payload in [UNKNOWN, *yielded]]

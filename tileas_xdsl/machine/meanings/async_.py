@@ -59,7 +59,7 @@ def _execute(agent: Agent, op: async_.ExecuteOp, *operands: Event) -> Any:
         payloads = yield from child.run_region(op.body, arguments)
         _fulfil(promises, payloads, child)
 
-    start_task(agent, op, body, promises, [op.body], is_empty=op.body.block.first_op is op.body.block.last_op)
+    start_task(agent, op, body, promises, [op.body])
     return _returned(op, promises)
 
 
