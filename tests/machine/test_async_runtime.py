@@ -19,6 +19,7 @@ from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import run
 
+EXECUTE = re.compile(r"^  (%\w+)(?:, %\w+)* = async\.execute \[(.*?)\]", re.MULTILINE)
 SEEDS = range(80 if FULL else 20)
 
 
@@ -26,12 +27,13 @@ def as_called(text: str) -> str:
     """
     The program as an `async.func` that awaits its tasks by a group, and a function that calls it and awaits it.
 
-    A token for which the `async.func` has waited does not join the group: LLVM 22's runtime would take the lock of the
-    token again, which it holds while it resumes the function.
+    A token for which the `async.func` has waited does not join the group, nor does one that this implies: LLVM 22's
+    runtime holds the locks of all of them while it resumes the function, and would take them again.
     """
     head, names = re.findall(r"func\.func @f\((.*?)\) ->", text)[0], re.findall(r"%(m\d)", text.split(")")[0])
     returned = re.findall(r"%\w+", text.splitlines()[-2].split(":")[0])
-    tokens = [token for token in returned if f"async.await {token} :" not in text]
+    complete = implied_by_awaits(text)
+    tokens = [token for token in returned if token not in complete]
     body = text.splitlines()[1:-2]
     group = [f"  %size = arith.constant {len(tokens)} : index", "  %group = async.create_group %size : !async.group"]
     group += [f"  %rank{n} = async.add_to_group {token}, %group : !async.token" for n, token in enumerate(tokens)]
@@ -41,6 +43,18 @@ def as_called(text: str) -> str:
     lines = [f"async.func @task({head}) -> !async.token {{", *body, *group, "  return", "}"]
     lines += [f"func.func @f({head}) {{", f"  %done = async.call @task({given}) : ({kinds}) -> !async.token"]
     return "\n".join([*lines, "  async.await %done : !async.token", "  return", "}"])
+
+
+def implied_by_awaits(text: str) -> set[str]:
+    """The tokens that are awaited outside tasks, and those that they depend on."""
+    depends_on = {token: re.findall(r"%\w+", edges) for token, edges in re.findall(EXECUTE, text)}
+    complete: set[str] = set()
+    stack = re.findall(r"^  async\.await (%\w+) :", text, re.MULTILINE)
+    while stack:
+        if (token := stack.pop()) not in complete:
+            complete.add(token)
+            stack += depends_on.get(token, [])
+    return complete
 
 
 def programs() -> list[str]:

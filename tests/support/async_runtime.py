@@ -8,7 +8,6 @@ arrays that it is given hold what `contents` says; what it returns is awaited an
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,11 +24,6 @@ from xdsl.ir import Attribute
 from tests.support.ir import parse, print_custom
 from tests.support.mlir import mlir_opt, require, run
 from tileas_xdsl.dialects.async_ import TokenType, ValueType
-
-BATCH = 8
-"""How many programs share a process. The runtime hangs now and then, so one process should not have too many."""
-ATTEMPTS = 5
-SECONDS = 20
 
 LOWERING = (
     "--async-func-to-async-runtime",
@@ -114,11 +108,8 @@ def arguments_of(program: Native) -> list[Any]:
 
 def run_natively(programs: Sequence[Native]) -> list[list[float]]:
     """For each program what it returns (tokens left out), then the final contents of its arrays, in order."""
-    batches = [programs[first : first + BATCH] for first in range(0, len(programs), BATCH)]
-    return [answer for batch in batches for answer in _run_together(batch)]
-
-
-def _run_together(programs: Sequence[Native]) -> list[list[float]]:
+    if not programs:
+        return []
     functions, mains = [HELPERS], []
     for number, program in enumerate(programs):
         text = "\n".join(print_custom(op) for op in parse(program.text).ops)
@@ -128,7 +119,7 @@ def _run_together(programs: Sequence[Native]) -> list[list[float]]:
     main = f"func.func @main() {{\n{calls}\n  return\n}}"
     lowered = mlir_opt("\n".join([*functions, *mains, main]), *LOWERING)
     shared = f"-shared-libs={','.join(_libraries())}"
-    outcome = _patiently("mlir-runner", lowered, "-O0", "-e", "main", "--entry-point-result=void", shared)
+    outcome = run("mlir-runner", lowered, "-O0", "-e", "main", "--entry-point-result=void", shared, timeout=120)
     assert outcome.returncode == 0, outcome.stderr
     answers: list[list[float]] = []
     for word in outcome.stdout.split():
@@ -138,16 +129,6 @@ def _run_together(programs: Sequence[Native]) -> list[list[float]]:
             answers[-1].append(float(word))
     assert len(answers) == len(programs)
     return answers
-
-
-def _patiently(tool: str, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """As `run`. LLVM 22's runtime hangs now and then when tasks resume each other, so it gets several attempts."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return run(tool, text, *arguments, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
-    return run(tool, text, *arguments, timeout=SECONDS)
 
 
 @cache
