@@ -4,7 +4,7 @@ What the plug-in costs `xdsl-opt --version`, over 20 runs each.
 xDSL finds plug-ins through `importlib.metadata.entry_points`, and imports all of them at every start. Both variants are
 the same process: the same interpreter with the same `-c` program that replaces `entry_points` by a filter and then
 calls `xdsl-opt`'s main. *With* lets every plug-in through; *without* leaves ours out (xDSL's own universe is an entry
-point as well and stays). So the ratio holds the price of importing `tileas_xdsl.universe` and registering its names,
+point as well and stays). So the ratio holds the price of importing `tileas_xdsl.universe` and registering our names,
 and nothing else. The variants alternate, so that a slow phase of the machine hits both: the ratio is that of the
 medians, the added milliseconds are the median of the differences within a pair of runs.
 """

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import PassFailedException
 from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.diagnostics import recorded_diagnostics
-from tileas_xdsl.universe import DRIVERS, PASSES
+from tileas_xdsl.names import DRIVERS, PASSES
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
 XDSL_OPT = Path(sys.executable).with_name("xdsl-opt")

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import context, parse, universe
+from tileas_xdsl.names import PASSES
 from tileas_xdsl.pipelines import FAMILY, ORDER, STRATEGY_HELP, TileIRPass
-from tileas_xdsl.universe import PASSES
 
 NAMES = [step.name for step in FAMILY]
 

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.target import refuse_block_scaling
-from tileas_xdsl.universe import PASSES, TILEAS
+from tileas_xdsl.names import PASSES, loaders
 
 Strategy = Literal["none", "unspecialize", "warp-specialize"]
 
@@ -202,7 +202,7 @@ class TileIRPass(ModulePass):
         ]
 
     def _instance(self, name: str) -> ModulePass:
-        pass_type = TILEAS.all_passes[name]()
+        pass_type = loaders("transforms", PASSES)[name]()
         if name == "tileas-unspecialized-pipeline":
             return pass_type(num_stages=self.unspecialized_pipeline_num_stages)  # pyright: ignore[reportCallIssue]
         return pass_type()

@@ -19,11 +19,11 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import ROOT
 from tileas_xdsl.diagnostics import location_of, refuse
+from tileas_xdsl.names import DRIVERS, PASSES
 from tileas_xdsl.tools import main as command
 from tileas_xdsl.tools.errors import InputError, explain, reporting_errors
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_module
 from tileas_xdsl.tools.passes import describe
-from tileas_xdsl.universe import DRIVERS, PASSES
 
 
 def locations(text: str) -> list[tuple[str, str | None]]:

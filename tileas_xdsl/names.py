@@ -1,0 +1,70 @@
+"""
+The names that we register, and where the code behind each one lives.
+
+A row is two strings; the import happens when somebody asks for the name. So the plug-in knows every name at the start
+of `xdsl-opt` and has loaded nothing, and the order of the passes can ask which of them exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+DIALECTS: dict[str, tuple[str, str]] = {
+    "async": ("async_", "Async"),
+    "async_queue": ("async_queue", "AsyncQueue"),
+    "async_region": ("async_region", "AsyncRegion"),
+    "cute": ("cute", "Cute"),
+    "nv_tileaa": ("nv_tileaa", "NvTileAA"),
+    "nv_tileas": ("nv_tileas", "NvTileAS"),
+    "nvgpu": ("nvgpu", "NVGPU"),
+    "nvvm": ("nvvm", "NVVM"),
+    "rocdl": ("rocdl", "ROCDL"),
+}
+"""Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
+
+PASSES: dict[str, tuple[str, str]] = {
+    "async-join-regions": ("async_join_regions", "AsyncJoinRegionsPass"),
+    "async-region-to-execute": ("async_region_to_execute", "AsyncRegionToExecutePass"),
+    "async-reuse-buffers": ("async_reuse_buffers", "AsyncReuseBuffersPass"),
+    "async-split-regions": ("async_split_regions", "AsyncSplitRegionsPass"),
+    "async-simplify": ("async_simplify", "AsyncSimplifyPass"),
+    "check-async": ("check_async", "CheckAsyncPass"),
+    "convert-async-to-queue": ("convert_async_to_queue", "ConvertAsyncToQueuePass"),
+    "convert-pipeline-to-queue": ("convert_pipeline_to_queue", "ConvertPipelineToQueuePass"),
+    "convert-nvgpu-to-queue": ("convert_nvgpu_to_queue", "ConvertNVGPUToQueuePass"),
+    "convert-queue-to-async": ("convert_queue_to_async", "ConvertQueueToAsyncPass"),
+    "convert-queue-to-nvvm": ("convert_queue_to_nvvm", "ConvertQueueToNVVMPass"),
+    "convert-queue-to-pipeline": ("convert_queue_to_pipeline", "ConvertQueueToPipelinePass"),
+    "convert-queue-to-rocdl": ("convert_queue_to_rocdl", "ConvertQueueToROCDLPass"),
+    "convert-rocdl-marks-to-counters": ("convert_rocdl_marks_to_counters", "ConvertROCDLMarksToCountersPass"),
+    "queue-per-slot": ("queue_per_slot", "QueuePerSlotPass"),
+    "erase-async-queue": ("erase_async_queue", "EraseAsyncQueuePass"),
+    "inject-software-pipeline": ("inject_software_pipeline", "InjectSoftwarePipelinePass"),
+    "rocdl-elide-marks": ("rocdl_elide_marks", "ROCDLElideMarksPass"),
+    "queue-tighten-waits": ("queue_tighten_waits", "QueueTightenWaitsPass"),
+    "tileas-materialize-async": ("materialize_async", "MaterializeAsyncPass"),
+    "tileas-optimize-pipeline-region": ("optimize_pipeline_region", "OptimizePipelineRegionPass"),
+    "tileas-queue-to-pipeline": ("queue_to_pipeline", "QueueToPipelinePass"),
+    "tileas-unspecialized-pipeline": ("unspecialized_pipeline", "UnspecializedPipelinePass"),
+    "verify-dominance": ("verify_dominance", "VerifyDominancePass"),
+}
+"""Pass name -> (module below `tileas_xdsl.transforms`, the pass class in it)."""
+
+DRIVERS: dict[str, tuple[str, str]] = {
+    "tileir": ("pipelines", "TileIRPass"),
+}
+"""Pass that runs other passes -> (module below `tileas_xdsl`, the pass class in it)."""
+
+TARGETS: dict[str, tuple[str, str]] = {}
+"""Target name -> (module below `tileas_xdsl.backend`, the target class in it)."""
+
+
+def loaders(room: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[], Any]]:
+    """Name -> function that imports and returns what its row says; `room` is a package of `tileas_xdsl`, or ""."""
+
+    def loader(module: str, attribute: str) -> Callable[[], Any]:
+        return lambda: getattr(import_module(".".join(filter(None, ("tileas_xdsl", room, module)))), attribute)
+
+    return {name: loader(module, attribute) for name, (module, attribute) in rows.items()}
