@@ -3,10 +3,11 @@ Random programs of `async_queue`, as IR text: groups, counts and whatever contro
 
     func.func @f(%n: index, %k: index, %src: memref<64xf32>, %out: memref<256xf32>)
 
-Two kinds. *Wild* programs commit and wait as it comes: loops of constant and of unknown trips, `while` loops, branches,
-commits in commits, several scopes in a group, groups without scopes, waits inside commits, computed counts and ids.
-More than half of them race, and a conversion has to keep that too. *Rotating* programs are what people write: rings of
-slots that are filled ahead and read behind a wait; they are safe.
+Three kinds. *Wild* programs commit and wait as it comes: loops of constant and of unknown trips, `while` loops,
+branches, commits in commits, several scopes in a group, groups without scopes, waits inside commits, computed counts
+and ids. More than half of them race, and a conversion has to keep that too. *Balanced* programs use the slots just as
+wildly, but a body leaves as many groups unfinished as it found, so that every path to a wait brings equally many.
+*Rotating* programs are what people write: rings of slots that are filled ahead and read behind a wait; they are safe.
 """
 
 from __future__ import annotations
@@ -182,6 +183,73 @@ class _Wild(_Writer):
         self.close()
 
 
+class _Balanced(_Wild):
+    """
+    Statements as they come, between which the number of unfinished groups of each queue is known.
+
+    A body of a loop or a branch ends with the number with which it began, so that paths that meet agree; nothing is
+    committed or awaited inside a commit; and the end waits for everything.
+    """
+
+    unfinished: list[int]
+
+    def build(self) -> str:
+        self.unfinished = [0] * self.queues
+        self.ivs = []
+        for _ in range(4):
+            self.statement(1, in_commit=False)
+        self.reach([0] * self.queues)
+        return self.program()
+
+    def statements(self, depth: int, *, in_commit: bool) -> None:
+        found = list(self.unfinished)
+        for _ in range(self.rng.randint(1, 2)):
+            self.statement(depth, in_commit=in_commit)
+        self.reach(found)
+
+    def reach(self, wanted: list[int]) -> None:
+        """Commits what is missing, and waits for what is too much."""
+        for queue, number in enumerate(wanted):
+            while self.unfinished[queue] < number:
+                self.commit_to(queue, 0)
+            if self.unfinished[queue] > number:
+                self.wait_for(queue, number, 0)
+
+    def statement(self, depth: int, *, in_commit: bool) -> None:
+        if in_commit:
+            kinds = ["scope", "scope", *(["for", "if", "while"] if depth < 3 else [])]
+            getattr(self, self.rng.choice(kinds))(depth, in_commit=True)
+        else:
+            super().statement(depth, in_commit=False)
+
+    def commit(self, depth: int, *, in_commit: bool) -> None:
+        queue = self.rng.randrange(self.queues)
+        if self.unfinished[queue] < SLOTS // 2:
+            self.commit_to(queue, depth)
+
+    def commit_to(self, queue: int, depth: int) -> None:
+        self.open(f"async_queue.commit {queue}")
+        if self.rng.random() < 0.7 or depth == 3:
+            self.scope(depth, in_commit=True)
+        else:
+            self.statements(depth + 1, in_commit=True)
+        self.close()
+        self.unfinished[queue] += 1
+
+    def wait(self, depth: int, *, in_commit: bool) -> None:
+        queue = self.rng.randrange(self.queues)
+        self.wait_for(queue, self.rng.randint(0, self.unfinished[queue] + 1), depth)
+
+    def wait_for(self, queue: int, count: int, depth: int) -> None:
+        """A wait may be for more than there is, or for nothing."""
+        self.unfinished[queue] = min(count, self.unfinished[queue])
+        self.open(f"async_queue.wait {queue}, {count}")
+        self.use(self.index(SLOTS), self.index(64))
+        if depth < 3 and self.rng.random() < 0.2:
+            self.statements(depth + 1, in_commit=False)
+        self.close()
+
+
 setattr(_Wild, "for", _Wild.for_)
 setattr(_Wild, "while", _Wild.while_)
 setattr(_Wild, "if", _Wild.if_)
@@ -194,6 +262,11 @@ def wild_program(
     writer = _Wild(random.Random(seed))
     writer.computed_ids, writer.computed_counts, writer.counts = computed_ids, computed_counts, list(counts)
     return writer.build()
+
+
+def balanced_program(seed: int) -> str:
+    """The balanced program of this seed."""
+    return _Balanced(random.Random(seed)).build()
 
 
 # Rotating programs ----------------------------------------------------------------------------------------------------
