@@ -16,7 +16,8 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from tests.support.ir import assert_round_trips, parse, print_custom, run_passes
+from tests.support.ir import assert_round_trips, parse, print_custom, print_generic, run_passes
+from tests.support.mlir import mlir_opt
 from tests.support.upstream import OpTable
 from tileas_xdsl.dialects.nvvm import (
     NVVM,
@@ -240,6 +241,23 @@ def test_every_attribute_is_one_of_the_dialect() -> None:
     assert {attr for attr in NVVM.attributes if attr.__module__ == attributes.__name__} == {
         attr for attr in declared if attr.__module__ == attributes.__name__
     }
+
+
+RANGES = {
+    "#llvm.constant_range<i32, 0, 128>": "<i32, 0, 128>",
+    "#llvm.constant_range<i8, 0, 200>": "<i8, 0, -56>",
+    "#llvm.constant_range<i1, 1, 0>": "<i1, -1, 0>",
+    "#llvm.constant_range<i128, -1, -1>": "<i128, -1, -1>",
+}
+"""What is written in the generic form -> what the custom form shows. Bounds wrap around."""
+
+
+@pytest.mark.parametrize("written", RANGES)
+def test_a_range_in_the_generic_form(written: str) -> None:
+    text = f'%0 = "nvvm.read.ptx.sreg.tid.x"() <{{range = {written}}}> : () -> i32'
+    module = assert_round_trips(text)
+    assert f"tid.x range {RANGES[written]} : i32" in print_custom(module)
+    assert f"tid.x range {RANGES[written]} : i32" in mlir_opt(print_generic(module))
 
 
 # Effects --------------------------------------------------------------------------------------------------------------

@@ -259,7 +259,10 @@ def test_tiled_accesses() -> None:
         outcome_of(written(arguments, body), ARRAY, np.zeros((16, 8)), 2, 0)
 
 
-@pytest.mark.parametrize(("word", "value"), [("nan", np.nan), ("neg_inf", -np.inf), ("pos_inf", np.inf), ("zero", 0)])
+PADDING = {"nan": np.nan, "neg_inf": -np.inf, "pos_inf": np.inf, "zero": 0.0, "neg_zero": -0.0}
+
+
+@pytest.mark.parametrize(("word", "value"), PADDING.items())
 def test_padding(word: str, value: float) -> None:
     body = f"""%r = nv_tileas.tiled_load %a[%i, %i] attributes {{padding_value = #nv_tileas<padding_value {word}>}}
       : (memref<12x6xf32>, index, index) -> $T"""

@@ -59,5 +59,6 @@ def exactly(actual: Any, expected: Any) -> bool:
     actual, expected = np.asarray(actual), np.asarray(expected)
     if actual.dtype != expected.dtype or actual.shape != expected.shape:
         return False
-    same = actual == expected
+    bits = f"u{actual.dtype.itemsize}"
+    same = actual.view(bits) == expected.view(bits)
     return bool(np.all(same | ((actual != actual) & (expected != expected))))
