@@ -504,11 +504,19 @@ class Machine:
             self.shares(work.resource.name, alone=True)
         if work.perform is not None:
             work.perform()
+        elif not self.with_data:
+            self._forget_what_is_overwritten(work)
         work.complete = True
         work.complete_step = self.step_number
         self.happened(work.issuer, work.op, "complete", f"{work.label} completes", on=work, iteration=work.iteration)
         for signal in work.signals:
             signal(work)
+
+    def _forget_what_is_overwritten(self, work: AsyncWork) -> None:
+        """When checking nobody computes what asynchronous work writes, so what was known there is known no more."""
+        for touch in work.touches:
+            if touch.is_write:
+                self.write(touch.view, UNKNOWN)
 
     def perform_all(self) -> None:
         """Let all work complete that still can, though nobody waits for it."""
