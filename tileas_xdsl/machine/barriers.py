@@ -194,11 +194,15 @@ def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operatio
     waits, allowed = agent.machine.allows(op, max(in_flight, 0))
     if not waits:
         return
+    yield from wait_for_groups(agent, queue, max(queue.committed - allowed, 0), allowed, op)
+
+
+def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: int, op: Operation) -> Suspension:
+    """Wait until the oldest `ordinal` groups of `queue` are complete; `in_flight` is how many that leaves, in words."""
     agent.machine.shares(f"queue {queue.name}", alone=False)
     if not agent.mind.knows_moments(queue.commits):
         agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
     queue.waits[agent.number] = agent.moment
-    ordinal = max(queue.committed - allowed, 0)
-    yield from agent.wait(QueueCondition(queue, ordinal, allowed), op)
+    yield from agent.wait(QueueCondition(queue, ordinal, in_flight), op)
     groups = f"groups up to {ordinal}" if ordinal else "no group"
     agent.machine.happened(agent, op, "wait", f"waits for {groups} of queue {queue.name}", on=queue, turn=ordinal)

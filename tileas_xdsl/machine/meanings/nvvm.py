@@ -11,10 +11,9 @@ read).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
@@ -23,7 +22,6 @@ from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.barriers import (
     arrive,
-    commit,
     expect_bytes,
     promise_arrival,
     promise_bytes,
@@ -31,13 +29,13 @@ from tileas_xdsl.machine.barriers import (
     wait_for_parity,
     wait_for_queue,
 )
+from tileas_xdsl.machine.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
 from tileas_xdsl.machine.happens_before import FENCE_SPACES, Proxy
 from tileas_xdsl.machine.meaning import effect, suspends, sync
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.pointers import Pointer
 from tileas_xdsl.machine.synchronization import (
     Condition,
-    GroupQueue,
     PhaseBarrier,
     Rendezvous,
     RendezvousCondition,
@@ -214,66 +212,25 @@ def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: An
 # Copies with groups ---------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class CopyGroups:
-    """Copies of one thread that complete by groups: not committed yet, and committed."""
-
-    queue: GroupQueue
-    uncommitted: list[AsyncWork] = field(default_factory=list[AsyncWork])
-
-    def issued(self) -> list[AsyncWork]:
-        """Everything not known to be complete."""
-        groups = self.queue.groups[self.queue.known_complete :]
-        return [*(work for group in groups for work in group.works), *self.uncommitted]
-
-
-def _groups(agent: Agent, family: str) -> CopyGroups:
-    key = f"nvvm.{family}"
-    groups = agent.local.get(key)
-    if groups is None:
-        groups = agent.local[key] = CopyGroups(GroupQueue(f"{family} of {agent.name}"))
-    return groups
-
-
-def _copy_bytes(machine: Any, source: View, target: View, size: int) -> Callable[[], None] | None:
-    """Moves the first `size` bytes and fills the rest with zeros."""
-    if not machine.with_data:
-        return None
-
-    def move() -> None:
-        data = np.zeros(target.shape, np.int8)
-        data[:size] = machine.read(source)[:size]
-        machine.write(target, data)
-
-    return move
-
-
 @sync("nvvm.cp.async.shared.global")
 def _cp_async(agent: Agent, op: Any, target: Any, source: Any, *read_size: Any) -> None:
     size = op.size.value.data
     read = agent.known(read_size[0], op, "reads") if read_size else size
+    if not 0 <= read <= size:
+        raise UnsupportedError(op, f"reads {read} of {size} bytes, which has no meaning; read 0 to {size}")
     into: View = agent.known(target, op, "copies to").bytes(size)
-    out_of: View = agent.known(source, op, "copies from").bytes(max(read, 0))
-    touches = [Touch(out_of, False, Proxy.GENERIC), Touch(into, True, Proxy.GENERIC)]
-    move = _copy_bytes(agent.machine, out_of, into, read)
-    work = agent.issue(op, touches, move, label=f"a copy of {size} bytes", engine="cp.async")
-    _groups(agent, "cp.async").uncommitted.append(work)
+    out_of: View = agent.known(source, op, "copies from").bytes(read)
+    issue_copy(agent, op, out_of, into)
 
 
 @sync("nvvm.cp.async.commit.group")
 def _cp_async_commit(agent: Agent, op: Operation) -> None:
-    _commit_groups(agent, "cp.async", op)
-
-
-def _commit_groups(agent: Agent, family: str, op: Operation) -> None:
-    groups = _groups(agent, family)
-    works, groups.uncommitted = groups.uncommitted, []
-    commit(agent, groups.queue, works, op)
+    commit_copies(agent, CP_ASYNC, op)
 
 
 @suspends("nvvm.cp.async.wait.group")
 def _cp_async_wait(agent: Agent, op: Any) -> Suspension:
-    yield from wait_for_queue(agent, _groups(agent, "cp.async").queue, op.n.value.data, op)
+    yield from wait_for_queue(agent, copy_groups(agent, CP_ASYNC).queue, op.n.value.data, op)
 
 
 @sync("nvvm.cp.async.mbarrier.arrive")
@@ -282,8 +239,8 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
     barrier = _at(agent, op, address).state
     if not op.noinc.value.data:
         barrier.pending += agent.threads
-    events = [agent.machine.event_of(work) for work in _groups(agent, "cp.async").issued()]
-    work = agent.issue(op, [], None, label="an arrival behind copies", engine="cp.async", dependencies=events)
+    events = [agent.machine.event_of(work) for work in copy_groups(agent, CP_ASYNC).issued()]
+    work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
     promise_arrival(agent, work, barrier, agent.threads)
 
 
@@ -312,7 +269,8 @@ def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: A
     into: View = agent.known(target, op, "copies to").bytes(count)
     out_of: View = agent.known(source, op, "copies from").bytes(count)
     touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
-    move = _copy_bytes(agent.machine, out_of, into, count)
+    machine = agent.machine
+    move = (lambda: machine.write(into, machine.read(out_of))) if machine.with_data else None
     _signal_bytes(agent, op, address, touches, move, count)
 
 
@@ -371,30 +329,30 @@ def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View |
     writing = agent.issue(
         op, touches, put, label=label, engine="memory", dependencies=[machine.event_of(reading, "the source is read")]
     )
-    _groups(agent, "bulk reads").uncommitted.append(reading)
-    _groups(agent, "bulk").uncommitted.append(writing)
+    copy_groups(agent, "bulk reads").uncommitted.append(reading)
+    copy_groups(agent, "bulk").uncommitted.append(writing)
 
 
 @sync("nvvm.cp.async.bulk.commit.group")
 def _bulk_commit(agent: Agent, op: Operation) -> None:
-    _commit_groups(agent, "bulk reads", op)
-    _commit_groups(agent, "bulk", op)
+    commit_copies(agent, "bulk reads", op)
+    commit_copies(agent, "bulk", op)
 
 
 @suspends("nvvm.cp.async.bulk.wait_group")
 def _bulk_wait(agent: Agent, op: Any) -> Suspension:
     family = "bulk reads" if op.read is not None else "bulk"
-    yield from wait_for_queue(agent, _groups(agent, family).queue, op.group.value.data, op)
+    yield from wait_for_queue(agent, copy_groups(agent, family).queue, op.group.value.data, op)
 
 
 @sync("nvvm.wgmma.commit.group.sync.aligned")
 def _wgmma_commit(agent: Agent, op: Operation) -> None:
-    _commit_groups(agent, "wgmma", op)
+    commit_copies(agent, "wgmma", op)
 
 
 @suspends("nvvm.wgmma.wait.group.sync.aligned")
 def _wgmma_wait(agent: Agent, op: Any) -> Suspension:
-    yield from wait_for_queue(agent, _groups(agent, "wgmma").queue, op.group.value.data, op)
+    yield from wait_for_queue(agent, copy_groups(agent, "wgmma").queue, op.group.value.data, op)
 
 
 # Barriers of threads --------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "memref.view": ("byte_shift",),
     "llvm.getelementptr": ("ssa_indices",),
     "llvm.store": ("value",),
+    "nvgpu.device_async_copy": ("dst_indices", "src_indices"),
     "nv_tileaa.tiled_load": ("indices",),
     "nv_tileaa.tiled_store": ("indices",),
     "nv_tileaa.load": ("indices",),

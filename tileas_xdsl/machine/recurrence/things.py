@@ -12,11 +12,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tileas_xdsl.analysis.pipeline_steps import OwnSteps
 from tileas_xdsl.machine.agents import Activation, Agent
+from tileas_xdsl.machine.copy_groups import CopyGroups
 from tileas_xdsl.machine.happens_before import Knowledge, Mind
 from tileas_xdsl.machine.late_values import LateValue
 from tileas_xdsl.machine.meanings.nv_tileaa.queues import SourceQueue
 from tileas_xdsl.machine.meanings.nv_tileas.tma import Descriptor
-from tileas_xdsl.machine.meanings.nvvm import BarrierObject, CopyGroups, StateCondition
+from tileas_xdsl.machine.meanings.nvgpu import CopyToken, GroupToken
+from tileas_xdsl.machine.meanings.nvvm import BarrierObject, StateCondition
 from tileas_xdsl.machine.meanings.rocdl import CounterCondition
 from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.pointers import Addresses, Pointer
@@ -227,6 +229,7 @@ NEEDS_NOTHING = frozenset(
         ("machine/agents.py", "run_region"),
         ("machine/agents.py", "wait"),
         ("machine/barriers.py", "wait_for_parity"),
+        ("machine/barriers.py", "wait_for_groups"),
         ("machine/barriers.py", "wait_for_queue"),
         ("machine/forks.py", "fork_and_join"),
         ("machine/forks.py", "_body"),
@@ -459,6 +462,21 @@ def _paint_queue(painter: Painter, queue: GroupQueue, owner: Agent | None) -> No
 
 def _is_news_to_nobody(work: AsyncWork, painter: Painter, only: Mind | None) -> bool:
     return is_settled(work, painter.witnesses) or (only is not None and only.knows_work(work))
+
+
+@draws_value(CopyToken)
+def _copy_token(painter: Painter, token: CopyToken) -> None:
+    """Whether its copy is in a group shows in the copies of the thread."""
+    painter.thing(token.work)
+
+
+@draws_value(GroupToken)
+def _group_token(painter: Painter, token: GroupToken) -> None:
+    """By the age of its group; only the thread that made it can wait for it, and for what it has seen it does not."""
+    queue, ordinal = token.group.queue, token.group.ordinal
+    has_seen = queue.observed_by(token.owner) >= ordinal
+    painter.thing(token.owner)
+    painter.literal("seen" if has_seen else queue.committed - ordinal)
 
 
 @draws_thing(Ring)

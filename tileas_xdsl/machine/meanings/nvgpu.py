@@ -1,0 +1,110 @@
+"""
+What the device copies of `nvgpu` do: `cp.async` by token (spec/mlir-surface.md section 7).
+
+A copy is asynchronous work of the thread that issues it. A group is made of the copies whose tokens it takes, and of no
+others; the groups of a thread, those of `nvvm.cp.async` among them, finish in the order in which they were made. So a
+wait for a token waits for the older groups as well. A wait with `numGroups` leaves so many of the youngest unfinished,
+whatever its token. `bypassL1` says how fast to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.barriers import commit, wait_for_groups, wait_for_queue
+from tileas_xdsl.machine.copy_groups import CP_ASYNC, copy_groups, issue_copy
+from tileas_xdsl.machine.meaning import suspends, sync
+from tileas_xdsl.machine.meanings.memref import element_at
+from tileas_xdsl.machine.memory import View
+from tileas_xdsl.machine.numerics import view_of
+from tileas_xdsl.machine.synchronization import CommitGroup
+from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.works import AsyncWork
+
+
+@dataclass(frozen=True)
+class CopyToken:
+    """What names a copy until it is put into a group."""
+
+    work: AsyncWork
+
+
+@dataclass(frozen=True)
+class GroupToken:
+    """What names a group of the thread `owner`."""
+
+    owner: Agent
+    group: CommitGroup
+
+
+@sync("nvgpu.device_async_copy")
+def _copy(agent: Agent, op: Any, *operands: Any) -> CopyToken:
+    into, indices, source, source_indices, *read = _segments(op, operands)
+    count = op.dst_elements.value.data
+    wanted = agent.known(read[0][0], op, "reads") if read[0] else count
+    if not 0 <= wanted <= count:
+        raise UnsupportedError(op, f"reads {wanted} of {count} elements, which has no meaning; read 0 to {count}")
+    target = _elements(agent, op, into[0], indices, count)
+    # What reads nothing may have an address outside: that is how programs fill with zeros at the edge of an array.
+    out_of = _elements(agent, op, source[0], source_indices, wanted) if wanted else _nothing(agent, op, source[0])
+    return CopyToken(issue_copy(agent, op, out_of, target))
+
+
+def _segments(op: Any, operands: Sequence[Any]) -> list[Sequence[Any]]:
+    """`operands` by the names that they have in the op: `dst`, its indices, `src`, its indices, `src_elements`."""
+    sizes = [1, len(op.dst_indices), 1, len(op.src_indices), int(op.src_elements is not None)]
+    ends = [sum(sizes[: number + 1]) for number in range(len(sizes))]
+    return [operands[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def _elements(agent: Agent, op: Operation, buffer: Any, indices: Sequence[Any], count: int) -> View:
+    """`count` neighbours in memory, from `indices` on."""
+    first = element_at(agent, op, buffer, indices)
+    return View(first.base, first.offset, (count,), (first.element.size,), first.element, first.origin)
+
+
+def _nothing(agent: Agent, op: Operation, buffer: Any) -> View:
+    view = view_of(agent, op, buffer)
+    return View(view.base, 0, (0,), (view.element.size,), view.element)
+
+
+@sync("nvgpu.device_async_create_group")
+def _create_group(agent: Agent, op: Operation, *tokens: Any) -> GroupToken:
+    copies = copy_groups(agent, CP_ASYNC)
+    named = {_copy_of(agent, op, token): None for token in tokens}
+    works = [work for work in copies.uncommitted if work in named]
+    copies.uncommitted = [work for work in copies.uncommitted if work not in named]
+    return GroupToken(agent, commit(agent, copies.queue, works, op))
+
+
+def _copy_of(agent: Agent, op: Operation, token: Any) -> AsyncWork:
+    known = agent.known(token, op, "makes a group of")
+    if not isinstance(known, CopyToken):
+        raise UnsupportedError(op, "makes a group of a group; name the tokens of its copies")
+    if known.work not in copy_groups(agent, CP_ASYNC).uncommitted:
+        raise UnsupportedError(op, "names a copy that is in a group already, or of another thread; name each copy once")
+    return known.work
+
+
+@suspends("nvgpu.device_async_wait")
+def _wait(agent: Agent, op: Any, token: Any) -> Suspension:
+    queue = copy_groups(agent, CP_ASYNC).queue
+    if op.num_groups is not None:
+        yield from wait_for_queue(agent, queue, op.num_groups.value.data, op)
+        return
+    known = agent.known(token, op, "waits for")
+    if not isinstance(known, GroupToken):
+        raise UnsupportedError(op, "waits for a copy, and only groups can be waited for; put the copy into a group")
+    if known.owner is not agent:
+        raise UnsupportedError(
+            op, f"waits for a group of {known.owner.name}; only the thread that made a group can wait for it"
+        )
+    waits, _ = agent.machine.allows(op, None)
+    if waits:
+        ordinal = known.group.ordinal
+        yield from wait_for_groups(agent, queue, ordinal, queue.committed - ordinal, op)
