@@ -6,37 +6,16 @@ Each is one function `@f` of small arrays and numbers. What it should compute is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from tests.support.mlir import mlir_opt, require, run
+from tests.support.async_runtime import Native, arguments_of
 
 Array = NDArray[Any]
-
-LOWERING = (
-    "--async-func-to-async-runtime",
-    "--async-to-async-runtime",
-    "--canonicalize",
-    "--async-runtime-ref-counting",
-    "--async-runtime-ref-counting-opt",
-    "--convert-async-to-llvm",
-    "--convert-linalg-to-loops",
-    "--convert-scf-to-cf",
-    "--finalize-memref-to-llvm",
-    "--convert-arith-to-llvm",
-    "--convert-index-to-llvm",
-    "--convert-cf-to-llvm",
-    "--convert-func-to-llvm",
-    "--reconcile-unrealized-casts",
-)
-"""The pipeline of spec/mlir-surface.md 2.5."""
-LIBRARIES = ("libmlir_c_runner_utils.so", "libmlir_runner_utils.so", "libmlir_async_runtime.so")
 
 
 @dataclass(frozen=True)
@@ -44,74 +23,24 @@ class Program:
     """A function `@f`, and what it leaves behind."""
 
     text: str
-    arguments: tuple[Any, ...]
     expected: Callable[..., tuple[list[float], list[Array]]]
     """From the arguments to the results and the final contents of the arrays."""
+    numbers: Mapping[int, float] = field(default_factory=dict[int, float])
+    """The numbers among the arguments, by position; the arrays hold what `async_runtime.contents` says."""
     compiles: bool = True
     """False where MLIR 22 cannot lower it: `convert-async-to-llvm` refuses a token that a loop carries."""
 
     @property
+    def native(self) -> Native:
+        return Native(self.text, "f", self.numbers)
+
+    @property
+    def arguments(self) -> list[Any]:
+        return arguments_of(self.native)
+
+    @property
     def answer(self) -> tuple[list[float], list[Array]]:
-        return self.expected(*(np.array(a) if isinstance(a, np.ndarray) else a for a in self.arguments))
-
-
-def run_natively(program: Program) -> list[float]:
-    """The results of `@f`, then the contents of its arrays, as the compiled program prints them."""
-    lowered = mlir_opt(program.text + _main(program), *LOWERING)
-    directory = Path(require("mlir-runner")).resolve().parents[1] / "lib"
-    libraries = [next(iter(sorted(directory.glob(f"{name}*"))), None) for name in LIBRARIES]
-    if None in libraries:
-        pytest.fail(f"{directory} lacks one of {', '.join(LIBRARIES)}")
-    shared = f"-shared-libs={','.join(map(str, libraries))}"
-    outcome = run("mlir-runner", lowered, "-O0", "-e", "main", "--entry-point-result=void", shared)
-    assert outcome.returncode == 0, outcome.stderr
-    return [float(word) for word in outcome.stdout.split()]
-
-
-def _main(program: Program) -> str:
-    """`@main`: make the arguments, call `@f`, print everything."""
-    lines, names, kinds = ["func.func private @printF32(f32)", "func.func private @printNewline()"], [], []
-    lines.append("func.func @main() {")
-    for number, argument in enumerate(program.arguments):
-        name, kind, made = _argument(f"%arg{number}", argument)
-        names.append(name)
-        kinds.append(kind)
-        lines += made
-    results = len(program.answer[0])
-    types = ", ".join(["f32"] * results)
-    left = f"%r:{results} = " if results else ""
-    lines.append(f"  {left}func.call @f({', '.join(names)}) : ({', '.join(kinds)}) -> ({types})")
-    lines += [line for number in range(results) for line in _printed(f"%r#{number}")]
-    for name, argument in zip(names, program.arguments, strict=True):
-        if isinstance(argument, np.ndarray):
-            for number in range(argument.size):
-                lines.append(f"  {name}_{number}_end = memref.load {name}[{name}_{number}_i] : {_type(argument)}")
-                lines += _printed(f"{name}_{number}_end")
-    return "\n".join([*lines, "  return", "}"])
-
-
-def _type(array: Array) -> str:
-    return f"memref<{array.size}xf32>"
-
-
-def _argument(name: str, argument: Any) -> tuple[str, str, list[str]]:
-    """Name, type, and the lines that make one argument."""
-    if isinstance(argument, int):
-        return name, "index", [f"  {name} = arith.constant {argument} : index"]
-    if isinstance(argument, float):
-        return name, "f32", [f"  {name} = arith.constant {argument} : f32"]
-    lines = [f"  {name} = memref.alloc() : {_type(argument)}"]
-    for number, element in enumerate(argument):
-        lines += [
-            f"  {name}_{number}_i = arith.constant {number} : index",
-            f"  {name}_{number}_x = arith.constant {float(element)} : f32",
-            f"  memref.store {name}_{number}_x, {name}[{name}_{number}_i] : {_type(argument)}",
-        ]
-    return name, _type(argument), lines
-
-
-def _printed(value: str) -> list[str]:
-    return [f"  func.call @printF32({value}) : (f32) -> ()", "  func.call @printNewline() : () -> ()"]
+        return self.expected(*self.arguments)
 
 
 # The programs -------------------------------------------------------------------------------------------------------
@@ -147,8 +76,8 @@ func.func @f(%m: memref<4xf32>, %x: f32) -> f32 {{{CONSTANTS}
   return %result : f32
 }}
 """,
-    (np.array([9, 9, 9, 9], np.float32), 3.0),
     lambda m, x: ([4 * x], [np.array([x, 2 * x, 4 * x, m[3]], np.float32)]),
+    numbers={1: 3.0},
 )
 
 NESTED = Program(
@@ -180,8 +109,8 @@ func.func @f(%m: memref<4xf32>, %x: f32) -> f32 {{{CONSTANTS}
   return %result : f32
 }}
 """,
-    (np.array([5, 6, 7, 8], np.float32), 3.0),
     lambda m, x: ([m[0] - x * m[1]], [np.array([x, x * m[1], m[2], m[3]], np.float32)]),
+    numbers={1: 3.0},
 )
 
 A_GROUP = Program(
@@ -207,8 +136,8 @@ func.func @f(%m: memref<4xf32>, %n: index) -> f32 {{{CONSTANTS}
   return %sum : f32
 }}
 """,
-    (np.array([1, 2, 3, 4], np.float32), 4),
     lambda m, n: ([float(np.sum(m[:n] ** 2))], [m**2]),
+    numbers={1: 4},
 )
 
 FUNCTIONS = Program(
@@ -238,7 +167,6 @@ func.func @f(%m: memref<4xf32>) -> f32 {{{CONSTANTS}
   return %4 : f32
 }}
 """,
-    (np.array([1, 2, 3, 4], np.float32),),
     lambda m: ([4 * m[0] + 4 * m[1] + 2 * m[2]], [m * np.array([4, 4, 2, 1], np.float32)]),
 )
 
@@ -262,7 +190,6 @@ func.func @f(%m: memref<4xf32>) -> f32 {{{CONSTANTS}
   return %result : f32
 }}
 """,
-    (np.array([1, 2, 3, 4], np.float32),),
     lambda m: ([m[2]], [np.array([m[2], m[1], m[2], m[3]], np.float32)]),
 )
 
@@ -286,8 +213,8 @@ func.func @f(%m: memref<4xf32>, %x: f32, %n: index) {{{CONSTANTS}
   return
 }}
 """,
-    (np.array([7, 7, 7, 7], np.float32), 2.0, 5),
     lambda m, x, n: ([], [np.array([x * (n + 1), m[1], m[2], m[3]], np.float32)]),
+    numbers={1: 2.0, 2: 5},
     compiles=False,
 )
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import pytest
-
-from tests.support.mlir import mlir_opt, require, run
+from tests.support.mlir import mlir_opt, run_main
 
 Bits = tuple[int, ...]
 
@@ -34,7 +31,6 @@ LOWERING = (
     "--convert-cf-to-llvm",
     "--reconcile-unrealized-casts",
 )
-LIBRARIES = ("libmlir_c_runner_utils.so", "libmlir_runner_utils.so")
 
 
 @dataclass(frozen=True)
@@ -79,22 +75,10 @@ def call_natively(calls: Sequence[Call]) -> list[Bits]:
         lines += _call_lines(number, call)
     lines += ["  func.return", "}"]
     lowered = mlir_opt("\n".join(lines), *LOWERING)
-    libraries = f"-shared-libs={','.join(_libraries())}"
-    outcome = run("mlir-runner", lowered, "-e", "main", "--entry-point-result=void", libraries)
-    assert outcome.returncode == 0, outcome.stderr
-    numbers = iter(outcome.stdout.split())
+    numbers = iter(run_main(lowered, libraries=("mlir_runner_utils",)).split())
     found = [tuple(int(next(numbers)) % (1 << WIDTHS[kind]) for kind in call.function.results) for call in calls]
     assert next(numbers, None) is None
     return found
-
-
-def _libraries() -> list[str]:
-    """The runner's libraries; packages name them with and without the version at the end."""
-    directory = Path(require("mlir-runner")).resolve().parents[1] / "lib"
-    found = [next(iter(sorted(directory.glob(f"{name}*"))), None) for name in LIBRARIES]
-    if None in found:
-        pytest.fail(f"{directory} lacks one of {', '.join(LIBRARIES)}")
-    return [str(path) for path in found]
 
 
 def _call_lines(number: int, call: Call) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.machine.async_programs import CONSTANTS, PROGRAMS, run_natively
+from tests.machine.async_programs import CONSTANTS, PROGRAMS
+from tests.support.async_runtime import run_natively
 from tests.support.ir import parse
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
@@ -35,7 +36,7 @@ def test_the_machine_agrees_with_mlir_s_own_runtime(name: str) -> None:
     program = PROGRAMS[name]
     outcome = run(parse(program.text), "f", program.arguments)
     found = [*map(float, outcome.results), *(float(x) for array in outcome.arrays.values() for x in array)]
-    assert run_natively(program) == found
+    assert run_natively([program.native]) == [found]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -10,19 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import Float32Type, IndexType, MemRefType, NoneAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from tests.support.ir import parse, print_custom
-from tests.support.mlir import mlir_opt, require, run
+from tests.support.mlir import mlir_opt, run_main
 from tileas_xdsl.dialects.async_ import TokenType, ValueType
 
 LOWERING = (
@@ -43,7 +40,6 @@ LOWERING = (
     "--reconcile-unrealized-casts",
 )
 """The pipeline of spec/mlir-surface.md 2.5; it needs `-O0` or more, which splits the coroutines."""
-LIBRARIES = ("libmlir_c_runner_utils.so", "libmlir_runner_utils.so", "libmlir_async_runtime.so")
 HELPERS = """
 func.func private @printF32(f32)
 func.func private @printNewline()
@@ -118,26 +114,15 @@ def run_natively(programs: Sequence[Native]) -> list[list[float]]:
     calls = "\n".join(f"  func.call @main_{number}() : () -> ()" for number in range(len(programs)))
     main = f"func.func @main() {{\n{calls}\n  return\n}}"
     lowered = mlir_opt("\n".join([*functions, *mains, main]), *LOWERING)
-    shared = f"-shared-libs={','.join(_libraries())}"
-    outcome = run("mlir-runner", lowered, "-O0", "-e", "main", "--entry-point-result=void", shared, timeout=120)
-    assert outcome.returncode == 0, outcome.stderr
+    printed = run_main(lowered, "-O0", libraries=("mlir_runner_utils", "mlir_async_runtime"), timeout=120)
     answers: list[list[float]] = []
-    for word in outcome.stdout.split():
+    for word in printed.split():
         if word == "1e+20":  # what each caller prints first
             answers.append([])
         else:
             answers[-1].append(float(word))
     assert len(answers) == len(programs)
     return answers
-
-
-@cache
-def _libraries() -> tuple[str, ...]:
-    directory = Path(require("mlir-runner")).resolve().parents[1] / "lib"
-    found = [next(iter(sorted(directory.glob(f"{name}*"))), None) for name in LIBRARIES]
-    if None in found:
-        pytest.fail(f"{directory} lacks one of {', '.join(LIBRARIES)}")
-    return tuple(map(str, found))
 
 
 def _function(program: Native) -> FuncOp:

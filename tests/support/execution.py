@@ -5,13 +5,11 @@ Running functions on numbers, many functions and many trip counts, with mlir-run
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.support.mlir import mlir_opt, require, run
+from tests.support.mlir import mlir_opt, run_main
 from tileas_xdsl.machine.running import run as run_on_machine
 
 LOWERING = (
@@ -22,15 +20,6 @@ LOWERING = (
     "--convert-func-to-llvm",
     "--reconcile-unrealized-casts",
 )
-
-
-@cache
-def runner_library() -> str:
-    """The library with `printI64` and `printNewline`, next to mlir-runner."""
-    folder = Path(require("mlir-runner")).resolve().parent.parent / "lib"
-    libraries = sorted(folder.glob("libmlir_c_runner_utils.so*"))
-    assert libraries, f"no libmlir_c_runner_utils beside mlir-runner, in {folder}"
-    return str(libraries[0])
 
 
 @dataclass(frozen=True)
@@ -59,9 +48,8 @@ def run_cases(functions: str, cases: list[Case]) -> list[list[tuple[int, ...]]]:
     helpers = "\n".join(_helpers(element, size) for element, size in kinds)
     text = "\n".join([PREAMBLE, helpers, functions, *drivers, f"func.func @main() {{\n{calls}\n  return\n}}"])
     lowered = mlir_opt(text, *LOWERING)
-    result = run("mlir-runner", lowered, "-e", "main", "--entry-point-result=void", f"--shared-libs={runner_library()}")
-    assert result.returncode == 0, result.stderr
-    lines = iter(tuple(int(number) for number in line.split(",")[:-1]) for line in result.stdout.splitlines())
+    printed = run_main(lowered).splitlines()
+    lines = iter(tuple(int(number) for number in line.split(",")[:-1]) for line in printed)
     return [[next(lines) for _ in case.trips] for case in cases]
 
 

@@ -56,3 +56,21 @@ def mlir_opt_rejects(text: str, *arguments: str) -> str:
     result = run("mlir-opt", text, *arguments)
     assert result.returncode != 0, f"mlir-opt accepted:\n{text}\n--- as ---\n{result.stdout}"
     return result.stderr
+
+
+def run_main(lowered: str, *arguments: str, libraries: tuple[str, ...] = (), timeout: float = 60) -> str:
+    """What mlir-runner prints when it runs `@main` of a lowered module; fails the test where it does not end well."""
+    shared = ",".join(map(_runner_library, ("mlir_c_runner_utils", *libraries)))
+    options = ("-e", "main", "--entry-point-result=void", f"-shared-libs={shared}")
+    result = run("mlir-runner", lowered, *arguments, *options, timeout=timeout)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@cache
+def _runner_library(name: str) -> str:
+    """A library beside mlir-runner; packages name them with and without the version at the end."""
+    folder = Path(require("mlir-runner")).resolve().parents[1] / "lib"
+    found = sorted(folder.glob(f"lib{name}.so*"))
+    assert found, f"no lib{name}.so beside mlir-runner, in {folder}"
+    return str(found[0])

@@ -6,8 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,28 +14,18 @@ import pytest
 from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT
 from tests.tools import programs
-from tileas_xdsl.tools import main as command
+from tests.tools.conftest import Run
 from tileas_xdsl.tools.check import parse_trip_counts
 from tileas_xdsl.tools.errors import InputError
 
 SAFE, VIOLATION, INPUT, UNDECIDED = 0, 1, 2, 3
 RACE = ROOT / "examples" / "double_buffer_race.mlir"
 
-Check = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Check:
-    """`check(text, *options)`: status, standard output, standard error; the program is called `p.mlir` in them."""
-
-    def run(text: str, *options: str) -> tuple[int, str, str]:
-        path = tmp_path / "p.mlir"
-        path.write_text(text)
-        status = command.main(["check", str(path), *options])
-        captured = capsys.readouterr()
-        return status, captured.out.replace(str(path), "p.mlir"), captured.err.replace(str(path), "p.mlir")
-
-    return run
+def check(tileas: Run) -> Run:
+    """`check(text or path, *options)`: status, standard output, standard error; a text is called `p.mlir`."""
+    return partial(tileas, "check")
 
 
 # Verdicts -------------------------------------------------------------------------------------------------------------
@@ -57,19 +46,19 @@ VERDICTS: dict[str, tuple[str, int, str]] = {
 
 
 @pytest.mark.parametrize("name", VERDICTS)
-def test_the_status_and_the_last_line_are_the_verdict(name: str, check: Check) -> None:
+def test_the_status_and_the_last_line_are_the_verdict(name: str, check: Run) -> None:
     text, status, line = VERDICTS[name]
     found, out, err = check(text)
     assert (found, out.splitlines()[-1], err) == (status, line, "")
 
 
 @pytest.mark.parametrize("expected", ["c1", "bytes"])
-def test_bytes_that_do_not_match_the_expectation_are_found(expected: str, check: Check) -> None:
+def test_bytes_that_do_not_match_the_expectation_are_found(expected: str, check: Run) -> None:
     status, out, _ = check(programs.barrier(expected=expected))
     assert status == (SAFE if expected == "bytes" else VIOLATION), out
 
 
-def test_undecided_says_why_and_which_op(check: Check) -> None:
+def test_undecided_says_why_and_which_op(check: Run) -> None:
     _, out, _ = check(programs.CALL)
     assert out.splitlines()[0] == (
         "undecided: p.mlir:11:3: 'func.call' op may touch 'dst', which asynchronous work is still using"
@@ -99,7 +88,7 @@ def test_examples_from_another_process() -> None:
 # The report -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_race_is_shown_with_both_lines_what_is_missing_and_a_witness(check: Check) -> None:
+def test_a_race_is_shown_with_both_lines_what_is_missing_and_a_witness(check: Run) -> None:
     _, out, _ = check(programs.queue(1))
     assert (
         out.split("\n\n")[0]
@@ -121,7 +110,7 @@ p.mlir:14:10: note: 'memref.load' reads shared 'tile' (main, iteration 0)
     )
 
 
-def test_a_witness_leaves_out_what_explains_nothing(check: Check) -> None:
+def test_a_witness_leaves_out_what_explains_nothing(check: Run) -> None:
     """Ten slots: nine other stages come and go before the slot is written again; they are counted, not listed."""
     _, out, _ = check(handshake(10, f"{RELEASE}\n{READ}"), "--trip-counts", "11")
     witness = out[out.index("witness") : out.index("unsafe")].splitlines()[1:]
@@ -132,7 +121,7 @@ def test_a_witness_leaves_out_what_explains_nothing(check: Check) -> None:
     assert [line.split()[0] for line in witness if line][-2:] == ["=>", "=>"]
 
 
-def test_a_deadlock_names_who_waits_for_what_and_what_is_lacking(check: Check) -> None:
+def test_a_deadlock_names_who_waits_for_what_and_what_is_lacking(check: Run) -> None:
     status, out, _ = check(
         handshake(2, READ + "\n%cond = arith.cmpi ne, %i, %c1 : index\nscf.if %cond {\n" + RELEASE + "\n}")
     )
@@ -144,7 +133,7 @@ def test_a_deadlock_names_who_waits_for_what_and_what_is_lacking(check: Check) -
     assert out.splitlines()[-1] == "unsafe: deadlock"
 
 
-def test_json_is_the_report_as_data(check: Check) -> None:
+def test_json_is_the_report_as_data(check: Run) -> None:
     status, out, _ = check(programs.queue(1), "--format", "json")
     report: dict[str, Any] = json.loads(out)
     assert status == VIOLATION
@@ -179,12 +168,12 @@ def test_json_is_the_report_as_data(check: Check) -> None:
     assert all(isinstance(count, int) for step in elided for count in step["elided"].values())
 
 
-def test_a_safe_program_has_json_as_well(check: Check) -> None:
+def test_a_safe_program_has_json_as_well(check: Run) -> None:
     status, out, _ = check(programs.queue(0), "--format", "json")
     assert (status, json.loads(out)["verdict"], json.loads(out)["findings"]) == (SAFE, "safe", [])
 
 
-def test_colours_are_for_terminals_only(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_for_terminals_only(check: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = check(programs.queue(1))[1]
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -202,7 +191,7 @@ TWO = programs.queue(0) + programs.queue(1).replace("@queue", "@other")
 PRIVATE = programs.queue(0) + programs.queue(1).replace("@queue", "private @other")
 
 
-def test_without_function_every_public_one_is_checked(check: Check) -> None:
+def test_without_function_every_public_one_is_checked(check: Run) -> None:
     assert check(TWO)[0] == VIOLATION
     assert check(PRIVATE)[0] == SAFE
     assert check(TWO, "--function", "queue")[0] == SAFE
@@ -235,18 +224,18 @@ def test_other_trip_counts_are_refused(text: str, complaint: str) -> None:
         parse_trip_counts(text)
 
 
-def test_trip_counts_bound_what_is_tried(check: Check) -> None:
+def test_trip_counts_bound_what_is_tried(check: Run) -> None:
     assert check(programs.queue(1), "--trip-counts", "0")[:2] == (SAFE, "safe for trip counts 0\n")
     assert check(programs.queue(1), "--trip-counts", "0,1")[0] == VIOLATION
 
 
 @pytest.mark.parametrize("name", ["n", "0", "%n"])
-def test_an_argument_can_be_fixed_by_name_or_number(name: str, check: Check) -> None:
+def test_an_argument_can_be_fixed_by_name_or_number(name: str, check: Run) -> None:
     status, out, _ = check(programs.queue(1), "--arg", f"{name}=0", "--format", "json")
     assert (status, json.loads(out)["executions"]) == (SAFE, 1)
 
 
-def test_too_many_combinations_are_refused_with_the_way_out(check: Check) -> None:
+def test_too_many_combinations_are_refused_with_the_way_out(check: Run) -> None:
     loops = "".join(f"  scf.for %j{k} = %c0 to %n{k} step %c1 {{\n  }}\n" for k in range(3))
     text = (
         "func.func @f(%n0: index, %n1: index, %n2: index) {\n"
@@ -259,7 +248,7 @@ def test_too_many_combinations_are_refused_with_the_way_out(check: Check) -> Non
     assert check(text, "--arg", "n2=4")[0] == SAFE
 
 
-def test_capture_at_issue_makes_an_early_write_of_the_source_harmless(check: Check) -> None:
+def test_capture_at_issue_makes_an_early_write_of_the_source_harmless(check: Run) -> None:
     text = """
 func.func @early(%src: memref<1xi32>, %dst: memref<1xi32>) {
   %c0 = arith.constant 0 : index
@@ -300,7 +289,7 @@ func.func @copy(%A, %B) {
     "order", ["%out: memref<8xf32>, %other: memref<8xf32>", "%other: memref<8xf32>, %out: memref<8xf32>"]
 )
 @pytest.mark.parametrize("pair", ["out,other", "other,out", "%out, %other"])
-def test_arrays_are_apart_unless_they_may_alias(order: str, pair: str, check: Check) -> None:
+def test_arrays_are_apart_unless_they_may_alias(order: str, pair: str, check: Run) -> None:
     text = ALIASES.replace("%A, %B", f"%src: memref<8xf32>, {order}")
     assert check(text)[0] == SAFE
     status, out, _ = check(text, "--may-alias", pair)
@@ -308,7 +297,7 @@ def test_arrays_are_apart_unless_they_may_alias(order: str, pair: str, check: Ch
     assert check(text, "--may-alias", "src,other")[0] == SAFE
 
 
-def test_aliases_reach_further_than_one_pair_and_over_shapes(check: Check) -> None:
+def test_aliases_reach_further_than_one_pair_and_over_shapes(check: Run) -> None:
     arguments = "%src: memref<8xf32>, %out: memref<8xf32>, %between: memref<2x2xi8>, %other: memref<8xf32>"
     text = ALIASES.replace("%A, %B", arguments)
     assert check(text, "--may-alias", "out,between")[0] == SAFE
@@ -323,7 +312,7 @@ func.func @f(%x: memref<1xf32>) {
 """
 
 
-def test_an_op_can_be_assumed_pure(check: Check) -> None:
+def test_an_op_can_be_assumed_pure(check: Run) -> None:
     status, _, err = check(UNKNOWN)
     assert (status, err.splitlines()[0]) == (
         INPUT,
@@ -360,7 +349,7 @@ BAD_OPTIONS = {
 
 
 @pytest.mark.parametrize("name", BAD_OPTIONS)
-def test_each_wrong_option_gets_one_message_and_status_2(name: str, check: Check) -> None:
+def test_each_wrong_option_gets_one_message_and_status_2(name: str, check: Run) -> None:
     options, message = BAD_OPTIONS[name]
     assert check(programs.queue(0), *options) == (INPUT, "", f"{message}\n")
 
@@ -382,7 +371,7 @@ BAD_PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", BAD_PROGRAMS)
-def test_each_unreadable_or_unsupported_program_gets_a_place_and_status_2(name: str, check: Check) -> None:
+def test_each_unreadable_or_unsupported_program_gets_a_place_and_status_2(name: str, check: Run) -> None:
     text, message = BAD_PROGRAMS[name]
     status, out, err = check(text)
     assert (status, out) == (INPUT, "")

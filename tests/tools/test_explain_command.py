@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from html import unescape
 from pathlib import Path
 
@@ -15,33 +15,21 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from tests.support.ir import ROOT, parse
+from tests.tools.conftest import Run
 from tests.views.test_timeline import Page
 from tileas_xdsl.diagnostics import remark, warn
 from tileas_xdsl.tools import explain
-from tileas_xdsl.tools import main as command
 from tileas_xdsl.views.listing import ADDED, KEPT, REMOVED, compared, listed
 
 EXPLAINED, UNSAFE, INPUT = 0, 1, 2
 GEMM = ROOT / "examples" / "gemm_loop.mlir"
 ROAD = "tileas-materialize-async,tileas-unspecialized-pipeline{num-stages=2}"
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tileas: Run) -> Run:
     """`run(text or path, *options)`: status, standard output, standard error; a text is called `p.mlir`."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(program: str | Path, *options: str) -> tuple[int, str, str]:
-        path = program if isinstance(program, Path) else Path("p.mlir")
-        if isinstance(program, str):
-            path.write_text(program)
-        status = command.main(["explain", str(path), *options])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return partial(tileas, "explain")
 
 
 def page() -> Page:

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from xdsl.ir import BlockArgument
 from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT, parse
 from tests.tools import programs
+from tests.tools.conftest import Run
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.tools import main as command
 from tileas_xdsl.tools.argument_values import parse_value, value_for
 from tileas_xdsl.tools.array_files import write_arrays
 
@@ -32,23 +32,11 @@ ORDERS = [
     *(["--order", "random", "--seed", str(s)] for s in range(5)),
 ]
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tileas: Run) -> Run:
     """`run(text or path, *options)`: status, standard output, standard error; a text is called `p.mlir`."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(program: str | Path, *options: str) -> tuple[int, str, str]:
-        path = program if isinstance(program, Path) else Path("p.mlir")
-        if isinstance(program, str):
-            path.write_text(program)
-        status = command.main(["run", str(path), *options])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return partial(tileas, "run")
 
 
 DOUBLE = ["--arg", "n=8", "--arg", "src=iota", "--arg", "dst=zeros"]

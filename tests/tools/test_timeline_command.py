@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,28 +11,16 @@ import pytest
 
 from tests.support.ir import ROOT
 from tests.tools import programs
-from tileas_xdsl.tools import main as command
+from tests.tools.conftest import Run
 
 DRAWN, VIOLATED, INPUT = 0, 1, 2
 EXAMPLES = ROOT / "examples"
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tileas: Run) -> Run:
     """`run(text or path, *options)`: status, standard output, standard error; a text is called `p.mlir`."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(program: str | Path, *options: str) -> tuple[int, str, str]:
-        path = program if isinstance(program, Path) else Path("p.mlir")
-        if isinstance(program, str):
-            path.write_text(program)
-        status = command.main(["timeline", str(path), *options])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return partial(tileas, "timeline")
 
 
 @pytest.mark.parametrize("extension", ["svg", "html", "json"])

@@ -8,6 +8,8 @@ multiprocessors at 1.83 GHz. Copies are taken to hit the second-level cache, whi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tileas_xdsl.targets.timing import Rate, TensorCore, TimingTable
 
 CUDA_GUIDE = "CUDA C++ Programming Guide, arithmetic instructions: results a clock cycle and multiprocessor"
@@ -21,22 +23,29 @@ SIGNALS = "estimate: cycles of mbarrier arrivals, commits and waits; 64 bytes a 
 FREE = Rate(1 << 40, 0)
 """Registers, and the reservation of memory: what keeps nobody."""
 
-GENERIC = TimingTable(
-    target="generic",
-    copies={
-        "copy": Rate(64, 500),
-        "cp.async": Rate(64, 500),
-        "tma": Rate(64, 500),
-        "memory": FREE,
-    },
-    memory={
-        "global": Rate(64, 500),
-        "shared": Rate(128, 30),
-        "tensor": Rate(128, 30),
-        "host": Rate(64, 500),
+
+def _copies(latency: int, tma: int) -> dict[str, Rate]:
+    """Engines that take up 64 bytes a cycle; TMA has a latency of its own."""
+    return {"copy": Rate(64, latency), "cp.async": Rate(64, latency), "tma": Rate(64, tma), "memory": FREE}
+
+
+def _memory(far: int, near: int, host: int) -> dict[str, Rate]:
+    """What an agent accesses itself: global memory, memory on the multiprocessor, memory of the host."""
+    on_chip = Rate(128, near)
+    return {
+        "global": Rate(64, far),
+        "shared": on_chip,
+        "tensor": on_chip,
+        "host": Rate(64, host),
         "register": FREE,
         "private": FREE,
-    },
+    }
+
+
+GENERIC = TimingTable(
+    target="generic",
+    copies=_copies(500, tma=500),
+    memory=_memory(500, near=30, host=500),
     tensor_core=TensorCore({4: 8192, 8: 4096, 16: 2048, 32: 1024, 64: 128}, latency=20),
     arithmetic=Rate(128, 4),
     special=Rate(16, 20),
@@ -47,20 +56,8 @@ GENERIC = TimingTable(
 
 SM_80 = TimingTable(
     target="sm_80",
-    copies={
-        "copy": Rate(64, 260),
-        "cp.async": Rate(64, 260),
-        "tma": Rate(64, 260),
-        "memory": FREE,
-    },
-    memory={
-        "global": Rate(64, 260),
-        "shared": Rate(128, 29),
-        "tensor": Rate(128, 29),
-        "host": Rate(64, 470),
-        "register": FREE,
-        "private": FREE,
-    },
+    copies=_copies(260, tma=260),
+    memory=_memory(260, near=29, host=470),
     tensor_core=TensorCore({4: 8192, 8: 4096, 16: 2048, 32: 1024, 64: 128}, latency=18),
     arithmetic=Rate(64, 4),
     special=Rate(16, 18),
@@ -77,20 +74,8 @@ SM_80 = TimingTable(
 
 SM_90 = TimingTable(
     target="sm_90",
-    copies={
-        "copy": Rate(64, 263),
-        "cp.async": Rate(64, 263),
-        "tma": Rate(64, 430),
-        "memory": FREE,
-    },
-    memory={
-        "global": Rate(64, 263),
-        "shared": Rate(128, 29),
-        "tensor": Rate(128, 29),
-        "host": Rate(64, 479),
-        "register": FREE,
-        "private": FREE,
-    },
+    copies=_copies(263, tma=430),
+    memory=_memory(263, near=29, host=479),
     tensor_core=TensorCore({8: 8192, 16: 4096, 32: 2048, 64: 256}, latency=18),
     arithmetic=Rate(128, 4),
     special=Rate(16, 18),
@@ -106,27 +91,10 @@ SM_90 = TimingTable(
     ),
 )
 
-SM_100 = TimingTable(
+SM_100 = replace(
+    SM_90,
     target="sm_100",
-    copies={
-        "copy": Rate(64, 263),
-        "cp.async": Rate(64, 263),
-        "tma": Rate(64, 430),
-        "memory": FREE,
-    },
-    memory={
-        "global": Rate(64, 263),
-        "shared": Rate(128, 29),
-        "tensor": Rate(128, 29),
-        "host": Rate(64, 479),
-        "register": FREE,
-        "private": FREE,
-    },
     tensor_core=TensorCore({4: 32768, 8: 16384, 16: 8192, 32: 4096, 64: 128}, latency=18),
-    arithmetic=Rate(128, 4),
-    special=Rate(16, 18),
-    instruction=1,
-    signal=10,
     sources=(
         "NVIDIA Blackwell Architecture (technical brief): B200, 2.25 PFLOPS of dense f16, 148 SMs at 1.85 GHz",
         CUDA_GUIDE,
