@@ -192,3 +192,26 @@ def test_two_transfers_to_one_destination_are_a_race_also_with_a_mark_between() 
 def test_transfer_without_a_wait_is_undrained() -> None:
     assert kinds(function(transfer(0) + MARK)) == ["undrained"]
     assert kinds(function(transfer(0) + wait(0))) == ["undrained"]
+
+
+def test_what_an_external_call_may_write_is_not_known_after_it() -> None:
+    """A number in memory that control flow reads: the call may have changed it."""
+    text = """
+    func.func private @ext(memref<1xindex>)
+    func.func @f() {
+      %c0 = arith.constant 0 : index
+      %state = memref.alloc() : memref<1xindex>
+      memref.store %c0, %state[%c0] : memref<1xindex>
+      CALL
+      %now = memref.load %state[%c0] : memref<1xindex>
+      %is_set = arith.cmpi ne, %now, %c0 : index
+      scf.if %is_set {
+      }
+      func.return
+    }
+    """
+    call = "func.call @ext(%state) : (memref<1xindex>) -> ()"
+    assert check(parse(text.replace("CALL", ""))).verdict is Verdict.SAFE
+    report = check(parse(text.replace("CALL", call)))
+    assert report.verdict is Verdict.UNDECIDED
+    assert [op.name for op in report.stopped_at] == ["scf.if"]

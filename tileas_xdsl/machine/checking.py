@@ -190,6 +190,7 @@ class _Case:
         except UndecidedError as error:
             self.is_open = True
             self.report.undecided.append(str(error))
+            self.report.stopped_at.append(error.op)
             return
         self._note(values, violations, doubt)
 
@@ -346,6 +347,7 @@ def _decide(
     blame_first_wait(machine, rerun)
     if machine.open_questions and not machine.violations:
         question = machine.open_questions[0]
+        report.stopped_at.append(question.op)
         return machine, [], str(UndecidedError(question.op, question.reason))
     if not machine.indeterminacies:
         return machine, list(machine.violations.values()), None

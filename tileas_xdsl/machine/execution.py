@@ -313,6 +313,7 @@ class Machine:
 
     def doubt_access(self, agent: Agent, view: View, op: Operation) -> None:
         """An op of which only the name is known may touch `view`: where that would conflict, the verdict is open."""
+        self.write(view, UNKNOWN)
         access = Access(
             view.region, True, Proxy.UNSPECIFIED, op, agent, None, agent.moment, agent.iteration, self.step_number
         )

@@ -99,6 +99,8 @@ class Report:
     findings: list[Finding] = field(default_factory=list[Finding])
     undecided: list[str] = field(default_factory=list[str])
     """Why no verdict was reached, one sentence each, naming the op."""
+    stopped_at: list[Operation] = field(default_factory=list[Operation])
+    """The ops at which executions could not go on, or stayed open."""
     unexplored: list[str] = field(default_factory=list[str])
     """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
     warnings: list[OverWait] = field(default_factory=list["OverWait"])
