@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 from xdsl.dialects import test
-from xdsl.dialects.builtin import FunctionType, IndexType, ModuleOp, f32
+from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, ModuleOp, f32, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
+from xdsl.utils.exceptions import VerifyException
 
 from tests.support.ir import assert_round_trips, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
@@ -480,3 +481,8 @@ def test_new_group_is_an_allocation() -> None:
     (effect,) = effects
     values: list[SSAValue] = list(only(module, "async.create_group").results)
     assert (effect.kind, effect.value) == (MemoryEffectKind.ALLOC, values[0])
+
+
+def test_payload_is_a_type() -> None:
+    with pytest.raises(VerifyException, match="the payload of !async.value must be a type, but got '3 : i32'"):
+        ValueType(IntegerAttr(3, i32))

@@ -433,6 +433,24 @@ WORDED_OTHERWISE = {
         "Could not parse entire input",
         "expected operation name in quotes",
     ),
+    "an argument without a name after one with": (
+        "async.func private @f(%a: f32, i32) -> !async.token",
+        "expected all arguments to be named or all to be unnamed",
+        "expected SSA identifier",
+    ),
+    "an argument with a name after one without": (
+        "async.func private @f(f32, %b: i32) -> !async.token",
+        "expected all arguments to be named or all to be unnamed",
+        "expected type instead of SSA identifier",
+    ),
+    "a body that ends with another terminator": (
+        """func.func @f() {
+          %t = "async.execute"() <{operandSegmentSizes = array<i32: 0, 0>}> ({ "test.termop"() : () -> () })
+            : () -> !async.token
+          return }""",
+        "'async.execute' op expects its body to end with 'async.yield'",
+        "'async.execute' op expects regions to end with 'async.yield', found 'test.termop'",
+    ),
     "two functions of a name": (
         "async.func private @f() -> !async.token async.func private @f() -> !async.token",
         'Redefinition of symbol "f"',

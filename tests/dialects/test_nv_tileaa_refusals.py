@@ -891,6 +891,17 @@ SHAPES: Refusals = {
         "%r = nv_tileaa.conv_dot %a, %b, %a : ($T, $TI, $T) -> $T",
         "expects activation, filter and accumulator to be all integers or all floats",
     ),
+    "conv_dot params": (
+        "%a: $T",
+        "%r = nv_tileaa.conv_dot %a, %a, %a attributes "
+        "{conv_params = #nv_tileaa.conv_params<stride=[1,1], padding=[0]>} : ($T, $T, $T) -> $T",
+        "expects conv params size matched with each other",
+    ),
+    "conv_tile source": (
+        "%a: $T",
+        conv_tile()[1].replace("(memref<1x8x8x16xf16>)", "($T)"),
+        "expects an array to tile, but got tensor<8xf32>",
+    ),
     "conv_dot result": (
         "%a: $T",
         "%r = nv_tileaa.conv_dot %a, %a, %a : ($T, $T, $T) -> $AB",
@@ -962,6 +973,25 @@ MODULES = {
         "'nv_tileaa.load' op requires 0 successors but found 1",
     ),
 }
+
+
+TWO_BLOCKS = {
+    "generate": '%r = "nv_tileaa.generate"() {} : () -> $T',
+    "reduce": '%r = "nv_tileaa.reduce"(%a) <{{axis = 1 : i32}}> {} : ($AB) -> $T',
+    "scan": '%r = "nv_tileaa.scan"(%a) <{{axis = 1 : i32, inclusive = true}}> {} : ($AB) -> $AB',
+    "pragma": '"nv_tileaa.pragma"() {} : () -> ()',
+    "queue.put": '"nv_tileaa.queue.put"(%q) {} : ($Q) -> ()',
+    "queue.get": '"nv_tileaa.queue.get"(%q) {} : ($Q) -> ()',
+}
+"""Op -> how it is written, with a place for its region."""
+
+
+@pytest.mark.parametrize("op", TWO_BLOCKS)
+def test_a_second_block_is_refused(op: str) -> None:
+    leave = f"nv_tileaa.{'queue.' if op.startswith('queue') else ''}yield : () -> ()"
+    body = TWO_BLOCKS[op].format(f"({{ ^bb0: {leave} ^bb1: {leave} }})")
+    with pytest.raises(VerifyException, match=f"'nv_tileaa.{op}' does not contain single-block regions"):
+        parse(f"func.func @f({written_out('%a: $AB, %q: $Q')}) {{ {written_out(body)} func.return }}")
 
 
 @pytest.mark.parametrize("case", MODULES)

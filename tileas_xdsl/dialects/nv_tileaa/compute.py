@@ -231,7 +231,7 @@ class CombiningOp(TileAAOp, ABC):
         arguments = list(block.arg_types)
         if arguments != [element, element]:
             raise VerifyException(f"expects a combiner of two {element}, but got ({', '.join(map(str, arguments))})")
-        yielded = list(verify_yield(self, self.combiner))
+        yielded = list(verify_yield(self.combiner))
         if yielded != [element]:
             raise VerifyException(f"expects the combiner to yield {element}, but got ({', '.join(map(str, yielded))})")
         return (*shape[:axis], *shape[axis + 1 :])

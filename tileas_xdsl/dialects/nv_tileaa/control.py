@@ -260,7 +260,7 @@ class PragmaOp(CanonicalizedOp):
 
     def verify_contract(self) -> None:
         results = [result.type for result in self.values]
-        yielded: Sequence[Attribute] = verify_yield(self, self.body) if self.body.blocks else []
+        yielded: Sequence[Attribute] = verify_yield(self.body) if self.body.blocks else []
         if list(yielded) != results:
             raise VerifyException(
                 f"expects the region to yield ({', '.join(map(str, results))}), "

@@ -67,12 +67,10 @@ INHERIT_REGISTERS = -1
 
 
 class FirstOperandIsNonAliasingQueue(OpTrait):
-    """Operand 0 is a queue, and no other operand or result of the op is the same queue."""
+    """No other operand, nor any result, of the op is the queue that is operand 0."""
 
     def verify(self, op: Operation) -> None:
         queue, *others = op.operands
-        if not isinstance(queue.type, QueueType):
-            raise VerifyException(f"'{op.name}' op expects operand #0 to be a queue, but got {queue.type}")
         for index, other in enumerate(others, start=1):
             if other is queue:
                 raise VerifyException(f"'{op.name}' op expects the queue not to alias operand #{index}")
@@ -91,8 +89,6 @@ def slot_block(op: PutOp | GetOp) -> Block | None:
 
 def verify_slot_region(op: PutOp | GetOp, slot_types: Sequence[Attribute], yielded_types: Sequence[Attribute]) -> None:
     """The region takes the tiles of a slot and ends in a `queue.yield` of `yielded_types`."""
-    if len(op.body.blocks) > 1:
-        raise VerifyException(f"expects at most one block, but got {len(op.body.blocks)}")
     block = op.body.block
     terminator = block.last_op
     if not isinstance(terminator, QueueYieldOp):

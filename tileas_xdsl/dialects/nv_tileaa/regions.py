@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Attribute, Region
 from xdsl.irdl import irdl_op_definition, traits_def, var_operand_def
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
@@ -38,14 +38,12 @@ YIELDING_OPS = tuple(f"nv_tileaa.{op}" for op in ("generate", "pragma", "reduce"
 """The ops whose regions end in `nv_tileaa.yield`."""
 
 
-def verify_yield(op: Operation, region: Region) -> Sequence[Attribute]:
+def verify_yield(region: Region) -> Sequence[Attribute]:
     """
-    The types that the only block of `region` yields.
+    The types that the only block of `region` yields. That there is only one, the op's trait `NoTerminator` has checked.
 
-    Raises `VerifyException` when the region has several blocks or ends otherwise.
+    Raises `VerifyException` when the region ends otherwise.
     """
-    if len(region.blocks) != 1:
-        raise VerifyException(f"expects a single block in '{op.name}', got {len(region.blocks)}")
     terminator = region.block.last_op
     if not isinstance(terminator, YieldOp):
         raise VerifyException("expects regions to end with 'nv_tileaa.yield'")

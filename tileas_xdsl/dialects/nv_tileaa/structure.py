@@ -352,7 +352,7 @@ class GenerateOp(TileAAOp):
             raise VerifyException("expects a body")
         result: TensorType[Attribute] = self.result.type
         self._verify_arguments(block, len(result.get_shape()))
-        yielded = verify_yield(self, self.body)
+        yielded = verify_yield(self.body)
         if len(yielded) != 1:
             raise VerifyException("expects exactly 1 yielded value from the region")
         if not is_element(yielded[0], result.element_type):
