@@ -484,5 +484,5 @@ def test_new_group_is_an_allocation() -> None:
 
 
 def test_payload_is_a_type() -> None:
-    with pytest.raises(VerifyException, match="the payload of !async.value must be a type, but got '3 : i32'"):
+    with pytest.raises(VerifyException, match=r"payload of !async.value must be a type, but got '3 : i32'"):
         ValueType(IntegerAttr(3, i32))
