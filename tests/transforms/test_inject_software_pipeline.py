@@ -6,20 +6,24 @@ examples and of the documentation run before and after.
 from __future__ import annotations
 
 import os
+import random
 import re
 
 import numpy as np
 import pytest
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 
 from tests.support.ir import ROOT, chunks, context, parse, print_custom, print_generic, run_passes
 from tests.support.meaning import assert_same_meaning
 from tests.support.mlir import mlir_opt
 from tests.support.nested_loops import nested_loop
+from tests.support.queue_exactness import waits_in, with_count, without_wait
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError, Severity, recorded_diagnostics
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
+from tileas_xdsl.dialects.async_queue_annotations import is_annotated, read_annotations
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.tools.located_parser import LocatedParser
@@ -410,19 +414,104 @@ def test_programs_mean_what_they_did(name: str) -> None:
 
 
 def test_nested_random_pipelines() -> None:
-    """Those that are accepted compute the same and are free of races, and every queue belongs to one pipeline."""
+    """
+    Those that keep every dependence are accepted, and most of the others are not; what is accepted computes the same
+    and is free of races, and every queue belongs to one pipeline.
+    """
     accepted = with_inner_queue = 0
     for seed in NESTED:
-        text = nested_loop(seed)
-        before, after = parse(text), parse(text)
-        try:
-            InjectSoftwarePipelinePass().apply(Context(), after)
-        except RefusedError:
+        program = nested_loop(seed)
+        before, after = parse(program.text), parse(program.text)
+        refusal = refusal_of(after)
+        if refusal is not None:
+            assert not program.is_legal, f"seed {seed}: {refusal}"
             assert print_custom(after) == print_custom(before)
             continue
         accepted += 1
         with_inner_queue += "async_queue.commit 1" in print_custom(after)
         sets = [{"n": n} for n in ((0, 1, 2, 4) if seed % 4 == 0 else (3,))]
         assert_same_meaning(before, after, "f", sets, ("lazy", f"random:{seed}"))
-    assert accepted > len(NESTED) // 4
-    assert with_inner_queue > len(NESTED) // 20
+    assert 8 * accepted >= 7 * len(NESTED), f"{accepted} of {len(NESTED)}"
+    assert 4 * with_inner_queue > len(NESTED)
+
+
+NESTED_IN_ONE_STAGE = """
+func.func @f(%A: memref<8x4xi32>, %C: memref<8x4xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    scf.for %k = %c0 to %c4 step %c1 {
+      async_queue.block {
+        %v = memref.load %A[%i, %k] : memref<8x4xi32>
+        memref.store %v, %C[%i, %k] : memref<8x4xi32>
+      }
+    } {software_pipeline_stage = array<i64: 0>, software_pipeline_order = array<i64: 0>, software_pipeline_async_stages = array<i64: 0>}
+  } {software_pipeline_stage = array<i64: 0, 0, 0>, software_pipeline_order = array<i64: 0, 2, 1>}
+  func.return
+}
+"""
+
+
+def test_the_drain_of_a_nested_pipeline_stays_behind_its_body() -> None:
+    """Its parts count on each other's commits. The third one, which drains, would run before the second."""
+    refusal = refusal_of(parse(NESTED_IN_ONE_STAGE))
+    assert refusal is not None
+    assert "statement 2 would run before statement 1" in str(refusal)
+    assert "control through the queues of one nested pipeline" in str(refusal)
+
+
+def test_a_part_of_a_nested_pipeline_that_is_empty_goes_anywhere() -> None:
+    """One stage has no prologue, so nobody minds where it stands."""
+    text = NESTED_IN_ONE_STAGE.replace("order = array<i64: 0, 2, 1>", "order = array<i64: 2, 0, 1>")
+    assert_same_meaning(parse(text), pipelined(text), "f", [{}], ("lazy", "random:1"))
+
+
+def refusal_of(module: ModuleOp) -> RefusedError | None:
+    """Run the pass on `module`; what it says if it refuses."""
+    try:
+        InjectSoftwarePipelinePass().apply(Context(), module)
+    except RefusedError as error:
+        return error
+    return None
+
+
+def test_waits_of_nested_random_pipelines_are_exact() -> None:
+    """
+    Unmerged, and judged alone: one group more races, unless the wait is not needed at all. All for the queues of the
+    outer pipeline are; an inner queue may hold groups of two of its runs, which no constant tells apart, so few of its
+    waits are not.
+    """
+    exact = slack = 0
+    for seed in NESTED[::3]:
+        program = nested_loop(seed)
+        if not program.is_legal:
+            continue
+        module = parse(program.text)
+        inner = first_inner_queue(module)
+        InjectSoftwarePipelinePass(merge_waits=False).apply(Context(), module)
+        waits = waits_in(module)
+        for number in random.Random(seed).sample(range(len(waits)), min(3, len(waits))):
+            queue, count = waits[number].queue, waits[number].count
+            assert isinstance(queue, int)
+            assert isinstance(count, int)
+            if not is_safe(with_count(module, number, count + 1)) or is_safe(without_wait(module, number)):
+                exact += 1
+                continue
+            assert queue >= inner, f"seed {seed}, wait {number}\n{print_custom(module)}"
+            slack += 1
+    assert exact > len(NESTED) // 4
+    assert 10 * slack <= exact
+
+
+def first_inner_queue(module: ModuleOp) -> int:
+    """The queues of the outer pipeline are below it."""
+    outer = next(op for op in module.walk() if isinstance(op, scf.ForOp) and is_annotated(op))
+    annotations = read_annotations(outer)
+    assert annotations is not None
+    return annotations.async_stages[-1] + 1 if annotations.async_stages else 0
+
+
+def is_safe(module: ModuleOp) -> bool:
+    return check(module, "f", trip_counts=range(6)).verdict is Verdict.SAFE

@@ -30,11 +30,15 @@ from xdsl.traits import MemoryEffect, RecursiveMemoryEffect
 from tileas_xdsl.analysis.dependence import EdgeKind
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
-from tileas_xdsl.analysis.memory_access import AccessReader, MemoryObject, ObjectKind, Place, may_alias
+from tileas_xdsl.analysis.memory_access import AccessReader, MemoryObject, ObjectKind, Place, Resource, may_alias
 from tileas_xdsl.dialects.async_queue import QueueScope, ScopeOp
 
 MOST_ROUNDS = 64
 """How many multiples of the number of versions are tried before the first distance is taken for granted."""
+
+
+COUNTED = MemoryObject(ObjectKind.RESOURCE, Resource("the queues of one nested pipeline"))
+"""What the parts of an asynchronous pipeline share: each counts on what the others commit."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ def conflicts_between(
                     found.setdefault(key, conflict)
     for nest in nests:
         for first, second in pairwise(nest):
-            control = Conflict(first, second, 0, EdgeKind.CONTROL, None)
+            control = Conflict(first, second, 0, EdgeKind.CONTROL, COUNTED)
             found.setdefault((first, second, 0, EdgeKind.CONTROL, False), control)
     kinds = list(EdgeKind)
     return tuple(found[key] for key in sorted(found, key=lambda key: (*key[:3], kinds.index(key[3]), key[4])))

@@ -34,7 +34,7 @@ from xdsl.traits import ConstantLike
 
 from tileas_xdsl.analysis.memory_access import has_no_effects
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
-from tileas_xdsl.dialects.async_queue import BlockOp
+from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, WaitOp
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LoopBody:
     allocations: tuple[SSAValue, ...]
     """Buffers that each iteration has its own of; they stand in front of the loop now."""
     nests: tuple[tuple[int, ...], ...]
-    """For each nested pipeline with asynchronous stages: the components that are its parts."""
+    """For each nested pipeline with asynchronous stages: the components that are its parts and commit or wait."""
     double_buffers: tuple[DoubleBuffer, ...]
 
     @property
@@ -98,7 +98,7 @@ def bring_into_shape(loop: scf.ForOp, queued: Mapping[Operation, bool]) -> LoopB
         loop=loop,
         components=tuple(components),
         allocations=tuple(allocations),
-        nests=tuple(parts[block] for block in members if queued.get(block)),
+        nests=tuple(tuple(_counting(parts[block], components)) for block in members if queued.get(block)),
         double_buffers=tuple(
             DoubleBuffer(block, block.double_buffer_scope.value.data, inside)
             for block, inside in parts.items()
@@ -113,6 +113,13 @@ def _flat(block: BlockOp, members: Mapping[BlockOp, Sequence[BlockOp]], number: 
         yield number[block]
     for inner in members.get(block, ()):
         yield from _flat(inner, members, number)
+
+
+def _counting(parts: Sequence[int], components: Sequence[BlockOp]) -> Iterator[int]:
+    """Those of `parts` that commit or wait; the others may go where they like."""
+    for part in parts:
+        if any(isinstance(op, CommitOp | WaitOp) for op in components[part].walk()):
+            yield part
 
 
 # What may stand in a body ---------------------------------------------------------------------------------------------
