@@ -447,7 +447,8 @@ func.func @f(%A: memref<8x4xi32>, %C: memref<8x4xi32>) {
         %v = memref.load %A[%i, %k] : memref<8x4xi32>
         memref.store %v, %C[%i, %k] : memref<8x4xi32>
       }
-    } {software_pipeline_stage = array<i64: 0>, software_pipeline_order = array<i64: 0>, software_pipeline_async_stages = array<i64: 0>}
+    } {software_pipeline_stage = array<i64: 0>, software_pipeline_order = array<i64: 0>,
+       software_pipeline_async_stages = array<i64: 0>}
   } {software_pipeline_stage = array<i64: 0, 0, 0>, software_pipeline_order = array<i64: 0, 2, 1>}
   func.return
 }
