@@ -3,7 +3,8 @@ What the documentation shows is true: its IR parses and verifies, its commands r
 
 A fence tagged `mlir` is a module (or several, split by `// -----`); `mlir-fragment` is for IR that cannot stand
 alone. The commands of a fence tagged `sh` run as one script in a copy of the checkout's root, so that what they write
-lands in a build folder of their own; they must end with status 0, or with N where the tag says `sh exit=N`. What they
+lands in a build folder of their own; a fence that says `file=NAME` is there under that name for the commands that
+follow it on its page. They must end with status 0, or with N where the tag says `sh exit=N`. What they
 print on standard output is what the fence behind them shows, where that is tagged `text output`. Lines that install
 or build (`make`, `pip`, `apt-get`, `git clone`) are left to continuous integration.
 """
@@ -65,6 +66,11 @@ MLIR = [fence for fence in ALL if fence.tag[:1] == ("mlir",)]
 SHELL = [fence for fence in ALL if fence.tag[:1] == ("sh",)]
 
 
+def file_name(fence: Fence) -> str | None:
+    """Under which name a reader saves the block."""
+    return next((word.removeprefix("file=") for word in fence.tag if word.startswith("file=")), None)
+
+
 def commands(body: str) -> list[str]:
     """The lines of a script that are ours to run; a backslash continues a line."""
     lines = re.sub(r"\\\n\s*", "", body).splitlines()
@@ -89,6 +95,9 @@ def test_ir_in_the_documentation_verifies_and_round_trips(fence: Fence):
 
 @pytest.mark.parametrize("fence", SHELL, ids=str)
 def test_commands_in_the_documentation_run(fence: Fence, checkout: Path):
+    for earlier in ALL[: ALL.index(fence)]:
+        if earlier.page == fence.page and (name := file_name(earlier)) is not None:
+            (checkout / name).write_text(earlier.body)
     script = commands(fence.body)
     for tool in LLVM_TOOLS:
         if any(re.search(rf"\b{tool}\b", line) for line in script):

@@ -235,6 +235,17 @@ def test_an_argument_can_be_fixed_by_name_or_number(name: str, check: Run) -> No
     assert (status, json.loads(out)["executions"]) == (SAFE, 1)
 
 
+def test_arguments_whose_names_differ_only_in_a_number_are_told_apart(check: Run) -> None:
+    loops = "".join(f"  scf.for %i = %c0 to %n_{k} step %c1 {{\n  }}\n" for k in range(2))
+    text = (
+        "func.func @f(%n_0: index, %n_1: index, %a_0: memref<1xf32>, %a_1: memref<1xf32>) {\n"
+        "  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n" + loops + "  func.return\n}\n"
+    )
+    _, out, _ = check(text)
+    assert "2 arguments bound loops (n#0, n#1); fix all but one with --arg" in out
+    assert check(text, "--arg", "n#1=4", "--may-alias", "a#0,a#1") == (SAFE, "safe for every trip count\n", "")
+
+
 def test_too_many_combinations_are_refused_with_the_way_out(check: Run) -> None:
     loops = "".join(f"  scf.for %j{k} = %c0 to %n{k} step %c1 {{\n  }}\n" for k in range(3))
     text = (

@@ -178,6 +178,20 @@ def test_from_another_process_and_standard_input() -> None:
     assert (result.returncode, result.stdout.splitlines()[-1], result.stderr) == (RAN, "ran", "")
 
 
+def test_more_memory_than_there_is(run: Run) -> None:
+    text = "func.func @f(%a: memref<1000000000000000xf32>) {\n  func.return\n}\n"
+    status, out, err = run(text)
+    assert (status, out) == (INPUT, "")
+    assert err.startswith("error: the program needs more memory than there is: ")
+    assert err.count("\n") == 1
+
+
+def test_a_function_that_calls_itself_for_ever(run: Run) -> None:
+    status, out, err = run("func.func @f() {\n  func.call @f() : () -> ()\n  func.return\n}\n")
+    assert (status, out) == (INPUT, "")
+    assert err.startswith("error: operations or calls nest too deeply: ")
+
+
 # Files ----------------------------------------------------------------------------------------------------------------
 
 IDENTITY = "func.func @f(%a: memref<2x2xTYPE>) {\n  func.return\n}\n"
@@ -214,6 +228,30 @@ func.func @f(%result0: memref<1xi32>) -> index {
 """
     run(text, "--arg", "result0=3", "--out", "result0=r.npy")
     assert np.load("r.npy").tolist() == [3]
+
+
+ALIKE = """
+func.func @f(%x_0: memref<2xi32>, %x_1: memref<2xi32>, %n_7: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n_7 step %c1 {
+    %x = memref.load %x_0[%c0] : memref<2xi32>
+    memref.store %x, %x_1[%c0] : memref<2xi32>
+  }
+  func.return
+}
+"""
+
+
+def test_arguments_whose_names_differ_only_in_a_number(run: Run) -> None:
+    """xDSL reads `%x_0` and `%x_1` as `x`; neither array may get lost, and `x_1` may not mean the other one."""
+    options = ["--arg", "x#0=5", "--arg", "x#1=6", "--arg", "n_7=1"]
+    shown = "x#0 : 2xint32 =\n[5 5]\nx#1 : 2xint32 =\n[5 6]\nran\n"
+    assert run(ALIKE, *options, "--out", "x#1=x.npy") == (RAN, shown, "")
+    assert np.load("x.npy").tolist() == [5, 6]
+    assert run(ALIKE, "--arg", "0=5", "--arg", "1=6", "--arg", "n=1") == (RAN, shown, "")
+    message = "p.mlir: error: there is no argument 'x_1'; there are: x#0, x#1, n\n"
+    assert run(ALIKE, "--arg", "x_1=6") == (INPUT, "", message)
 
 
 def test_the_bytes_behind_pointers_look_like_the_array_given(run: Run) -> None:

@@ -139,6 +139,7 @@ BAD = {
         "func.func @f(%a: index) {\n  %0, %1 = arith.addui_extended %a, %a : index, i1\n  func.return\n}\n",
         ":2:12: error: 'arith.addui_extended' op Unsupported input type",
     ),
+    "a name that is no name": ("func.func @f(%é: index)\n", ":1:14: error: expected suffix identifier after '%'\n"),
     "end of file": ("func.func @f() {\n", ":2:1: error: unexpected end of file in block definition"),
     "number out of range": ("async_queue.commit 99999999999999999999\n", ":1:1: error: integer value"),
     "empty file": ("", ":1:1: error: there is no operation in this file"),
@@ -147,7 +148,7 @@ BAD = {
         '%a = "test.op"() : () -> index\n'
         + "".join(f"scf.for %i{i} = %a to %a step %a {{\n" for i in range(400))
         + "}\n" * 400,
-        ": error: the operations nest too deeply",
+        ": error: operations or calls nest too deeply",
     ),
 }
 

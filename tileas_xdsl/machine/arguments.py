@@ -6,6 +6,7 @@ Default data are small integers, so that sums in f32 are exact and "equal" means
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -43,7 +44,9 @@ def find_function(module: Operation, name: str | None) -> tuple[Operation, Regio
             bodies[function.function_name] = (op, function.function_body)
     if name is not None and name in bodies:
         return bodies[name]
-    listed = ", ".join(f"@{known}" for known in bodies) or "none"
+    if not bodies:
+        raise ArgumentError("there is no function with a body")
+    listed = ", ".join(f"@{known}" for known in bodies)
     if name is not None:
         raise ArgumentError(f"there is no function @{name} with a body; there are: {listed}")
     if len(bodies) != 1:
@@ -64,20 +67,34 @@ def public_functions(module: Operation) -> list[str]:
     return names
 
 
+def name_of(argument: BlockArgument) -> str:
+    """
+    How an argument of a function is called: by its name in the text, else by its number.
+
+    xDSL reads `%a_1` as `a`. Arguments that have the same name then are called `a#0`, `a#1`, ..., in order.
+    """
+    hint = argument.name_hint
+    if hint is None:
+        return str(argument.index)
+    alike = [other.index for other in argument.block.args if other.name_hint == hint]
+    return hint if len(alike) == 1 else f"{hint}#{alike.index(argument.index)}"
+
+
 def argument_names(body: Region) -> list[str]:
-    """How the arguments of a function are called: by their name in the text, else by their number."""
+    """How the arguments of a function are called, in order, each by a name of its own."""
     block = body.first_block
     assert block is not None
-    return [argument.name_hint or str(argument.index) for argument in block.args]
+    return [name_of(argument) for argument in block.args]
 
 
 def argument_at(body: Region, name: str) -> BlockArgument:
     """The argument called `name`, or numbered so. Raises `ArgumentError` listing the arguments."""
     block = body.first_block
     assert block is not None
-    for argument in block.args:
-        if name in (argument.name_hint, str(argument.index)):
-            return argument
+    for called in (name, re.sub(r"_\d+$", "", name)):
+        for argument in block.args:
+            if called in (name_of(argument), str(argument.index)):
+                return argument
     raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(argument_names(body)) or 'none'}")
 
 
@@ -155,7 +172,7 @@ def _let_overlap(bound: list[Any], first: BlockArgument, second: BlockArgument) 
     for argument in (first, second):
         base = object_behind(bound[argument.index])
         if base is None:
-            name = argument.name_hint or str(argument.index)
+            name = name_of(argument)
             raise ArgumentError(f"argument '{name}' : {argument.type} names no memory that another one could name, too")
         bases.append(base)
     larger = max(bases, key=lambda base: base.size)
@@ -179,7 +196,7 @@ def _moved_to(base: MemoryObject, value: Any) -> Any:
 
 
 def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_data: bool, dynamic: int | None) -> Any:
-    name = argument.name_hint or str(argument.index)
+    name = name_of(argument)
     kind = argument.type
     given = wanted.get(argument)
     if isa(kind, Shaped):
@@ -246,6 +263,6 @@ def opaque_argument(argument: BlockArgument, given: Any, with_data: bool) -> Any
     load_dialect(argument.type.name.partition(".")[0])
     binder = _opaque_binders.get(argument.type.name)
     if binder is None:
-        name = argument.name_hint or str(argument.index)
+        name = name_of(argument)
         raise ArgumentError(f"argument '{name}' : {argument.type} cannot be made up; call the function from IR instead")
     return binder(argument, given, with_data)

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, BlockArgument
 
 from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, PointerType
-from tileas_xdsl.machine.arguments import ArgumentError, default_array
+from tileas_xdsl.machine.arguments import ArgumentError, default_array, name_of
 from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.pointers import DEFAULT_BYTES, Pointer
 from tileas_xdsl.machine.tiled_views import TiledView
@@ -23,10 +23,6 @@ from tileas_xdsl.machine.values import ElementType, element_type
 
 EXTENT_WHEN_CHECKING = 1 << 16
 TILES_WHEN_CHECKING = 1 << 10
-
-
-def name_of(argument: BlockArgument) -> str:
-    return argument.name_hint or str(argument.index)
 
 
 def bind_array(argument: BlockArgument, given: Any, with_data: bool) -> View:

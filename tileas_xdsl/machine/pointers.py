@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntAttr, IntegerAttr, NoneAttr, VectorType, i8
 from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, BlockArgument, Operation
 
-from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.arguments import binds_type, name_of
 from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.values import ElementType, element_type
 from tileas_xdsl.machine.violations import UnsupportedError
@@ -110,7 +110,7 @@ def byte_object(name: str, size: int, space: str, *, with_data: bool) -> MemoryO
 @binds_type(LLVMPointerType.name)
 def _bind_pointer(argument: BlockArgument, given: Any, with_data: bool) -> Pointer:
     """A pointer argument points to an object of its own, or to a copy of the array given."""
-    name = argument.name_hint or str(argument.index)
+    name = name_of(argument)
     space = space_of(argument.type)
     if given is None:
         return Pointer(byte_object(name, _declared_bytes(argument, with_data), space, with_data=with_data), 0)

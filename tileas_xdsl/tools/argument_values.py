@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import Attribute, BlockArgument, Region
 
-from tileas_xdsl.machine.arguments import ArgumentError, argument_at, default_array, is_integer_scalar, is_scalar
+from tileas_xdsl.machine.arguments import (
+    ArgumentError,
+    argument_at,
+    default_array,
+    is_integer_scalar,
+    is_scalar,
+    name_of,
+)
 from tileas_xdsl.machine.values import ElementType, bit_width, element_type
 from tileas_xdsl.tools.array_files import as_numbers, load
 
@@ -110,7 +117,7 @@ def value_for(value: Value, argument: BlockArgument) -> Any:
     Raises `ArgumentError` where the two do not fit, and `OSError` for a file that cannot be read.
     """
     kind = argument.type
-    name = argument.name_hint or str(argument.index)
+    name = name_of(argument)
     if is_scalar(kind):
         return _scalar(value, kind, name)
     element = _element_of(kind)

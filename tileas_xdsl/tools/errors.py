@@ -23,6 +23,10 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 
+TOO_DEEP = "operations or calls nest too deeply: more than about 160 loops, or a function that calls itself for ever"
+"""What is wrong where Python's stack ends."""
+
+
 class InputError(Exception):
     """The input is wrong; holds complete messages, `file:line:col: error: text` each."""
 
@@ -62,7 +66,9 @@ def explain(error: BaseException) -> str:
         case RefusedError():
             return "\n".join(_explain_refusal(error))
         case RecursionError():
-            return "error: the operations nest too deeply to be processed (about 160 loops is the limit)"
+            return f"error: {TOO_DEEP}"
+        case MemoryError():
+            return f"error: the program needs more memory than there is: {reason(error)}"
         case OSError() if error.strerror is not None:
             place = f"{error.filename}: " if error.filename is not None else ""
             return f"{place}error: {error.strerror[0].lower()}{error.strerror[1:]}"
@@ -112,7 +118,7 @@ def reason(error: Exception) -> str:
 
 def _sentence(error: ParseError) -> str:
     """xDSL's message as a sentence: some begin with a capital, some hold only the place (" in block definition")."""
-    message = error.msg
+    message = error.msg.replace("{first_char}", f"'{error.span.text}'")  # xDSL forgets to fill this in
     if message.startswith(" "):
         found = error.span.text
         return f"unexpected {repr(found) if found else 'end of file'}{message}"

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from tileas_xdsl.analysis.dominance import dominance_violations
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.tools.errors import InputError, explain_parse_error, place_of, reason
+from tileas_xdsl.tools.errors import TOO_DEEP, InputError, explain_parse_error, place_of, reason
 from tileas_xdsl.tools.located_parser import LocatedParser
 
 STDIN = "-"
@@ -67,9 +67,7 @@ def parse_module(text: str, name: str, context: Context) -> ModuleOp:
     except ParseError as error:
         raise InputError([explain_parse_error(error)]) from None
     except RecursionError:
-        raise InputError(
-            [f"{name}: error: the operations nest too deeply to be processed (about 160 loops is the limit)"]
-        ) from None
+        raise InputError([f"{name}: error: {TOO_DEEP}"]) from None
     return module
 
 
