@@ -120,3 +120,52 @@ def test_vectors_move_with_an_asynchronous_scope() -> None:
     arrays = {"m": np.arange(8, dtype=np.float32), "s": np.zeros(8, np.float32)}
     outcome = run(parse(text.replace("%early = memref.load %s[%c4] : memref<8xf32, 3>", "")), "f", arrays)
     assert outcome.arrays["s"].tolist() == [0, 0, 0, 0, 4, 5, 6, 7]
+
+
+TRANSFER = """
+func.func @f(%m: memref<8xf32>, %s: memref<8xf32, 3>, %z: f32, %i: index) {
+  async_queue.commit 0 {
+    async_queue.scope {
+      %v = vector.transfer_read %m[%i], %z : memref<8xf32>, vector<4xf32>
+      %w = arith.addf %v, %v : vector<4xf32>
+      vector.transfer_write %w, %s[%i] : vector<4xf32>, memref<8xf32, 3>
+    }
+  }
+  async_queue.wait 0, 0
+  %last = vector.transfer_read %m[%i], %z : memref<8xf32>, vector<4xf32>
+  %c0 = arith.constant 0 : index
+  vector.transfer_write %last, %m[%c0] : vector<4xf32>, memref<8xf32>
+  func.return
+}"""
+
+
+@pytest.mark.parametrize(
+    ("place", "written", "read"),
+    [
+        (0, [0, 2, 4, 6, 0, 0, 0, 0], [0, 1, 2, 3]),
+        (4, [0, 0, 0, 0, 8, 10, 12, 14], [4, 5, 6, 7]),
+        (6, [0, 0, 0, 0, 0, 0, 12, 14], [6, 7, 9, 9]),
+        (9, [0, 0, 0, 0, 0, 0, 0, 0], [9, 9, 9, 9]),
+    ],
+)
+def test_transfers_read_padding_and_write_nothing_outside(place: int, written: list[int], read: list[int]) -> None:
+    arrays = {"m": np.arange(8, dtype=np.float32), "s": np.zeros(8, np.float32)}
+    outcome = run(parse(TRANSFER), "f", {**arrays, "z": 9, "i": place})
+    assert outcome.arrays["s"].tolist() == written
+    assert outcome.arrays["m"].tolist() == [*read, 4, 5, 6, 7]
+    assert check(parse(TRANSFER), args={"i": place}).kinds == []
+
+
+def test_transfers_that_say_that_they_stay_inside_have_to() -> None:
+    text = TRANSFER.replace("%z : memref<8xf32>, v", "%z {in_bounds = [true]} : memref<8xf32>, v")
+    arrays = {"m": np.arange(8, dtype=np.float32), "s": np.zeros(8, np.float32)}
+    with pytest.raises(
+        UnsupportedError, match=r"reaches outside 'm' in iteration .*: 4 elements from index 6 on, of 8"
+    ):
+        run(parse(text), "f", {**arrays, "z": 9, "i": 6})
+
+
+def test_a_transfer_races_as_a_store_does() -> None:
+    text = TRANSFER.replace("async_queue.wait 0, 0", "").replace("func.return", "async_queue.wait 0, 0\nfunc.return")
+    assert check(parse(text), args={"i": 0}).kinds == ["race"]
+    assert check(parse(text), args={"i": 4}).kinds == []

@@ -6,8 +6,8 @@ ops of one iteration in program order; answers with the first read that some ite
 all of it.
 
 Only what is certain counts as written: a store that no branch can skip, at subscripts that are fixed or run densely
-through the trips of a loop of constant bounds; `memref.copy` and `linalg.fill` onto the whole buffer. Writes add up:
-two halves make a whole.
+through the trips of a loop of constant bounds; `memref.copy` and `linalg.fill` onto the whole buffer, or a subview of
+it at fixed offsets. Writes add up: two halves make a whole.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, VectorType
+from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.component_conflicts import leaves
 from tileas_xdsl.analysis.induction import AffineIndex, LoopIndices, constant_integer, static_trip_count
-from tileas_xdsl.analysis.memory_access import Access, AccessReader, Frame, Span
+from tileas_xdsl.analysis.memory_access import Access, AccessReader, Frame, Place, Span
+from tileas_xdsl.analysis.static_views import axes_by_name, buffer_behind
 from tileas_xdsl.dialects.async_queue import QueueScope
 
 WHOLE_WRITES = {"memref.copy": 1, "linalg.fill": -1}
@@ -47,6 +48,8 @@ class _Write:
 
     op: Operation
     box: Box | None
+    memory: SSAValue
+    """The name by which the buffer is written."""
     subscripts: tuple[SSAValue, ...]
 
 
@@ -63,7 +66,7 @@ def first_uncovered_read(loop: scf.ForOp, components: Sequence[Operation], buffe
                 if (access.opaque or not access.writes) and not _is_covered(access, op, written, buffer_type, loop):
                     return op
             if any(access.writes for access in mine) and _is_certain(op, loop):
-                written.extend(_certain_writes(op, buffer, indices))
+                written.extend(_certain_writes(op, buffer, indices, mine))
     return None
 
 
@@ -92,21 +95,69 @@ def _is_certain(op: Operation, loop: scf.ForOp) -> bool:
 # What is written ------------------------------------------------------------------------------------------------------
 
 
-def _certain_writes(op: Operation, buffer: SSAValue, indices: LoopIndices) -> Iterator[_Write]:
-    if op.name in WHOLE_WRITES and op.operands[WHOLE_WRITES[op.name]] is buffer:
-        shape = _type_of(buffer).get_shape()
-        if DYNAMIC_INDEX not in shape:
-            yield _Write(op, tuple(_Interval(None, 0, size - 1) for size in shape), ())
+def _certain_writes(
+    op: Operation, buffer: SSAValue, indices: LoopIndices, accesses: Sequence[Access]
+) -> Iterator[_Write]:
+    """What `op`, of these `accesses` to `buffer`, surely writes."""
+    written = _written_by(op)
+    if written is None or buffer_behind(written[0]) is not buffer:
         return
+    memory, subscripts, extents = written
+    (place,) = [access.place for access in accesses if access.writes]
+    box = _box_at(place, _type_of(buffer))
+    if box is not None and not _is_filled(place, memory, _dense_box(subscripts, extents, indices), bool(subscripts)):
+        box = None
+    yield _Write(op, box, memory, subscripts)
+
+
+def _is_filled(place: Place, memory: SSAValue, dense: Box | None, has_subscripts: bool) -> bool:
+    """
+    Whether a write of `memory` fills all that lies between the ends of `place`.
+
+    What varies must be its subscripts, in steps of 1 (then `dense` has where they run), and not where a view begins.
+    """
+    axes = axes_by_name(memory)
+    if axes is None or dense is None:
+        return False
+    for span, axis in zip(place.spans, axes, strict=True):
+        assert span is not None
+        side = dense[axis] if has_subscripts and axis is not None else None
+        varies = span.index.high - span.index.low
+        if varies != (0 if side is None else side.high - side.low - (span.extent - 1)):
+            return False
+    return True
+
+
+def _written_by(op: Operation) -> tuple[SSAValue, tuple[SSAValue, ...], tuple[int, ...]] | None:
+    """The memory that `op` surely writes: from which subscripts on, and how many elements. No subscripts: all of it."""
+    if op.name in WHOLE_WRITES:
+        return op.operands[WHOLE_WRITES[op.name]], (), ()
     match op:
-        case memref.StoreOp() if op.memref is buffer:
-            extents = (1,) * len(op.indices)
-        case vector.StoreOp() if op.base is buffer:
-            shape = cast(VectorType[Attribute], op.vector.type).get_shape()
-            extents = (*(1 for _ in range(len(op.indices) - len(shape))), *shape)
+        case memref.StoreOp():
+            return op.memref, tuple(op.indices), (1,) * len(op.indices)
+        case vector.StoreOp():
+            return op.base, tuple(op.indices), _extents(op.vector.type, len(op.indices))
+        case vector.TransferWriteOp() if (
+            op.mask is None
+            and op.permutation_map.data.is_minor_identity()
+            and all(is_inside.value.data for is_inside in op.in_bounds)
+        ):
+            return op.source, tuple(op.indices), _extents(op.vector.type, len(op.indices))
         case _:
-            return
-    yield _Write(op, _dense_box(tuple(op.indices), extents, indices), tuple(op.indices))
+            return None
+
+
+def _extents(vector_type: Attribute, rank: int) -> tuple[int, ...]:
+    shape = cast(VectorType[Attribute], vector_type).get_shape()
+    return (*(1 for _ in range(rank - len(shape))), *shape)
+
+
+def _box_at(place: Place, buffer_type: MemRefType[Attribute]) -> Box | None:
+    """The box from the least to the greatest element of a place in a buffer, where that is known."""
+    if place.frame != Frame(buffer_type):
+        return None
+    known = [span for span in place.spans if span is not None]
+    return tuple(map(_interval, known)) if len(known) == len(place.spans) else None
 
 
 def _dense_box(subscripts: Sequence[SSAValue], extents: Sequence[int], indices: LoopIndices) -> Box | None:
@@ -166,7 +217,7 @@ def _is_covered(
     for write in written:
         if any(node in around for node in _enclosing_loops(write.op, loop)):
             # In one loop with the read a write covers only what it writes in the same trip.
-            if isinstance(op, memref.LoadOp) and write.subscripts == tuple(op.indices):
+            if isinstance(op, memref.LoadOp) and (write.memory, write.subscripts) == (op.memref, tuple(op.indices)):
                 return True
         elif write.box is not None:
             boxes.append(write.box)

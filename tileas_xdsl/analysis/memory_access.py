@@ -224,6 +224,19 @@ def _vector_store(op: Operation) -> Sequence[Effect]:
     return (Effect(True, op.base, op.indices, _vector_extents(op.vector.type, len(op.indices))),)
 
 
+@access_model("vector.transfer_read", "vector.transfer_write")
+def _transfer(op: Operation) -> Sequence[Effect]:
+    """Neighbouring elements; any of the buffer where a mask or a permutation says which."""
+    assert isinstance(op, vector.TransferReadOp | vector.TransferWriteOp)
+    writes = isinstance(op, vector.TransferWriteOp)
+    if not isinstance(op.source.type, MemRefType):
+        return ()
+    if op.mask is not None or not op.permutation_map.data.is_minor_identity():
+        return (Effect(writes, op.source),)
+    vector_type = op.vector.type if isinstance(op, vector.TransferWriteOp) else op.result.type
+    return (Effect(writes, op.source, op.indices, _vector_extents(vector_type, len(op.indices))),)
+
+
 def _vector_extents(vector_type: Attribute, rank: int) -> Sequence[int]:
     assert isinstance(vector_type, VectorType)
     shape = vector_type.get_shape()
@@ -440,7 +453,7 @@ class AccessReader:
 
     def _subview(self, op: memref.SubviewOp) -> _View:
         source = self._view(op.source)
-        if source.axes is None or (kept := _kept_axes(op)) is None:
+        if source.axes is None or (kept := kept_axes(op)) is None:
             return _View(source.objects)
         offsets = self._static_or_dynamic(op.static_offsets.get_values(), op.offsets)
         strides = self._static_or_dynamic(op.static_strides.get_values(), op.strides)
@@ -546,7 +559,7 @@ def _whole_axes(memref_type: MemRefType[Attribute]) -> tuple[_Axis, ...]:
     )
 
 
-def _kept_axes(op: memref.SubviewOp) -> list[int | None] | None:
+def kept_axes(op: memref.SubviewOp) -> list[int | None] | None:
     """For each axis of the source the axis of the result, None where dropped; None where that cannot be told."""
     sizes = op.static_sizes.get_values()
     result_type = _memref_type(op.result)

@@ -46,7 +46,7 @@ def concrete(value: Any) -> Any:
     return value.actual if isinstance(value, Deferred) else value
 
 
-DATA_OPERANDS = {"memref.store": (0,), "tensor.insert": (0,), "vector.store": (0,)}
+DATA_OPERANDS = {"memref.store": (0,), "tensor.insert": (0,), "vector.store": (0,), "vector.transfer_write": (0,)}
 """Operands that are data, not control: they may stay deferred when the op is recorded."""
 
 
@@ -74,6 +74,10 @@ class Recording:
     def apply(self, step: Step, operands: list[Any], agent: Agent) -> Deferred:
         """Put down an op that depends on deferred values alone."""
         return self._defer(Deferred(lambda *inputs: step.function(agent, step.op, *inputs), operands))
+
+    def then(self, compute: Callable[[Any], Any], value: Any) -> Any:
+        """What `compute` makes of a value that may come late."""
+        return self._defer(Deferred(compute, [value])) if isinstance(value, Deferred) else compute(value)
 
     def _defer(self, deferred: Deferred) -> Deferred:
         self.actions.append(deferred.act)

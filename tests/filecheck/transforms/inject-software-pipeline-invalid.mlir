@@ -365,7 +365,7 @@ func.func @statement(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) 
   func.return
 }
 // CHECK:      error: 'memref.load' op stands directly in the body of a loop that is to be pipelined, and is no component
-// CHECK-NEXT:   help: put it into an async_queue.block; between components only memref.alloc, constants and index arithmetic may stand
+// CHECK-NEXT:   help: put it into an async_queue.block; between components only memref.alloc, memref.cast, memref.subview, constants and index arithmetic may stand
 
 // -----
 
@@ -519,7 +519,7 @@ func.func @varying_size(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32
 // -----
 
 // A use that can not be given a version.
-func.func @cast(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
+func.func @reinterpreted(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -528,8 +528,8 @@ func.func @cast(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
     %T = memref.alloc() : memref<1xi32>
     async_queue.block {
       %v = memref.load %A[%i] : memref<16xi32>
-      %cast = "memref.cast"(%T) : (memref<1xi32>) -> memref<?xi32>
-      memref.store %v, %cast[%c0] : memref<?xi32>
+      %bits = "memref.reinterpret_cast"(%T) <{static_offsets = array<i64: 0>, static_sizes = array<i64: 1>, static_strides = array<i64: 1>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (memref<1xi32>) -> memref<1xi32, strided<[1]>>
+      memref.store %v, %bits[%c0] : memref<1xi32, strided<[1]>>
     }
     async_queue.block {
       %v = memref.load %T[%c0] : memref<1xi32>
@@ -538,5 +538,5 @@ func.func @cast(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   } {software_pipeline_stage = array<i64: 0, 1>, software_pipeline_order = array<i64: 0, 1>}
   func.return
 }
-// CHECK:      error: 'memref.cast' op uses a buffer that needs 2 versions, and can't be given one of them
-// CHECK-NEXT:   help: access the buffer by memref and vector loads and stores, memref.copy or linalg ops
+// CHECK:      error: 'memref.reinterpret_cast' op uses a buffer that needs 2 versions, and can't be given one of them
+// CHECK-NEXT:   help: access the buffer, or a memref.cast or memref.subview of it, by memref and vector loads, stores and transfers, memref.copy or linalg ops

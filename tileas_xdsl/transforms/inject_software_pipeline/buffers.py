@@ -10,6 +10,8 @@ allocate outside the loop. Only private buffers get versions (spec/async-queue-p
     memref.store %v, %b[%k]                  ->    memref.store %v, %b[%version, %k]
     memref.copy %a, %b                             %s = memref.subview %b[%version, 0] [1, 8] [1, 1]
                                                    memref.copy %a, %s
+
+Casts and subviews are other names of a buffer; they become views of the version, with types that follow.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from typing import cast
 from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    IntAttr,
     MemRefType,
     NoneAttr,
     StridedLayoutAttr,
@@ -33,6 +34,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tileas_xdsl.analysis.component_conflicts import Touch, meets_later
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.analysis.kills import first_uncovered_read
+from tileas_xdsl.analysis.static_views import as_view, strided, strides_of, type_of_view, uses_by_any_name
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
 from tileas_xdsl.scheduling.async_pipeline.versions import Meeting, version_count
@@ -41,7 +43,13 @@ from tileas_xdsl.transforms.inject_software_pipeline.components import DoubleBuf
 INDEXED = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, vector.LoadOp, vector.StoreOp)
 """Ops that take subscripts: the version becomes the first one."""
 
-WHOLE = (memref.CopyOp, memref.DimOp, LinalgStructuredOperation)
+WHOLE = (
+    memref.CopyOp,
+    memref.DimOp,
+    vector.TransferReadOp,
+    vector.TransferWriteOp,
+    LinalgStructuredOperation,
+)
 """Ops that take a buffer of any layout: they get a view of the version."""
 
 
@@ -127,16 +135,18 @@ def _requested(request: DoubleBuffer, touches: Sequence[Touch], found: Buffers) 
 
 def _check_uses(buffer: SSAValue, count: int, loop: scf.ForOp) -> None:
     """Raises `RefusedError` on a use that cannot be given a version."""
-    for op in _uses_in(buffer, loop):
-        as_memory = list(op.operands).count(buffer)
-        if isinstance(op, INDEXED) and op.operands[_memref_operand(op)] is buffer and as_memory == 1:
-            continue
-        if isinstance(op, WHOLE):
+    users: dict[Operation, list[SSAValue]] = {}
+    for use in uses_by_any_name(buffer):
+        users.setdefault(use.operation, []).append(use.operation.operands[use.index])
+    for op in [op for op in loop.walk() if op in users]:
+        in_its_place = isinstance(op, INDEXED) and users[op] == [op.operands[_memref_operand(op)]]
+        if in_its_place or isinstance(op, WHOLE) or as_view(op) is not None:
             continue
         refuse(
             op,
             f"uses a buffer that needs {count} versions, and can't be given one of them",
-            "access the buffer by memref and vector loads and stores, memref.copy or linalg ops",
+            "access the buffer, or a memref.cast or memref.subview of it, by memref and vector loads, stores and "
+            "transfers, memref.copy or linalg ops",
         )
     buffer_type = cast(MemRefType[Attribute], buffer.type)
     if not isinstance(buffer_type.layout, NoneAttr | StridedLayoutAttr):
@@ -145,12 +155,6 @@ def _check_uses(buffer: SSAValue, count: int, loop: scf.ForOp) -> None:
             f"has a buffer of type {buffer_type} that needs {count} versions, and its layout can't get another axis",
             "allocate the buffer with the identity layout or with strides",
         )
-
-
-def _uses_in(buffer: SSAValue, loop: scf.ForOp) -> list[Operation]:
-    """The ops in `loop` that use `buffer`, each once, in program order."""
-    users = dict.fromkeys(use.operation for use in buffer.uses)
-    return [op for op in loop.walk() if op in users]
 
 
 def _memref_operand(op: Operation) -> int:
@@ -209,6 +213,7 @@ class VersionUse:
         else:
             operands = [self.view() if operand is self.buffer else operand for operand in operands]
         op.operands = operands
+        _retype(op)
 
     def view(self) -> SSAValue:
         """The version as a buffer of the old shape; made when asked for, once."""
@@ -225,31 +230,29 @@ class VersionUse:
         assert isinstance(alloc, memref.AllocOp)
         dynamic = iter(alloc.dynamic_sizes)
         sizes = [next(dynamic) if size == DYNAMIC_INDEX else size for size in shape]
-        offset, *strides = _offset_and_strides(new_type)
-        whole = strides[0]
+        found = strides_of(new_type)
+        assert found is not None
+        offset, (whole, *strides) = found
         start = (
             None if offset is None or whole is None or not isinstance(self.index, int) else offset + self.index * whole
         )
-        layout = StridedLayoutAttr(strides[1:], IntAttr(start) if start is not None else NoneAttr())
         view = memref.SubviewOp.get(
             self.versioned,
             [self.index, *(0 for _ in shape)],
             [1, *sizes],
             [1] * (len(shape) + 1),
-            MemRefType(old_type.element_type, shape, layout, old_type.memory_space),
+            strided(old_type, start, strides),
         )
         view.location = self.before.location
         Rewriter.insert_op(view, InsertPoint.before(self.before))
         return view.result
 
 
-def _offset_and_strides(buffer_type: MemRefType[Attribute]) -> list[int | None]:
-    """The offset, then the strides, in elements; None where dynamic."""
-    if isinstance(buffer_type.layout, StridedLayoutAttr):
-        return [buffer_type.layout.get_offset(), *buffer_type.layout.get_strides()]
-    strides: list[int | None] = []
-    size: int | None = 1
-    for extent in reversed(buffer_type.get_shape()):
-        strides.insert(0, size)
-        size = None if size is None or extent == DYNAMIC_INDEX else size * extent
-    return [0, *strides]
+def _retype(op: Operation) -> None:
+    """Let the type of a view, and of its views, follow that of its source."""
+    view = as_view(op)
+    if view is None:
+        return
+    value = Rewriter.replace_value_with_new_type(view.results[0], type_of_view(view))
+    for use in list(value.uses):
+        _retype(use.operation)

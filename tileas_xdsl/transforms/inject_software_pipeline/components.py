@@ -15,7 +15,8 @@ else, and a `LoopBody` that says what was found:
 
 * A block that holds only blocks is flattened one level, also where it is the whole body; a nested pipelined loop is
   such a block by now, of three.
-* Constants and index arithmetic go to where they are used, allocations in front of the loop, deallocations behind it.
+* Constants, index arithmetic and views of buffers go to where they are used, allocations in front of the loop,
+  deallocations behind it. So do views in front of the loop of what is used in the loop only.
 * Anything else directly in the body is refused.
 
 Source: spec/async-queue-pipeline.md section 2.
@@ -33,6 +34,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import ConstantLike
 
 from tileas_xdsl.analysis.memory_access import has_no_effects
+from tileas_xdsl.analysis.static_views import as_view, buffer_behind, uses_by_any_name, views_behind
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, WaitOp
 
@@ -78,6 +80,7 @@ def bring_into_shape(loop: scf.ForOp, queued: Mapping[Operation, bool]) -> LoopB
     `RefusedError` for an op that is no component.
     """
     body = loop.body.block
+    _bring_views(loop)
     _check_statements(body)
     _put_in_a_block(body)
     members: dict[BlockOp, list[BlockOp]] = {}
@@ -90,7 +93,7 @@ def bring_into_shape(loop: scf.ForOp, queued: Mapping[Operation, bool]) -> LoopB
         _bring_scalars(component, body)
     allocations = _move_allocations(loop)
     for op in reversed(list(body.ops)):
-        if _is_scalar(op):
+        if _is_brought(op):
             Rewriter.erase_op(op)
     number = {component: index for index, component in enumerate(components)}
     parts = {block: tuple(_flat(block, members, number)) for block in [*members, *components]}
@@ -134,6 +137,11 @@ def _is_scalar(op: Operation) -> bool:
     return all(isinstance(result.type, IndexType | IntegerType) for result in op.results)
 
 
+def _is_brought(op: Operation) -> bool:
+    """What is done anew wherever it is used."""
+    return _is_scalar(op) or as_view(op) is not None
+
+
 def _is_own_deallocation(op: Operation) -> bool:
     if not isinstance(op, memref.DeallocOp) or not isinstance(op.memref, OpResult):
         return False
@@ -142,7 +150,7 @@ def _is_own_deallocation(op: Operation) -> bool:
 
 def _is_plumbing(op: Operation) -> bool:
     """What stands between components and is none."""
-    return isinstance(op, memref.AllocOp | scf.YieldOp) or _is_scalar(op) or _is_own_deallocation(op)
+    return isinstance(op, memref.AllocOp | scf.YieldOp) or _is_brought(op) or _is_own_deallocation(op)
 
 
 def _check_statements(body: Block) -> None:
@@ -152,8 +160,8 @@ def _check_statements(body: Block) -> None:
         refuse(
             op,
             "stands directly in the body of a loop that is to be pipelined, and is no component",
-            "put it into an async_queue.block; between components only memref.alloc, constants and index arithmetic "
-            "may stand",
+            "put it into an async_queue.block; between components only memref.alloc, memref.cast, memref.subview, "
+            "constants and index arithmetic may stand",
         )
 
 
@@ -194,7 +202,7 @@ def _splice(block: BlockOp) -> list[BlockOp]:
 
 
 def _bring_scalars(component: BlockOp, body: Block) -> None:
-    """Copy the scalars of `body` that `component` uses into it, in program order."""
+    """Copy the scalars and views of `body` that `component` uses into it, in program order."""
     needed = _scalars_behind([operand for op in component.walk() for operand in op.operands], body)
     copies: dict[SSAValue, SSAValue] = {}
     inside = component.body.block
@@ -208,15 +216,45 @@ def _bring_scalars(component: BlockOp, body: Block) -> None:
 
 
 def _scalars_behind(values: Sequence[SSAValue], body: Block) -> list[Operation]:
-    """The ops of `body` that compute `values`, allocations apart, in program order."""
+    """The scalars and views of `body` behind `values`, in program order."""
     found: dict[Operation, None] = {}
     stack = list(values)
     while stack:
         owner = stack.pop().owner
-        if isinstance(owner, Operation) and owner.parent is body and _is_scalar(owner) and owner not in found:
+        if isinstance(owner, Operation) and owner.parent is body and _is_brought(owner) and owner not in found:
             found[owner] = None
             stack.extend(owner.operands)
     return [op for op in body.ops if op in found] if found else []
+
+
+def _bring_views(loop: scf.ForOp) -> None:
+    """Copy into the body the views in front of `loop` of buffers that are used in the loop only."""
+    views: dict[Operation, None] = {}
+    for op in loop.walk():
+        views.update((view, None) for view in views_behind(op) if not loop.is_ancestor(view))
+    inside = loop.body.block
+    first = inside.first_op
+    assert first is not None
+    copies: dict[SSAValue, SSAValue] = {}
+    brought = [view for view in views if _is_used_by(buffer_behind(view.results[0]), loop)]
+    for view in brought:
+        Rewriter.insert_op(view.clone(copies), InsertPoint.before(first))
+    for op in loop.walk():
+        if any(operand in copies for operand in op.operands):
+            op.operands = [copies.get(operand, operand) for operand in op.operands]
+    for view in reversed(brought):
+        if view.results[0].first_use is None:
+            Rewriter.erase_op(view)
+
+
+def _is_used_by(buffer: SSAValue, loop: scf.ForOp) -> bool:
+    """Whether `buffer` is an allocation that, by whatever name, is used in `loop` only, but for its deallocation."""
+    return isinstance(buffer.owner, memref.AllocOp) and all(
+        isinstance(use.operation, memref.DeallocOp)
+        or as_view(use.operation) is not None
+        or loop.is_ancestor(use.operation)
+        for use in uses_by_any_name(buffer)
+    )
 
 
 def _move_allocations(loop: scf.ForOp) -> list[SSAValue]:
