@@ -286,6 +286,23 @@ def test_tolerances(options: list[str], status: int, run: Run) -> None:
     assert run(text, "--arg", "a=a.npy", "--expect", "a=b.npy", *options)[0] == status
 
 
+@pytest.mark.parametrize("option", ["--rtol", "--atol"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "x"])
+def test_a_tolerance_is_a_number_from_0_up(
+    option: str, value: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(EXAMPLE, *DOUBLE, f"{option}={value}")
+    assert ended.value.code == INPUT
+    assert f"argument {option}: '{value}' is no number from 0 up\n" in capsys.readouterr().err
+
+
+def test_two_arrays_cannot_go_to_one_file(run: Run) -> None:
+    message = "error: --out src=./a.npy: another array goes to that file\n"
+    assert run(EXAMPLE, *DOUBLE, "--out", "dst=a.npy", "--out", "src=./a.npy") == (INPUT, "", message)
+    assert list(Path().iterdir()) == []
+
+
 def test_a_difference_says_where_how_often_and_how_much(run: Run) -> None:
     np.save("e.npy", np.array([[0, 1], [5, 9]], np.float32))
     status, out, _ = run(IDENTITY.replace("TYPE", "f32"), "--arg", "a=iota", "--expect", "a=e.npy")

@@ -252,12 +252,50 @@ def test_interruption_has_the_status_of_shells():
     assert reporting_errors(run) == 130
 
 
+def shell(script: str) -> subprocess.CompletedProcess[str]:
+    """A script of bash in which `tileas` is this command."""
+    script = f"set -o pipefail; tileas() {{ '{sys.executable}' -m tileas_xdsl.tools.main \"$@\"; }}; {script}"
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
 def test_a_reader_that_goes_away_is_no_error():
-    """`tileas passes --all | head -1`: no traceback and no complaint at exit."""
-    script = f"'{sys.executable}' -m tileas_xdsl.tools.main passes --all | head -1"
-    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    """No traceback and no complaint at exit."""
+    result = shell("tileas passes --all | head -1")
     assert result.stderr == ""
     assert len(result.stdout.splitlines()) == 1
+
+
+RACE, GOOD = "examples/double_buffer_race.mlir", "examples/double_buffer.mlir"
+
+
+@pytest.mark.parametrize(("file", "status"), [(RACE, 1), (GOOD, 0)])
+def test_nobody_reads_and_the_status_is_the_verdict_all_the_same(file: str, status: int):
+    """A race that nobody wants to read about is one."""
+    gone = shell(f"tileas check {file} | true")
+    assert (gone.returncode, gone.stderr) in {(status, ""), (141, "")}
+    assert gone.returncode != 0 or status == 0
+    closed = shell(f"tileas check {file} >&-")
+    assert (closed.returncode, closed.stderr) == (status, "")
+    silent = shell(f"tileas check {file} 2>&-")
+    assert silent.returncode == status
+
+
+def test_a_verdict_that_was_not_reached_is_not_made_up(monkeypatch: pytest.MonkeyPatch):
+    def run() -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("os.dup2", lambda *descriptors: None)
+    assert reporting_errors(run) == 141
+
+
+def test_closed_and_full_streams():
+    empty = shell("tileas check - <&-")
+    assert (empty.returncode, empty.stderr) == (2, "<stdin>:1:1: error: there is no operation in this file\n")
+    full = shell(f"tileas check {GOOD} >/dev/full")
+    assert (full.returncode, full.stderr.splitlines()[0]) == (2, "error: no space left on device")
+    for script in ("--version", "--help", "check --help"):
+        for sink in (">&-", "| true", ">/dev/full"):
+            assert "Traceback" not in shell(f"tileas {script} {sink}").stderr
 
 
 # The command line -----------------------------------------------------------------------------------------------------

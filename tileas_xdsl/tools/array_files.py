@@ -6,17 +6,16 @@ numpy knows no bf16 and no fp8: in a file such elements are bytes without a type
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.tools.output_files import write_files
 
 Array = NDArray[Any]
 NUMBERS = "biuf"
@@ -104,27 +103,12 @@ def _double(array: Array) -> NDArray[np.float64]:
 
 def write_arrays(files: Mapping[str, Array]) -> None:
     """
-    Write each array to its file; all files or none: they are written beside their places first, and then moved there.
+    Write each array to its file; all files or none.
 
     Raises `OSError`, which names the file, for a place that cannot be written.
     """
-    beside = {Path(file): Path(file).with_name(f".{Path(file).name}.{os.getpid()}") for file in files}
-    try:
-        for (target, draft), array in zip(beside.items(), files.values(), strict=True):
-            with _blaming(target), draft.open("wb") as stream:
-                np.save(stream, storable(array), allow_pickle=False)
-        for target, draft in beside.items():
-            with _blaming(target):
-                draft.replace(target)
-    finally:
-        for draft in beside.values():
-            draft.unlink(missing_ok=True)
+    write_files({file: partial(_save, array) for file, array in files.items()})
 
 
-@contextmanager
-def _blaming(target: Path) -> Generator[None]:
-    """Errors name the file that the user named, not the draft."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(target)) from None
+def _save(array: Array, stream: BinaryIO) -> None:
+    np.save(stream, storable(array), allow_pickle=False)

@@ -22,6 +22,9 @@ INPUT_ERROR = 2
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
+NOBODY_READS = 141
+"""Exit status where the reader of our output went away before there was a result, as shells have it."""
+
 
 TOO_DEEP = "operations or calls nest too deeply: more than about 160 loops, or a function that calls itself for ever"
 """What is wrong where Python's stack ends."""
@@ -39,6 +42,7 @@ class InputError(Exception):
 
 def reporting_errors(run: Callable[[], int]) -> int:
     """The exit status of `run`; where it raises, the message on standard error and status 2."""
+    status = NOBODY_READS
     try:
         status = run()
         sys.stdout.flush()
@@ -46,9 +50,9 @@ def reporting_errors(run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away: nothing is wrong, and Python must not complain about it at exit.
+        # Nothing is wrong, and Python must not complain about it at exit; but no verdict may be made up.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return status
     except (Exception, ArgSpecParseError) as error:
         if os.environ.get("TILEAS_TRACEBACK") == "1":
             raise

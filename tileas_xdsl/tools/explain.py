@@ -28,6 +28,7 @@ from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.tools.errors import InputError, explain, place_of
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_input import named_values
+from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.timeline import (
     add_run_arguments,
     chosen_function,
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     context = full_context()
     module = parse_module(read_text(arguments.file), name, context)
     road, error = _walk(module, context, passes, name, arguments)
-    out.write_text(road_html(road), encoding="utf-8")
+    write_text(str(out), road_html(road))
     for stage in road.stages:
         cycles = f"{stage.picture.cycles:,} cycles" if stage.picture is not None else "no timeline"
         verdict = stage.report.verdict_line if stage.report is not None else "not checked"

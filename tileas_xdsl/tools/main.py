@@ -16,6 +16,7 @@ wrong, on the command line as in a file.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -33,20 +34,25 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (of the process, when None) and return the exit status."""
+    _open_what_is_closed()
     given = sys.argv[1:] if arguments is None else list(arguments)
     chosen = next((argument for argument in given if not argument.startswith("-")), None)
     parser = build_parser(chosen)
     parsed = parser.parse_args(given)
-    if parsed.version:
-        print(version())
-        return 0
-    if parsed.subcommand is None:
+    if parsed.subcommand is None and not parsed.version:
         parser.print_help(sys.stderr)
         return 2
 
     from tileas_xdsl.tools.errors import reporting_errors
 
-    return reporting_errors(lambda: parsed.run(parsed))
+    return reporting_errors(_print_version if parsed.version else lambda: parsed.run(parsed))
+
+
+def _open_what_is_closed() -> None:
+    """Python has None for a standard stream that the shell has closed (`>&-`); it shall be empty, or go nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - for as long as the process lives
 
 
 def build_parser(chosen: str | None) -> argparse.ArgumentParser:
@@ -67,11 +73,12 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def version() -> str:
+def _print_version() -> int:
     """Which tileas-xdsl on which xDSL."""
-    from importlib.metadata import version as installed
+    from importlib.metadata import version
 
-    return f"tileas-xdsl {installed('tileas-xdsl')} on xdsl {installed('xdsl')}"
+    print(f"tileas-xdsl {version('tileas-xdsl')} on xdsl {version('xdsl')}")
+    return 0
 
 
 if __name__ == "__main__":

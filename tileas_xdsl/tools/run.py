@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import dataclass
+from math import inf, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect", metavar="NAME=F.npy", action="append", default=[], help="compare an array argument, or result0, ..."
     )
-    parser.add_argument("--rtol", type=float, default=0.0, metavar="R", help="relative tolerance of --expect")
-    parser.add_argument("--atol", type=float, default=0.0, metavar="A", help="absolute tolerance of --expect")
+    parser.add_argument("--rtol", type=tolerance, default=0.0, metavar="R", help="relative tolerance of --expect")
+    parser.add_argument("--atol", type=tolerance, default=0.0, metavar="A", help="absolute tolerance of --expect")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 
@@ -102,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         function, body = find_function(given.module, name)
         values = argument_values(body, named_values(arguments.arg, "--arg"))
         out = _destinations(body, arguments.out, "--out")
+        _require_different_files(out)
         expected = {
             name: Expectation(file, load(file), arguments.rtol, arguments.atol)
             for name, file in _destinations(body, arguments.expect, "--expect").items()
@@ -133,6 +136,25 @@ def _destinations(body: Region, texts: list[str], option: str) -> dict[str, str]
             raise InputError([f"error: {option} {name} is given twice"])
         files[known] = file
     return files
+
+
+def _require_different_files(out: dict[str, str]) -> None:
+    """Raises `InputError` where two arrays would go to one file."""
+    places = [Path(file).resolve() for file in out.values()]
+    for number, (name, file) in enumerate(out.items()):
+        if places[number] in places[:number]:
+            raise InputError([f"error: --out {name}={file}: another array goes to that file"])
+
+
+def tolerance(text: str) -> float:
+    """The number that `text` is. Raises `ArgumentTypeError` for what is no number from 0 up."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = nan
+    if not 0 <= number < inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 up")
+    return number
 
 
 # Running --------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from tileas_xdsl.machine.violations import UndecidedError
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import machine_errors, named_values, read_input
+from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
 from tileas_xdsl.views.timeline import Timeline, timeline
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         values = run_values(body, arguments.arg, trip_count)
         timed = timed_run_of(given.module, function, values, target or stated_target(function))
     picture = timeline(timed)
-    Path(arguments.out).write_text(write(picture), encoding="utf-8")
+    write_text(arguments.out, write(picture))
     findings = [Finding(timed.function, scalars(body, values), violation) for violation in timed.violations]
     lines = findings_lines(findings, given.source)
     from tileas_xdsl.views.timeline.style import headline

@@ -16,6 +16,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import machine_errors, read_input
+from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.views.dependences import dependence_dot, dependence_svg
 
 FORMATS = {"dot": dependence_dot, "svg": dependence_svg}
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         sys.stdout.write(drawn)
     else:
-        Path(arguments.output).write_text(drawn, encoding="utf-8")
+        write_text(arguments.output, drawn)
     return 0
 
 
