@@ -88,15 +88,14 @@ def proofs() -> list[dict[str, Any]]:
 
 def operations(module: ModuleOp, iterations: int) -> int:
     """How many operations such a check executes."""
-    from tileas_xdsl.machine.arguments import find_function
-    from tileas_xdsl.machine.checking import Assumptions, symbolic_arguments
+    from tileas_xdsl.machine.arguments import find_function, symbolic_arguments
     from tileas_xdsl.machine.execution import Machine
     from tileas_xdsl.machine.orders import Lazy
     from tileas_xdsl.machine.running import execute
 
     function, body = find_function(module, None)
     machine = Machine(Lazy(), with_data=False)
-    execute(machine, function, symbolic_arguments(body, {"n": iterations}, Assumptions()))
+    execute(machine, function, symbolic_arguments(body, {"n": iterations}))
     return machine.step_number
 
 

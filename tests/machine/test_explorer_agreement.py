@@ -38,7 +38,7 @@ from tests.machine.explorer.explorer import Exploration, TooLargeError, explore
 from tests.machine.explorer.programs import Sample, generate
 from tests.machine.explorer.statements import MODELS
 from tests.support.ir import ROOT, parse
-from tileas_xdsl.machine import checking, exploration
+from tileas_xdsl.machine import deciding, exploration
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.happens_before import Mind
 from tileas_xdsl.machine.report import Report
@@ -187,7 +187,7 @@ FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
     "commits of other agents are known": ("queues", Mind, "knows_moments", lambda _: lambda self, moments: True),
     "phases are known": ("barriers", Phase, "all_known_to", lambda _: lambda self, mind: True),
     "nothing may precede a phase": ("barriers", Phase, "comes_after", lambda _: lambda self, moments: True),
-    "open phases stay open": ("barriers", checking, "judge_open_phases", lambda _: lambda machine: None),
+    "open phases stay open": ("barriers", deciding, "judge_open_phases", lambda _: lambda machine: None),
     "no step is tried later": ("barriers", exploration, "_want_reversal", lambda _: lambda *_: None),
     "who sleeps is not woken": ("barriers", exploration, "meet", lambda _: lambda one, other: False),
 }

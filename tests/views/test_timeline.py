@@ -19,7 +19,7 @@ from examples.pictures import DRAWINGS, PICTURES, pipelined_gemm
 from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.machine.test_timed import AGAIN, ONE, TWO, copies
 from tests.support.ir import ROOT
-from tileas_xdsl.machine.checking import report_undrained
+from tileas_xdsl.machine.deciding import report_undrained
 from tileas_xdsl.machine.timing import TimedRun, simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import Bar, Edge, Timeline, timeline

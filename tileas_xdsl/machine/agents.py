@@ -450,7 +450,7 @@ class Agent:
         """
         child = Agent(self.machine, name, self, threads)
         values = self.activation.values
-        seen = {value: values[value] for value in self.machine.captured(captures)}
+        seen = {value: values[value] for value in self.machine.code.captured(captures)}
         child.activation = Activation(self.activation.function, seen)
         child.learn(self.release())
         child.start(body(child))

@@ -25,6 +25,8 @@ from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type, wrap
 
 Array = NDArray[Any]
 Shaped = MemRefType[Attribute] | TensorType[Attribute]
+DYNAMIC_EXTENT = 1024
+"""The extent that a dynamic dimension of an array argument gets when only addresses matter."""
 
 
 class ArgumentError(Exception):
@@ -142,6 +144,12 @@ def fill_shape(kind: Shaped, sizes: Sequence[int], name: str) -> tuple[int, ...]
     return tuple(shape)
 
 
+def is_argument(body: Region, name: str) -> bool:
+    """Whether `name` names (or numbers) an argument of the function with that body."""
+    names = argument_names(body)
+    return name in names or (name.isdecimal() and int(name) < len(names))
+
+
 def bind_arguments(
     body: Region,
     given: Mapping[str, Any],
@@ -164,6 +172,23 @@ def bind_arguments(
     for first, second in aliases:
         _let_overlap(bound, argument_at(body, first), argument_at(body, second))
     return bound
+
+
+def symbolic_arguments(
+    body: Region,
+    scalars: Mapping[str, Any],
+    *,
+    aliases: Sequence[tuple[str, str]] = (),
+    extent: int = DYNAMIC_EXTENT,
+) -> list[Any]:
+    """The same without data: an open dimension has `extent`, and nothing is known of a scalar that is not given."""
+    block = body.first_block
+    assert block is not None
+    given = dict(scalars)
+    for name, argument in zip(argument_names(body), block.args, strict=True):
+        if is_scalar(argument.type) and name not in given and str(argument.index) not in given:
+            given[name] = UNKNOWN
+    return bind_arguments(body, given, with_data=False, aliases=aliases, dynamic_size=extent)
 
 
 def _let_overlap(bound: list[Any], first: BlockArgument, second: BlockArgument) -> None:

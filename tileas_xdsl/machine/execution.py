@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator, get_effects
 
-from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.code import Code
 from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
 from tileas_xdsl.machine.late_values import LateValue, when_there
 from tileas_xdsl.machine.meaning import Kind, meaning_of
@@ -62,6 +62,8 @@ class Machine:
     capture: str = "completion"
     assume_pure: frozenset[str] = frozenset()
     step_budget: int = STEP_BUDGET
+    code: Code = field(default_factory=Code)
+    """What is known of the ops; executions of the same program without changes may share it."""
     agents: list[Agent] = field(default_factory=list[Agent])
     live: list[Agent] = field(default_factory=list[Agent])
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
@@ -96,8 +98,6 @@ class Machine:
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
     """Checks that dialects want made when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
-    _prepared: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
-    _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
     _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     _agents_made: int = 0
     _works_ready: int = 0
@@ -187,9 +187,9 @@ class Machine:
 
     def prepared(self, block: Block) -> list[Step]:
         """The ops of `block` with their meanings."""
-        steps = self._prepared.get(block)
+        steps = self.code.steps.get(block)
         if steps is None:
-            steps = self._prepared[block] = [self._prepare(op) for op in block.ops]
+            steps = self.code.steps[block] = [self._prepare(op) for op in block.ops]
         return steps
 
     def _prepare(self, op: Operation) -> Step:
@@ -207,14 +207,6 @@ class Machine:
         if op.regions or op.has_trait(IsTerminator, value_if_unregistered=False):
             return False
         return op_name(op) in self.assume_pure or get_effects(op) == set()
-
-    def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
-        """The values that `regions` take from their surroundings."""
-        key = tuple(map(id, regions))
-        values = self._captured.get(key)
-        if values is None:
-            values = self._captured[key] = captured_values(regions)
-        return values
 
     # Memory --------------------------------------------------------------------------------------------------------
 

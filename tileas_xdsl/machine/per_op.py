@@ -6,7 +6,7 @@ What a meaning works out about an op once, and uses each time the op runs: a con
 
     window = _window(agent, op)
 
-The results live as long as the execution does, so a pass may change the op between two executions.
+The results live as long as the code does that the machine runs (`code`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,9 @@ FactT = TypeVar("FactT")
 
 
 def per_op(derive: Callable[[OpT], FactT]) -> Callable[[Agent, OpT], FactT]:
-    """Decorator: `derive` is called once an execution for each op that asks; afterwards its result is at hand."""
+    """Decorator: `derive` is called once for each op that asks; afterwards its result is at hand."""
 
     def lookup(agent: Agent, op: OpT) -> FactT:
-        facts: dict[Operation, FactT] = agent.machine.shared.setdefault(lookup, {})
-        if op not in facts:
-            facts[op] = derive(op)
-        return facts[op]
+        return agent.machine.code.fact(derive, op)
 
     return lookup

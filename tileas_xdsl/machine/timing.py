@@ -14,21 +14,17 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.arguments import argument_names, bind_arguments, find_function, is_scalar
+from tileas_xdsl.machine.arguments import bind_arguments, find_function, symbolic_arguments
 from tileas_xdsl.machine.clockwork import ENGINE, Clockwork
 from tileas_xdsl.machine.execution import Machine
 from tileas_xdsl.machine.orders import Timed
 from tileas_xdsl.machine.running import execute
-from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import Violation
 from tileas_xdsl.targets.timing import timing_table
-
-DYNAMIC_EXTENT = 1024
-"""The extent that a dynamic dimension of an array argument gets when only addresses matter."""
 
 DIGITS = re.compile(r"\d+")
 
@@ -258,19 +254,9 @@ def simulate(
     op, body = find_function(module, function)
     machine = Machine(Timed(timing_table(target)), with_data=with_data, capture=capture)
     machine.at_end.extend(at_end)
-    values = _bound(body, dict(arguments or {}), with_data=with_data)
+    given = arguments or {}
+    values = bind_arguments(body, given, with_data=True) if with_data else symbolic_arguments(body, given)
     return timed_run(_name_of(op), machine, execute(machine, op, values))
-
-
-def _bound(body: Region, given: dict[str, Any], *, with_data: bool) -> list[Any]:
-    if with_data:
-        return bind_arguments(body, given, with_data=True)
-    block = body.first_block
-    assert block is not None
-    for name, argument in zip(argument_names(body), block.args, strict=True):
-        if is_scalar(argument.type) and name not in given and str(argument.index) not in given:
-            given[name] = UNKNOWN
-    return bind_arguments(body, given, with_data=False, dynamic_size=DYNAMIC_EXTENT)
 
 
 def _name_of(op: Operation) -> str:

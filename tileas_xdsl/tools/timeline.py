@@ -18,7 +18,8 @@ import numpy as np
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function, public_functions
-from tileas_xdsl.machine.checking import bounding_arguments, report_undrained
+from tileas_xdsl.machine.deciding import report_undrained
+from tileas_xdsl.machine.loop_bounds import bounding_arguments
 from tileas_xdsl.machine.report import Finding
 from tileas_xdsl.machine.timing import TimedRun, simulate
 from tileas_xdsl.machine.violations import UndecidedError

@@ -89,7 +89,7 @@ def _paint_shared(painter: Painter, key: Any, value: Any) -> None:
             if activation in painter.activations:
                 painter.literal(("implicit ring", id(root)))
                 painter.thing(value)
-        case ("mbarrier", _) | ("pipeline facts", _) | "nv_tileas.latest_products":
+        case ("mbarrier", _) | "nv_tileas.latest_products":
             pass
         case _ if key == CREATED:
             pass
@@ -110,9 +110,7 @@ def _paint_shared(painter: Painter, key: Any, value: Any) -> None:
 
 
 def _paint_facts(painter: Painter, key: FunctionType, facts: dict[Any, Any]) -> None:
-    """What a meaning has worked out about ops does not change; the objects of globals do."""
-    if key.__name__ == "lookup":
-        return
+    """The objects of globals."""
     for op, base in facts.items():
         painter.literal(("global", id(op)))
         painter.value(base)

@@ -80,11 +80,7 @@ def make_ring(agent: Agent, op: Operation, fact: PipelineFact, *, depth: int | N
 
 def _fact_of(agent: Agent, op: Operation) -> PipelineFact:
     """What the function around the root `op` says about its pipeline; collected once an execution."""
-    function = enclosing_function(op)
-    key = ("pipeline facts", function)
-    facts: PipelineFacts | None = agent.machine.shared.get(key)
-    if facts is None:
-        facts = agent.machine.shared[key] = pipeline_facts(op)
+    facts: PipelineFacts = agent.machine.code.fact(pipeline_facts, enclosing_function(op) or op)
     return facts.of_root(op)
 
 

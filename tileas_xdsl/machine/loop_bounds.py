@@ -1,0 +1,79 @@
+"""
+What decides how often loops turn: the arguments and the extents of arrays that loop bounds and branches come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+
+from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
+from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
+
+
+def bounding_arguments(body: Region) -> list[str]:
+    """Names of the integer arguments from which a loop bound or a branch is computed, in order."""
+    block = body.first_block
+    assert block is not None
+    return [
+        name
+        for name, argument in zip(argument_names(body), block.args, strict=True)
+        if is_integer_scalar(argument.type) and _decides_control(argument)
+    ]
+
+
+EXTENTS = frozenset({"memref.dim", "tensor.dim", "memref.extract_strided_metadata", "nv_tileaa.dim", "nv_tileas.dim"})
+"""Ops that tell the extents of arrays, which are made up where they are open."""
+
+
+def _is_passed_to_a_call(value: SSAValue) -> bool:
+    return any(use.operation.name in ("func.call", "llvm.call", "async.call") for use in value.uses)
+
+
+def bounds_loops_by_an_extent(op: Operation) -> bool:
+    """Whether a loop bound or a branch comes from an extent that `op` tells and that the types leave open."""
+    if op.name not in EXTENTS or not any(_decides_control(r) or _is_passed_to_a_call(r) for r in op.results):
+        return False
+    kind = op.operands[0].type
+    return not isinstance(kind, ShapedType) or DYNAMIC_INDEX in kind.get_shape()
+
+
+CONTROL_OPERANDS = {
+    "scf.for": 3,
+    "scf.if": 1,
+    "scf.condition": 1,
+    "scf.index_switch": 1,
+    "cf.cond_br": 1,
+    "cf.switch": 1,
+}
+"""How many leading operands of an op decide what runs."""
+
+
+def _decides_control(argument: SSAValue) -> bool:
+    stack, seen = [argument], {argument}
+    while stack:
+        for use in stack.pop().uses:
+            op = use.operation
+            if use.index < CONTROL_OPERANDS.get(op.name, 0):
+                return True
+            for value in _flows_to(op, use.index):
+                if value not in seen:
+                    seen.add(value)
+                    stack.append(value)
+    return False
+
+
+def _flows_to(op: Operation, index: int) -> list[SSAValue]:
+    """The values that operand `index` of `op` may reach: results, and the block arguments that receive it."""
+    values: list[SSAValue] = list(op.results)
+    loop = LoopLikeOpInterface.of(op)
+    if loop is not None:
+        values.extend(loop.carried_arguments)
+    if AgentLikeOpInterface.of(op) is not None:
+        for region in op.regions:
+            entry = region.first_block
+            arguments: Sequence[BlockArgument] = entry.args if entry is not None else ()
+            values.extend(arguments[index : index + 1])
+    return values
