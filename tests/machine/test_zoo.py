@@ -73,7 +73,6 @@ NOT_FOR_EVERY_TRIP_COUNT = {
     "dropped-token": SHORT_ARRAYS,
     "plan-buffer-reuse": SHORT_ARRAYS,
     "quantize-then-tma": GROWING_STATE,
-    "short-loop-prologue": "is not the same step",
     "store-wait-count": GROWING_STATE,
     "token-not-carried": SHORT_ARRAYS,
     "wait-in-another-thread": GROWING_STATE,

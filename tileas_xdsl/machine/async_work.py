@@ -57,7 +57,7 @@ def _attach_to_stages(agent: Agent, work: AsyncWork, writes: Sequence[View]) -> 
     for ring, k in reversed(open_stages):
         if k in ring.committed:
             continue
-        storage = ring.slot(k, with_data=agent.machine.with_data).storage
+        storage = rings.slot_of(agent, ring, k, work.op).storage
         if any(slot.region.overlaps(view.region) for slot in storage for view in writes):
             rings.attach(agent, ring, k, work)
             return

@@ -25,7 +25,7 @@ from tileas_xdsl.machine.arguments import (
 )
 from tileas_xdsl.machine.deciding import Assumptions, Decision, Subject, decide
 from tileas_xdsl.machine.loop_bounds import bounding_arguments, bounds_loops_by_an_extent
-from tileas_xdsl.machine.orders import Lazy, Timed
+from tileas_xdsl.machine.orders import Lazy, Prompt, Timed
 from tileas_xdsl.machine.over_waits import Cost, OverWait, Relaxation, over_waits
 from tileas_xdsl.machine.recurrence.extent import deepest
 from tileas_xdsl.machine.report import Finding, Report
@@ -270,7 +270,7 @@ class _Case:
         from tileas_xdsl.machine.recurrence.induction import NoProofError
 
         self.report.executions += 1
-        machine = self.subject.machine(Lazy())
+        machine = self.subject.machine(Prompt())
         machine.trace.recording = False
         machine.tape = tape
         try:

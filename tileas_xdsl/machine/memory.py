@@ -40,9 +40,14 @@ class MemoryObject:
     """When checking: scalars that the program itself stored, by byte offset."""
     slot: int | None = None
     """Which slot of a ring it is, if it is one."""
+    family: str = ""
+    """What the slots of one ring have in common, which take turns; the name of an object that stands alone."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     serial: int = field(default_factory=lambda: next(_serial))
+
+    def __post_init__(self) -> None:
+        self.family = self.family or self.name
 
     @cached_property
     def strides(self) -> tuple[int, ...]:

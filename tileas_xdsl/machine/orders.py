@@ -41,6 +41,8 @@ class Order(ABC):
     """Whether work is performed as soon as it is ready."""
     clock: Clockwork | None = None
     """Keeps the time, if there is any."""
+    last: Agent | None = None
+    """The agent that stepped last, where that decides which is next."""
 
     @abstractmethod
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
@@ -57,6 +59,21 @@ class Eager(Order):
 class Lazy(Order):
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
         return runnable[0] if runnable else None
+
+
+class Prompt(Order):
+    """
+    Whoever had to wait goes on as soon as that is possible, else whoever went last. Agents keep in step with each
+    other, so that the state of a loop recurs soon. Work is performed only when a wait forces it.
+    """
+
+    pauses = Pauses.AT_SYNCHRONISATION
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        woken = next((agent for agent in runnable if agent.waiting_for is not None), None)
+        if woken is not None or self.last not in runnable:
+            self.last = woken or next(iter(runnable), None)
+        return self.last
 
 
 class Random(Order):

@@ -104,12 +104,23 @@ class Ring:
     def parity(self, k: int) -> int:
         return 0 if self.depth is None else (k // self.depth) & 1
 
+    @property
+    def turns(self) -> int:
+        """After how many stages slot and parity come round."""
+        return 2 * self.depth if self.depth else 1
+
+    @property
+    def has_equal_slots(self) -> bool:
+        """Whether the slots differ by nothing but their turn: they are objects of their own, not parts of one."""
+        return self.depth is not None and self.buffer is None
+
     def committer(self, k: int, role: str) -> Party:
         """Whoever committed stage `k`, as a party of a violation."""
         agent, iteration = self.committed_by[k]
         return Party(self.committed[k], agent, iteration, role)
 
     def slot(self, k: int, *, with_data: bool) -> Slot:
+        """The slot of stage `k`. Meanings ask `slot_of`, which notes it."""
         number = self.slot_number(k)
         slot = self.slots.get(number)
         if slot is None:
@@ -131,6 +142,7 @@ class Ring:
         ]
         for view in storage:
             view.base.slot = number
+            view.base.family = f"a slot of {self.name}"
         return Slot(full, empty, storage)
 
 
@@ -157,12 +169,20 @@ def done_token() -> StageToken:
     return StageToken(None, "", None, Event.completed())
 
 
+def slot_of(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
+    """The slot of stage `k`, for `op`."""
+    machine = agent.machine
+    if machine.tape is not None:
+        machine.tape.visit(ring, k, op)
+    return ring.slot(k, with_data=machine.with_data)
+
+
 # The six steps in the life of a stage --------------------------------------------------------------------------------
 
 
 def acquire(agent: Agent, ring: Ring, k: int, op: Operation) -> Suspension:
     """Wait until the slot of stage `k` is empty; the producer owns it then."""
-    slot = ring.slot(k, with_data=agent.machine.with_data)
+    slot = slot_of(agent, ring, k, op)
     if ring.depth is not None:
         yield from wait_for_parity(agent, slot.empty, ring.parity(k) ^ 1, op)
     ring.acquired.add(k)
@@ -204,14 +224,14 @@ def write_later(agent: Agent, ring: Ring, k: int, values: Sequence[Any], op: Ope
 
 def attach(agent: Agent, ring: Ring, k: int, work: AsyncWork) -> None:
     """Let stage `k` be full only once `work` is complete."""
-    slot = ring.slot(k, with_data=agent.machine.with_data)
+    slot = slot_of(agent, ring, k, work.op)
     ring.works.setdefault(k, []).append(work)
     expect_bytes(agent, slot.full, work.op, 1)
     promise_bytes(agent, work, slot.full, 1)
 
 
 def _slot_to_fill(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
-    slot = ring.slot(k, with_data=agent.machine.with_data)
+    slot = slot_of(agent, ring, k, op)
     if k not in ring.acquired and slot.live is not None and slot.live != k:
         role = f"fills slot {ring.slot_number(k)} of {ring.name} with stage {k} while stage {slot.live} is live in it"
         party = Party(op, agent.name, agent.iteration, role)
@@ -227,7 +247,7 @@ def _slot_to_fill(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
 
 def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
     """Publish stage `k`; returns the event that it is full."""
-    slot = ring.slot(k, with_data=agent.machine.with_data)
+    slot = slot_of(agent, ring, k, op)
     if k in ring.committed:
         raise UnsupportedError(op, f"commits stage {k} of {ring.name} a second time; commit each stage once")
     ring.committed[k] = op
@@ -242,7 +262,7 @@ def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
 
 def wait_full(agent: Agent, ring: Ring, k: int, op: Operation) -> Suspension:
     """Wait until stage `k` has been published; the consumer holds it then."""
-    slot = ring.slot(k, with_data=agent.machine.with_data)
+    slot = slot_of(agent, ring, k, op)
     yield from wait_for_parity(agent, slot.full, ring.parity(k), op)
     ring.held.add((agent.number, k))
     ring.log.append(("consumer", k, ring.slot_number(k), ring.parity(k)))
@@ -250,7 +270,7 @@ def wait_full(agent: Agent, ring: Ring, k: int, op: Operation) -> Suspension:
 
 def slot_value(agent: Agent, ring: Ring, k: int, index: int, op: Operation) -> Any:
     """Element `index` of the slot of stage `k`: a view where the tile lives in memory, else a copy made now."""
-    view = ring.slot(k, with_data=agent.machine.with_data).storage[index]
+    view = slot_of(agent, ring, k, op).storage[index]
     if ring.buffer is not None or ring.payload[index].is_view:
         return view
     return agent.load(view, op, Proxy.UNSPECIFIED)
@@ -258,7 +278,7 @@ def slot_value(agent: Agent, ring: Ring, k: int, index: int, op: Operation) -> A
 
 def release(agent: Agent, ring: Ring, k: int, op: Operation) -> None:
     """Give the slot of stage `k` back."""
-    slot = ring.slot(k, with_data=agent.machine.with_data)
+    slot = slot_of(agent, ring, k, op)
     if (agent.number, k) not in ring.held:
         raise UnsupportedError(
             op, f"releases stage {k} of {ring.name}, which {agent.name} does not hold; wait for it first"

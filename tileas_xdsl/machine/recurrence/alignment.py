@@ -34,8 +34,8 @@ from tileas_xdsl.machine.recurrence.shifts import (
     check_moves,
     must_move_by_multiples,
 )
-from tileas_xdsl.machine.recurrence.tape import Head, LoopKey, TakenStep, Tape, Turns
-from tileas_xdsl.machine.rings import Ring, StageToken
+from tileas_xdsl.machine.recurrence.tape import Head, LoopKey, TakenStep, Tape, Turns, Visit
+from tileas_xdsl.machine.rings import Ring
 from tileas_xdsl.machine.tiled_views import TiledView
 from tileas_xdsl.machine.values import UNKNOWN
 
@@ -73,6 +73,20 @@ class _Traffic:
             self.irregular = op
 
 
+@dataclass
+class _Stages:
+    """By how far the stages of one ring that are visited move on, in each overlay."""
+
+    moves: dict[int, int] = field(default_factory=dict[int, int])
+    differences: dict[Operation, list[int]] = field(default_factory=dict[Operation, list[int]])
+    """Of visits that move on by another distance."""
+
+    def note_move(self, overlay: int, shift: int, op: Operation) -> None:
+        difference = shift - self.moves.setdefault(overlay, shift)
+        if difference:
+            self.differences.setdefault(op, []).append(difference)
+
+
 class Alignment:
     """
     Checks that `larger` is `smaller` and more of the same, so that the next larger one is, too.
@@ -90,6 +104,7 @@ class Alignment:
         self.trip_count = trip_count
         self.growth = growth
         self.traffic: dict[MemoryObject, _Traffic] = {}
+        self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []
         self.cut_at: list[LoopKey] = []
         """The loops at whose heads the tapes are moved against each other."""
@@ -108,6 +123,10 @@ class Alignment:
             if traffic.may_race and traffic.irregular is not None:
                 reason = f"reaches '{base.name}' at places that do not move on together from turn to turn"
                 raise IrregularError(traffic.irregular, reason)
+        for ring, stages in self.stages.items():
+            reason = f"takes stages of {ring.name} that do not come round evenly"
+            for op, differences in stages.differences.items():
+                must_move_by_multiples(op, differences, ring.turns, reason)
 
     def _compare_overlays(self) -> None:
         bounds = sorted({place for overlay in self.overlays for place in (overlay.start, overlay.end)})
@@ -165,6 +184,13 @@ class Alignment:
             traffic = self.traffic.setdefault(base, _Traffic())
             traffic.note_move(overlay - 1, int(first.numbers[place] - begin.numbers[place]), op)
             traffic.note_move(overlay, int(second.numbers[place] - begin.numbers[place]), op)
+        for place, ring in begin.rings:
+            stages = self._stages_of(ring)
+            stages.note_move(overlay - 1, int(first.numbers[place] - begin.numbers[place]), op)
+            stages.note_move(overlay, int(second.numbers[place] - begin.numbers[place]), op)
+
+    def _stages_of(self, ring: Ring) -> _Stages:
+        return self.stages.setdefault(ring, _Stages())
 
     @staticmethod
     def _portrait(tape: Tape, head: Head, later: int) -> Portrait:
@@ -193,6 +219,9 @@ class Alignment:
                 self._compare_steps(mine, others)
             elif isinstance(mine, Access):
                 self._compare_accesses(mine, others, overlays)
+            elif isinstance(mine, Visit):
+                for other, overlay in zip(others, overlays, strict=True):
+                    self._stages_of(mine.ring).note_move(overlay, other.k - mine.k, mine.op)
             elif isinstance(mine, Turns):
                 self._compare_loops(mine, others)
 
@@ -249,23 +278,19 @@ class Alignment:
         step = mine.step
         op = step.op
         allowed = positions_that_may_move(op)
-        for number, shifts in moving.items():
+        for number in moving:
             if number not in allowed:
                 raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
             if isinstance(mine.operands[number], int):
                 self._moving(op, step, number, mine, others)
-            self._check_place(op, mine.operands, shifts)
+            self._check_place(op, mine.operands)
         if step.kind is not Kind.CONTROL and _differ(mine.outcomes, [other.outcomes for other in others]):
             raise IrregularError(op, "gives a number that changes from turn to turn")
 
     @staticmethod
-    def _check_place(op: Operation, operands: Sequence[Any], shifts: tuple[int, ...]) -> None:
-        """A number that moves on names a stage of a ring, or a place in an array that is walked axis by axis."""
+    def _check_place(op: Operation, operands: Sequence[Any]) -> None:
+        """A number that moves on names a place in an array that is walked axis by axis."""
         for operand in operands:
-            ring = operand.ring if isinstance(operand, StageToken) else operand
-            if isinstance(ring, Ring) and ring.depth is not None:
-                reason = f"takes stages of {ring.name} that do not come round evenly"
-                must_move_by_multiples(op, shifts, 2 * ring.depth, reason)
             if isinstance(operand, TiledView) and any(len(group) > 1 for group in operand.groups):
                 raise IrregularError(op, "walks through several axes of an array at once")
 
@@ -316,7 +341,7 @@ def _turns_left(head: Head) -> int:
 def _op_of(entry: Any) -> Operation:
     if isinstance(entry, TakenStep):
         return entry.step.op
-    if isinstance(entry, Access):
+    if isinstance(entry, Access | Visit):
         return entry.op
     turns = entry.turns if isinstance(entry, Head) else entry
     op = turns.key[0].parent_op()

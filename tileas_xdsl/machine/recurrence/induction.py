@@ -11,11 +11,11 @@ to see from which turn on and after how many turns it recurs; from that follows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count
-from math import lcm
+from math import ceil, lcm
 
 from xdsl.ir import Operation
 
@@ -77,21 +77,42 @@ def prove(execute: Execute, checked: int) -> Proof:
 
     Raises `NoProofError` where that fails, `WrongError` when a larger trip count turns out to be wrong.
     """
-    return _Induction(execute, checked).prove()
+    by_turns = _Induction(execute, checked, as_slots_turn=True)
+    try:
+        return by_turns.prove()
+    except NoProofError:
+        if not by_turns.meets_equal_slots:
+            raise
+    # The program may tell the slots of a ring apart: by computing with their numbers, for one.
+    return _Induction(execute, checked, as_slots_turn=False).prove()
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The state at the head of a loop in turn `first` is found again `period` turns later."""
+    """The state at the head of a loop in turn `first` is found again `period` turns later, and so on for a while."""
 
     first: int
     period: int
+    rest: int
+    """So many turns before the last it does not come again: other agents have come to their ends."""
+
+    @property
+    def turns(self) -> int:
+        """How many turns the loop must take so that the state is there at least twice."""
+        return self.first + self.period + 1 + self.rest
+
+
+Rates = dict[LoopKey, Fraction]
+"""By how many turns each loop grows with each unit of the trip count."""
+Recurrences = dict[LoopKey, Recurrence]
 
 
 class _Induction:
-    def __init__(self, execute: Execute, checked: int) -> None:
+    def __init__(self, execute: Execute, checked: int, *, as_slots_turn: bool) -> None:
         self.execute = execute
         self.checked = checked
+        self.as_slots_turn = as_slots_turn
+        self.meets_equal_slots = False
         self.entries = 0
         self.executed = set(range(checked + 1))
         self.reach = Reach()
@@ -99,12 +120,21 @@ class _Induction:
         """Why the state at one of the loop heads does not recur; others may do instead."""
 
     def prove(self) -> Proof:
-        rates = self._rates()
-        recurrences, longest = self._recurrences(list(rates))
+        rates, tape = self._rates()
+        failure: NoProofError | None = None
+        for recurrences, seen_at in self._recurrences(rates, tape):
+            try:
+                return self._prove_by(rates, recurrences, seen_at)
+            except NoProofError as error:
+                failure = error
+        assert failure is not None
+        raise failure
+
+    def _prove_by(self, rates: Rates, recurrences: Recurrences, seen_at: int) -> Proof:
         period = self._period(rates, recurrences)
         while True:
             try:
-                return self._climb(rates, recurrences, period, longest)
+                return self._climb(rates, recurrences, period, seen_at)
             except _LongerPeriodError as error:
                 period = error.period
                 if period > LONGEST_PERIOD:
@@ -113,9 +143,10 @@ class _Induction:
     # Executions -------------------------------------------------------------------------------------------------------
 
     def _run(self, trip_count: int, wanted: Wanted | None = None) -> Tape:
-        tape = Tape(wanted, self.reach)
+        tape = Tape(wanted, self.reach, as_slots_turn=self.as_slots_turn)
         right = self.execute(trip_count, tape)
         self.entries += len(tape.entries)
+        self.meets_equal_slots |= tape.meets_equal_slots
         if not right:
             raise WrongError(trip_count)
         reach = self.reach | tape.reached
@@ -129,29 +160,35 @@ class _Induction:
 
     # Which loops grow, and when their state recurs --------------------------------------------------------------------
 
-    def _rates(self) -> dict[LoopKey, Fraction]:
-        """The loops that turn more often at larger trip counts, and by how many turns for each."""
-        last = max(self.checked, SPAN)
-        fewer, more = (self._run(trip_count) for trip_count in (last - SPAN, last))
+    def _rates(self) -> tuple[Rates, Tape]:
+        """
+        The loops that turn more often at larger trip counts, and by how many turns for each; and the tape of the
+        larger one, with the portraits of the loops that lead.
+        """
+        fewer = self._run(self.checked)
+        leading = _leading(fewer)
+        more = self._run(self.checked + SPAN, lambda key, _turn: key in leading)
         before = {loop.key: loop for loop in fewer.loops}
         rates = {loop.key: _rate(before[loop.key], loop) for loop in more.loops if loop.key in before}
-        return {key: rate for key, rate in rates.items() if rate > 0}
+        return {key: rate for key, rate in rates.items() if rate > 0}, more
 
-    def _recurrences(self, keys: Sequence[LoopKey]) -> tuple[dict[LoopKey, Recurrence], int]:
+    def _recurrences(self, rates: Rates, tape: Tape) -> Iterator[tuple[Recurrences, int]]:
+        """How the states at loop heads recur, and the trip count at which that was seen: first a cheap guess."""
+        if not rates:
+            yield {}, self.checked
+            return
+        guess = _recurrences_on(tape, [key for key in rates if key in _leading(tape)])
+        if guess:
+            yield guess, self.checked + SPAN
+        yield self._searched(list(rates))
+
+    def _searched(self, keys: Sequence[LoopKey]) -> tuple[Recurrences, int]:
         """For the loops among `keys` whose state recurs, how; and the trip count at which that was seen."""
-        if not keys:
-            return {}, self.checked
         wanted = set(keys)
         for times in (1, 2, 4, 8):
             trip_count = times * max(self.checked, 8) + 8
             tape = self._run(trip_count, lambda key, _turn: key in wanted)
-            found: dict[LoopKey, Recurrence] = {}
-            for loop in tape.loops:
-                if loop.key in wanted:
-                    portraits = [tape.portraits[loop.key, turn] for turn in range(loop.count)]
-                    recurrence = _recurrence_of(portraits)
-                    if recurrence is not None:
-                        found[loop.key] = recurrence
+            found = _recurrences_on(tape, keys)
             if found:
                 missing = [key for key in keys if key not in found]
                 self.reason = self._why_not(tape, missing[0]) if missing else ""
@@ -169,7 +206,7 @@ class _Induction:
         return sentence(op, f"finds no earlier state again within {turns} turns")
 
     @staticmethod
-    def _period(rates: dict[LoopKey, Fraction], recurrences: dict[LoopKey, Recurrence]) -> int:
+    def _period(rates: Rates, recurrences: Recurrences) -> int:
         """The least growth of the trip count by which every loop turns whole periods more often."""
         for period in range(1, LONGEST_PERIOD + 1):
             extra = {key: rates[key] * period for key in recurrences}
@@ -180,9 +217,7 @@ class _Induction:
 
     # The step of the induction ----------------------------------------------------------------------------------------
 
-    def _climb(
-        self, rates: dict[LoopKey, Fraction], recurrences: dict[LoopKey, Recurrence], period: int, longest: int
-    ) -> Proof:
+    def _climb(self, rates: Rates, recurrences: Recurrences, period: int, seen_at: int) -> Proof:
         """Look for as many neighbouring trip counts as there are in a period that all grow evenly."""
         first_turns = {key: recurrence.first for key, recurrence in recurrences.items()}
         wanted = {
@@ -197,13 +232,15 @@ class _Induction:
                 tapes[trip_count] = self._run(trip_count, lambda key, turn: turn in wanted.get(key, nothing))
             return tapes[trip_count]
 
-        start = max([0, *(int(first / rates[key]) for key, first in first_turns.items())])
-        most = max(longest, start + 3 * period) + 2 * period
+        starts = [ceil(recurrence.turns / rates[key]) for key, recurrence in recurrences.items()] or [0]
+        # Loops of several agents that run at the same time are cut at the head that recurs first.
+        start, latest = min(starts), max(starts)
+        most = max(seen_at, latest + 2 * period) + 2 * period
         good = 0
         reason = ""
-        for trip_count in count(start):
-            if trip_count > most and not good:
-                break
+        trip_count = start - 1
+        while trip_count < most or good:
+            trip_count = trip_count + 1 if good or trip_count < start or trip_count >= latest else latest
             reach = self.reach
             try:
                 pair = tape_of(trip_count), tape_of(trip_count + period)
@@ -244,6 +281,25 @@ def _rate(fewer: Turns, more: Turns) -> Fraction:
     return Fraction(apart, SPAN * more.bounds.step)
 
 
+def _leading(tape: Tape) -> set[LoopKey]:
+    """The outermost loops of one agent, that with most of them: those of others often run at the same time."""
+    outermost = [loop for loop in tape.loops if not loop.depth]
+    often = Counter(loop.agent.number for loop in outermost)
+    leader = max(often, key=lambda agent: (often[agent], agent), default=None)
+    return {loop.key for loop in outermost if loop.agent.number == leader}
+
+
+def _recurrences_on(tape: Tape, keys: Sequence[LoopKey]) -> Recurrences:
+    """For those of the loops whose state recurs on `tape`, how."""
+    found: Recurrences = {}
+    for loop in tape.loops:
+        if loop.key in keys:
+            recurrence = _recurrence_of([tape.portraits[loop.key, turn] for turn in range(loop.count)])
+            if recurrence is not None:
+                found[loop.key] = recurrence
+    return found
+
+
 def _recurrence_of(portraits: Sequence[Portrait]) -> Recurrence | None:
     """The first turn whose state comes back evenly at least twice, and the shortest time after which it does."""
     shapes = [portrait.shape for portrait in portraits]
@@ -255,7 +311,8 @@ def _recurrence_of(portraits: Sequence[Portrait]) -> Recurrence | None:
         for period in range(1, (len(turns) - first - 1) // 2 + 1):
             same = turns[first] == turns[first + period] == turns[first + 2 * period]
             if same and _even(*portraits[first : first + 2 * period + 1 : period]):
-                return Recurrence(first, period)
+                rest = next(n for n, turn in enumerate(reversed(turns)) if turn == turns[first])
+                return Recurrence(first, period, rest)
     return None
 
 

@@ -6,6 +6,10 @@ by the numbers that the program computes: agents and where they stand in the cod
 marks, rings, works under way, accesses that somebody may still race with. The *numbers* are those that may move on
 from turn to turn: values of integer type, byte offsets, bounds of loops, the first free stage of a ring.
 
+The slots of a ring take turns. Where they differ by nothing else, a state may be drawn `as_slots_turn`: a slot is the
+one that comes next, the one after that, and so on, and parities are relative to its turn. Then the state recurs with
+every stage. Else it is drawn with slots and parities as they are, and recurs after two turns of the ring.
+
 Clocks are drawn by what they know: of all moments of an agent only those count that some access, work, arrival or wait
 still refers to. What is settled (see `settled`) is left out. Anything of a kind that nobody has said how to draw is
 refused, never skipped.
@@ -30,6 +34,8 @@ from tileas_xdsl.machine.works import AsyncWork
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.execution import Machine
+    from tileas_xdsl.machine.rings import Ring
+    from tileas_xdsl.machine.synchronization import PhaseBarrier
 
 
 class UnknownStateError(Exception):
@@ -44,19 +50,21 @@ class Portrait:
     numbers: tuple[int | float, ...]
     offsets: tuple[tuple[int, MemoryObject], ...]
     """(place in `numbers`, object) for the byte offset of each access that is not settled."""
+    rings: tuple[tuple[int, Ring], ...] = ()
+    """(place in `numbers`, ring) for the first free stage of each ring."""
     refusal: str | None = None
     """Why the state cannot be compared."""
 
 
-def draw(machine: Machine, unsettled: Unsettled) -> Portrait:
+def draw(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool) -> Portrait:
     """The portrait of `machine`, all agents of which have paused."""
     from tileas_xdsl.machine.recurrence.things import paint_machine
 
-    painter = Painter(machine, unsettled)
+    painter = Painter(machine, unsettled, as_slots_turn)
     try:
         paint_machine(painter)
     except UnknownStateError as error:
-        return Portrait((), (), (), f"the state holds {error}")
+        return Portrait((), (), (), refusal=f"the state holds {error}")
     return painter.finished()
 
 
@@ -94,9 +102,13 @@ class Painter:
 
     machine: Machine
     unsettled: Unsettled
+    as_slots_turn: bool = False
     shape: list[object] = field(default_factory=list[object])
     numbers: list[int | float] = field(default_factory=list["int | float"])
     offsets: list[tuple[int, MemoryObject]] = field(default_factory=list[tuple[int, MemoryObject]])
+    rings: list[tuple[int, Ring]] = field(default_factory=list["tuple[int, Ring]"])
+    turns: dict[int, int] = field(default_factory=dict[int, int])
+    """By id of a barrier of a ring, the turn of its slot from which parities count."""
     things: list[Any] = field(default_factory=list[Any])
     witnesses: list[Witness] = field(default_factory=list[Witness])
     activations: set[int] = field(default_factory=set[int])
@@ -187,6 +199,10 @@ class Painter:
         for value in found:
             self.value(value)
 
+    def parity(self, barrier: PhaseBarrier, phase: int) -> int:
+        """That of a phase, or of a wait, as seen from the turn of the slot that the barrier guards."""
+        return (phase - self.turns.get(id(barrier), 0)) & 1
+
     def access(self, access: Access) -> None:
         """An access with which somebody may race."""
         region = access.region
@@ -221,4 +237,4 @@ class Painter:
                 (names[agent], bisect_right(order[agent], moment)) for agent, moment in clock.items() if agent in order
             ]
             self.shape[place] = tuple(sorted(entry for entry in known if entry[1]))
-        return Portrait(tuple(self.shape), tuple(self.numbers), tuple(self.offsets))
+        return Portrait(tuple(self.shape), tuple(self.numbers), tuple(self.offsets), tuple(self.rings))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reach:
-    """What executions of a function touch, by the names of objects. A proof checks that it stays so."""
+    """What executions of a function touch, by families of objects. A proof checks that it stays so."""
 
     fenced: frozenset[str] = frozenset()
     """Those that the asynchronous proxy reaches: a generic access there is settled only when it is fenced, too."""
@@ -50,14 +50,14 @@ class Reach:
         for access in accesses:
             base = access.region.base
             if access.proxy is Proxy.ASYNC:
-                fenced.add(base.name)
+                fenced.add(base.family)
             if not access.is_write and access.region.counts == ():
-                read.add(base.name)
+                read.add(base.family)
             if base.lifetime_over:
-                ended.add(base.name)
+                ended.add(base.family)
             agent: Agent | None = access.agent
-            while agent is not None and (base.name, role_of(agent)) not in by:
-                by.add((base.name, role_of(agent)))
+            while agent is not None and (base.family, role_of(agent)) not in by:
+                by.add((base.family, role_of(agent)))
                 agent = agent.parent
         return Reach(frozenset(fenced), frozenset(read), frozenset(ended), frozenset(by))
 
@@ -136,14 +136,14 @@ class Unsettled:
         return self._works
 
     def _ends(self, work: AsyncWork) -> bool:
-        return any(touch.view.base.name in self.reach.ended for touch in work.touches)
+        return any(touch.view.base.family in self.reach.ended for touch in work.touches)
 
     def accesses(self, machine: Machine, base: MemoryObject, witnesses: list[Witness]) -> list[Access]:
         """The accesses to `base` that are not settled, oldest first; the others are taken off its file."""
         history = machine.history_of(base)
         if history is None:
             return []
-        concerned = [witness for witness in witnesses if (base.name, role_of(witness.agent)) in self.reach.by]
+        concerned = [witness for witness in witnesses if (base.family, role_of(witness.agent)) in self.reach.by]
         left: list[Access] = []
         for access in history.all():
             if self._is_settled(access, base, concerned):
@@ -155,6 +155,6 @@ class Unsettled:
     def _is_settled(self, access: Access, base: MemoryObject, concerned: list[Witness]) -> bool:
         if not all(witness.knows(access) for witness in concerned):
             return False
-        if access.proxy is not Proxy.GENERIC or base.name not in self.reach.fenced:
+        if access.proxy is not Proxy.GENERIC or base.family not in self.reach.fenced:
             return True
         return all(witness.has_fenced(access, base.space) for witness in concerned)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from tileas_xdsl.machine.happens_before import Access
 from tileas_xdsl.machine.recurrence.portrait import Portrait, draw
@@ -18,6 +18,7 @@ from tileas_xdsl.machine.recurrence.settled import Reach, Unsettled
 if TYPE_CHECKING:
     from tileas_xdsl.machine.agents import Agent, Step
     from tileas_xdsl.machine.execution import Machine
+    from tileas_xdsl.machine.rings import Ring
 
 LoopKey = tuple[Block, int]
 """The body of a loop, and the how manieth run of that loop it is in this execution."""
@@ -50,6 +51,8 @@ class Turns:
     key: LoopKey
     bounds: range | None
     """Of its induction variable; None for a loop without one."""
+    depth: int
+    """How many loops of the agent are around it."""
     heads: list[int] = field(default_factory=list[int])
     """For each turn the number of the tape's entry at which it begins."""
 
@@ -69,6 +72,15 @@ class Turns:
 
 
 @dataclass(slots=True, eq=False)
+class Visit:
+    """An op looks at the slot of stage `k`."""
+
+    ring: Ring
+    k: int
+    op: Operation
+
+
+@dataclass(slots=True, eq=False)
 class Head:
     """The place of the tape where a turn of a loop begins."""
 
@@ -84,12 +96,14 @@ class Tape:
     What one execution did, in order.
 
     `wanted(loop, turn)` says at which loop heads to draw a portrait of the machine; `reach` is what executions are
-    known to touch. What this one touches is `reached` in the end.
+    known to touch. What this one touches is `reached` in the end. `as_slots_turn`: see `portrait`.
     """
 
-    def __init__(self, wanted: Wanted | None = None, reach: Reach = NOTHING) -> None:
+    def __init__(self, wanted: Wanted | None = None, reach: Reach = NOTHING, *, as_slots_turn: bool = False) -> None:
         self.wanted = wanted
-        self.entries: list[TakenStep | Head | Access | Turns] = []
+        self.as_slots_turn = as_slots_turn
+        self.meets_equal_slots = False
+        self.entries: list[TakenStep | Head | Access | Visit | Turns] = []
         self.loops: list[Turns] = []
         self.portraits: dict[tuple[LoopKey, int], Portrait] = {}
         self.cut: tuple[LoopKey, int] | None = None
@@ -104,6 +118,10 @@ class Tape:
     def access(self, access: Access) -> None:
         self.entries.append(access)
 
+    def visit(self, ring: Ring, k: int, op: Operation) -> None:
+        self.meets_equal_slots |= ring.has_equal_slots
+        self.entries.append(Visit(ring, k, op))
+
     @property
     def reached(self) -> Reach:
         return Reach.of(entry for entry in self.entries if isinstance(entry, Access))
@@ -111,7 +129,7 @@ class Tape:
     def loop(self, agent: Agent, body: Block, bounds: Any) -> Turns:
         number = self._runs.get(body, 0)
         self._runs[body] = number + 1
-        turns = Turns(self, agent, (body, number), bounds if isinstance(bounds, range) else None)
+        turns = Turns(self, agent, (body, number), bounds if isinstance(bounds, range) else None, len(agent.iteration))
         self.loops.append(turns)
         self.entries.append(turns)
         return turns
@@ -120,6 +138,6 @@ class Tape:
         """Draw the portrait for which an agent has paused. False if none has."""
         if self.cut is None:
             return False
-        self.portraits[self.cut] = draw(machine, self._unsettled)
+        self.portraits[self.cut] = draw(machine, self._unsettled, as_slots_turn=self.as_slots_turn)
         self.cut = None
         return True

@@ -58,11 +58,14 @@ def paint_machine(painter: Painter) -> None:
     if machine.violations or machine.indeterminacies or machine.open_questions:
         raise UnknownStateError("a mistake")
     painter.literal(machine.late_values)
+    for ring in machine.shared.get("rings", ()):
+        _note_turns(painter, ring)
     painter.literal(str([getattr(check, "__qualname__", "") for check in machine.at_end]))
     for agent in machine.live:
         if agent.recording is not None:
             raise UnknownStateError("an asynchronous scope that is half recorded")
         painter.thing(agent)
+    painter.value(machine.order.last)
     painter.works(machine.works_under_way())
     painter.works(painter.unsettled.works(machine, painter.witnesses))
     painter.draw_things()
@@ -280,6 +283,8 @@ def _paint_frames(painter: Painter, agent: Agent) -> None:
         if frame.f_code is RUN_BLOCK:
             values, block, op = names["values"], names["block"], names["step"].op
             painter.literal((id(block), id(op)))
+            if is_innermost:
+                painter.sequence(names["operands"])
             blocks.setdefault(id(values), (values, []))[1].append((block, op))
         elif frame.f_code is RUN_ITERATIONS:
             painter.value(names["inductions"])
@@ -397,7 +402,8 @@ def _promise_group(painter: Painter, group: PromiseGroup) -> None:
 def _phase_barrier(painter: Painter, barrier: PhaseBarrier) -> None:
     """Phases count from the present one; older ones than one that all know cannot be meant by anybody."""
     present = barrier.current.index
-    painter.literal((barrier.expected, barrier.pending, barrier.bytes_outstanding, barrier.hands_on, present & 1))
+    painter.literal((barrier.expected, barrier.pending, barrier.bytes_outstanding, barrier.hands_on))
+    painter.literal(painter.parity(barrier, present))
     painter.literal((barrier.counted_by_hand, barrier.valid))
     painter.works(barrier.contributors)
     _paint_phase(painter, barrier.current)
@@ -479,16 +485,14 @@ def _group_token(painter: Painter, token: GroupToken) -> None:
 
 @draws_thing(Ring)
 def _ring(painter: Painter, ring: Ring) -> None:
-    """Stages count from the first free one, of which slot and parity matter."""
+    """Stages count from the first free one."""
     free = _first_free(ring)
+    painter.rings.append((len(painter.numbers), ring))
     painter.number(free)
-    turns = 2 * ring.depth if ring.depth else 1
-    painter.literal((id(ring.op), ring.depth, ring.consumers, free % turns))
+    painter.literal((id(ring.op), ring.depth, ring.consumers, None if _turns(painter, ring) else free % ring.turns))
     painter.value(ring.buffer)
     for k in (ring.produced, *(ring.consumed.get(agent.number, 0) for agent in painter.machine.live)):
-        # Where stages are always named, nobody counts them.
-        painter.number(k)
-        painter.literal((k % turns, k - free if free - k <= turns else None))
+        _paint_count(painter, ring, k, free)
     painter.literal(str(sorted(k - free for k in ring.acquired if k not in ring.committed)))
     painter.literal(str([k - free for k in _left(ring)]))
     for agent, k in sorted(ring.held):
@@ -498,11 +502,41 @@ def _ring(painter: Painter, ring: Ring) -> None:
         if k not in ring.committed:
             painter.literal(k - free)
             painter.works(works)
-    for number, slot in sorted(ring.slots.items()):
-        painter.literal((number, None if slot.live is None else slot.live - free, slot.releases))
+    for place, slot in _slots_in_order(painter, ring, free):
+        painter.literal((place, None if slot.live is None else slot.live - free, slot.releases))
         painter.thing(slot.full)
         painter.thing(slot.empty)
         painter.sequence(slot.storage)
+
+
+def _turns(painter: Painter, ring: Ring) -> bool:
+    """Whether a slot is told by its turn, not by its number."""
+    return painter.as_slots_turn and ring.has_equal_slots
+
+
+def _note_turns(painter: Painter, ring: Ring) -> None:
+    """From which turn of each slot the parities of its barriers count."""
+    if not _turns(painter, ring):
+        return
+    assert ring.depth is not None
+    free = _first_free(ring)
+    for place, slot in _slots_in_order(painter, ring, free):
+        for barrier in (slot.full, slot.empty):
+            painter.turns[id(barrier)] = (free + place) // ring.depth
+
+
+def _slots_in_order(painter: Painter, ring: Ring, free: int) -> list[tuple[int, Slot]]:
+    """The slots with their numbers, or with the places in which their turns come."""
+    if not _turns(painter, ring):
+        return sorted(ring.slots.items())
+    return sorted((ring.slot_number(number - free), slot) for number, slot in ring.slots.items())
+
+
+def _paint_count(painter: Painter, ring: Ring, k: int, free: int) -> None:
+    """A count of stages, for those who do not name theirs. Where all do it is far behind, or stays at 0."""
+    painter.number(k)
+    follows = free - k <= ring.turns and (k > 0 or not _turns(painter, ring))
+    painter.literal((None if _turns(painter, ring) else k % ring.turns, k - free if follows else None))
 
 
 @draws_value(Slot)
@@ -588,8 +622,9 @@ def _counter_condition(painter: Painter, condition: CounterCondition) -> None:
 
 @draws_value(PhaseCondition)
 def _phase_condition(painter: Painter, condition: PhaseCondition) -> None:
-    painter.literal(("phase", condition.parity, condition.meant - condition.barrier.current.index))
-    painter.thing(condition.barrier)
+    barrier = condition.barrier
+    painter.literal(("phase", painter.parity(barrier, condition.parity), condition.meant - barrier.current.index))
+    painter.thing(barrier)
 
 
 @draws_value(StateCondition)

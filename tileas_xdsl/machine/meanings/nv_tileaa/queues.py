@@ -128,7 +128,7 @@ def _put(agent: Agent, op: PutOp, queue: Any, *operands: Any) -> Suspension:
     queue.produced = turn + 1
     yield from rings.acquire(agent, queue, turn, op)
     if op.body.first_block is not None:
-        storage = queue.slot(turn, with_data=agent.machine.with_data).storage
+        storage = rings.slot_of(agent, queue, turn, op).storage
         payload = list((yield from _run_body(agent, op, storage, op.body)))
     rings.write(agent, queue, turn, payload, op)
     rings.commit(agent, queue, turn, op)
@@ -175,7 +175,7 @@ def _from_ring(agent: Agent, op: GetOp, queue: Ring, named: int | None) -> Suspe
     turn = queue.consumed.get(agent.number, 0) if named is None else named
     queue.consumed[agent.number] = turn + 1
     yield from rings.wait_full(agent, queue, turn, op)
-    storage = queue.slot(turn, with_data=agent.machine.with_data).storage
+    storage = rings.slot_of(agent, queue, turn, op).storage
     tiles = [read_tile(agent, view, op) for view in storage]
     rings.release(agent, queue, turn, op)
     return tiles

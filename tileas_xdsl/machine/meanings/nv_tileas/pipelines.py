@@ -366,7 +366,7 @@ def _payload_index(op: RegionOp, ring: Ring, index: int) -> int:
 def _twin(agent: Agent, op: ConsumeOneAsyncOp, ring: Ring, token: StageToken) -> Any:
     """On a stage that is held already the op changes nothing; its token completes when the reads of the stage do."""
     assert token.k is not None
-    storage = {view.base for view in ring.slot(token.k, with_data=agent.machine.with_data).storage}
+    storage = {view.base for view in rings.slot_of(agent, ring, token.k, op).storage}
     reading = [
         work
         for work in agent.machine.works_under_way()
@@ -417,7 +417,7 @@ def _release(agent: Agent, op: ConsumerReleaseOp, *tokens: StageToken) -> StageT
 def _release_later(agent: Agent, op: Operation, ring: Ring, k: int, event: Event) -> None:
     """Give the slot back once the asynchronous reads that the token stands for are complete."""
     ring.held.discard((agent.number, k))
-    slot = ring.slot(k, with_data=agent.machine.with_data)
+    slot = rings.slot_of(agent, ring, k, op)
     work = agent.issue(
         op, [], None, label=f"the release of {_stage_label(ring, k)}", engine="release", dependencies=[event]
     )
