@@ -93,7 +93,7 @@ def counted(many: int, number: int) -> str:
 
 
 def random_relay(seed: int) -> str:
-    """Program number `seed`: one or two rings, one to three stages a turn, named or not, in an order that may be bad."""
+    """Program number `seed`: one or two rings, one to three stages a turn, named or not, perhaps in a bad order."""
     rng = Random(f"relay {seed}")
     depths = [rng.randint(1, 5) for _ in range(rng.randint(1, 2))]
     puts: list[str] = []
