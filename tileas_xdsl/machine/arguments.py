@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, IntegerType, MemRefType, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
-from xdsl.utils.hints import isa
 
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.meaning import load_dialect
@@ -220,11 +219,16 @@ def _moved_to(base: MemoryObject, value: Any) -> Any:
     return replace(value, base=base)
 
 
+def is_shaped(type_: Attribute) -> TypeGuard[Shaped]:
+    """Whether an argument of `type_` is an array."""
+    return isinstance(type_, MemRefType | TensorType)
+
+
 def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_data: bool, dynamic: int | None) -> Any:
     name = name_of(argument)
     kind = argument.type
     given = wanted.get(argument)
-    if isa(kind, Shaped):
+    if is_shaped(kind):
         element = element_type(kind.element_type)
         if element is None:
             raise ArgumentError(

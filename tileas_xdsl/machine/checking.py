@@ -24,6 +24,7 @@ from tileas_xdsl.machine.arguments import (
     public_functions,
 )
 from tileas_xdsl.machine.deciding import Assumptions, Decision, Subject, decide
+from tileas_xdsl.machine.garbage import seldom_collecting
 from tileas_xdsl.machine.loop_bounds import bounding_arguments, bounds_loops_by_an_extent
 from tileas_xdsl.machine.orders import Lazy, Prompt, Timed
 from tileas_xdsl.machine.over_waits import Cost, OverWait, Relaxation, over_waits
@@ -76,8 +77,9 @@ def check(
     asked = trip_counts is not None
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
-    for name in names:
-        _check_function(module, name, counts, dict(args or {}), assumptions, report, may_add_counts=not asked)
+    with seldom_collecting():
+        for name in names:
+            _check_function(module, name, counts, dict(args or {}), assumptions, report, may_add_counts=not asked)
     return report
 
 

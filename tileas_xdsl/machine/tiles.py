@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 import numpy as np
 from xdsl.dialects.builtin import ShapedType, TensorType
 from xdsl.ir import Attribute, Operation
-from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.happens_before import Proxy
@@ -56,7 +55,7 @@ def tile_shape(type_: Attribute) -> tuple[int, ...]:
 
 def is_tile_type(type_: Attribute) -> bool:
     """Whether values of `type_` are tiles rather than scalars."""
-    return isa(type_, TensorType[Attribute])
+    return isinstance(type_, TensorType)
 
 
 # Reading and writing --------------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ read `other`, or zero, and write nothing; a mask that is not known when checking
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, Operation
 
 from tileas_xdsl.dialects.nv_tileaa import memory
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp
@@ -23,6 +24,7 @@ from tileas_xdsl.machine.meaning import effect
 from tileas_xdsl.machine.meanings.nv_tileaa.elementwise import pointee_size
 from tileas_xdsl.machine.memory import View, row_major_strides
 from tileas_xdsl.machine.numerics import element_of, view_of
+from tileas_xdsl.machine.per_op import per_op
 from tileas_xdsl.machine.pointers import Pointer
 from tileas_xdsl.machine.rings import StageToken, done_token
 from tileas_xdsl.machine.tile_access import Place, bounds_of, load_tile, store_tile
@@ -86,37 +88,57 @@ def _add_pointer(agent: Agent, op: memory.AddPtrOp, base: Any, offset: Any) -> A
 # Accesses -------------------------------------------------------------------------------------------------------------
 
 
-def _groups(op: Any, operands: tuple[Any, ...], names: tuple[str, ...]) -> dict[str, Any]:
-    """The run-time operands by the names of their groups: sequences for `indices`, else one value or None."""
-    rest = iter(operands)
-    found: dict[str, Any] = {}
-    for name in names:
+GROUPS: dict[type[Operation], tuple[str, ...]] = {
+    memory.LoadOp: ("base", "indices", "mask", "other", "token"),
+    memory.TiledLoadOp: ("base", "indices", "mask", "other", "token"),
+    memory.StoreOp: ("base", "value", "indices", "mask", "token"),
+    memory.TiledStoreOp: ("base", "value", "indices", "mask", "token"),
+}
+
+
+@per_op
+def _places(op: Operation) -> dict[str, slice | int | None]:
+    """Which operands belong to each group: a slice for `indices` and `token`, else a number or None."""
+    found: dict[str, slice | int | None] = {}
+    first = 0
+    for name in GROUPS[type(op)]:
         field = getattr(op, name)
-        if name in ("indices", "token"):
-            found[name] = [next(rest) for _ in field]
-        else:
-            found[name] = None if field is None else next(rest)
+        several = name in ("indices", "token")
+        size = len(field) if several else int(field is not None)
+        found[name] = slice(first, first + size) if several else first if size else None
+        first += size
     return found
+
+
+@per_op
+def _bounds(op: memory.LoadOp | memory.TiledLoadOp | memory.StoreOp | memory.TiledStoreOp) -> Sequence[bool] | None:
+    """What the op promises of each axis."""
+    return None if isinstance(op, memory.StoreOp) else bounds_of(op.in_bounds)
+
+
+def _groups(agent: Agent, op: Operation, operands: tuple[Any, ...]) -> dict[str, Any]:
+    """The run-time operands by the names of their groups: sequences for `indices`, else one value or None."""
+    places = _places(agent, op)
+    return {name: None if place is None else operands[place] for name, place in places.items()}
 
 
 @effect(memory.LoadOp, memory.TiledLoadOp)
 def _load(agent: Agent, op: memory.LoadOp | memory.TiledLoadOp, *operands: Any) -> Any:
-    given = _groups(op, operands, ("base", "indices", "mask", "other", "token"))
+    given = _groups(agent, op, operands)
     tiled = isinstance(op, memory.TiledLoadOp)
-    place = Place(given["base"], given["indices"], tiled, bounds_of(op.in_bounds))
-    contents = load_tile(agent, op, place, op.value.type, given["mask"], given["other"])
+    place = Place(given["base"], given["indices"], tiled, _bounds(agent, op))
+    contents = load_tile(agent, op, place, op.results[0].type, given["mask"], given["other"])
     value = placed(agent, op, contents)
-    return (value, done_token()) if op.token_result else value
+    return (value, done_token()) if len(op.results) > 1 else value
 
 
 @effect(memory.StoreOp, memory.TiledStoreOp)
 def _store(agent: Agent, op: memory.StoreOp | memory.TiledStoreOp, *operands: Any) -> Any:
-    given = _groups(op, operands, ("base", "value", "indices", "mask", "token"))
+    given = _groups(agent, op, operands)
     tiled = isinstance(op, memory.TiledStoreOp)
-    bounds = bounds_of(op.in_bounds) if isinstance(op, memory.TiledStoreOp) else None
-    place = Place(given["base"], given["indices"], tiled, bounds)
+    place = Place(given["base"], given["indices"], tiled, _bounds(agent, op))
     store_tile(agent, op, place, given["value"], op.value.type, given["mask"])
-    return done_token() if op.token_result else None
+    return done_token() if op.results else None
 
 
 # Tokens ---------------------------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Operation, Region
 
 from tileas_xdsl.analysis.pipeline_facts import PipelineFact, PipelineFacts, pipeline_facts
 from tileas_xdsl.analysis.pipeline_steps import OwnSteps, own_steps
@@ -108,19 +109,37 @@ def _inc_iter(_agent: Agent, _op: IncIterOp, iterator: StageIndex) -> StageIndex
 # Which stage ----------------------------------------------------------------------------------------------------------
 
 
-def _sorted_operands(op: Operation, operands: Sequence[Any]) -> tuple[list[StageToken], Any, list[Any]]:
+@dataclass(frozen=True)
+class _Classes:
+    """The operands and results of a classified op by class."""
+
+    tokens: tuple[int, ...]
+    stage: int | None
+    values: tuple[int, ...]
+    results: int
+    """How many results are values."""
+    token_results: int
+
+
+@per_op
+def _classes(op: Operation) -> _Classes:
+    kinds = [operand.type for operand in op.operands]
+    given_back = sum(is_token(result.type) for result in op.results)
+    return _Classes(
+        tuple(number for number, kind in enumerate(kinds) if is_token(kind)),
+        next((number for number, kind in enumerate(kinds) if is_stage(kind)), None),
+        tuple(number for number, kind in enumerate(kinds) if is_value(kind)),
+        len(op.results) - given_back,
+        given_back,
+    )
+
+
+def _sorted_operands(agent: Agent, op: Operation, operands: Sequence[Any]) -> tuple[list[StageToken], Any, list[Any]]:
     """The run-time operands of a classified op: tokens, the stage if there is one, values."""
-    tokens: list[StageToken] = []
-    stage: Any = None
-    values: list[Any] = []
-    for ssa, value in zip(op.operands, operands, strict=True):
-        if is_token(ssa.type):
-            tokens.append(as_token(value))
-        elif is_stage(ssa.type):
-            stage = value
-        elif is_value(ssa.type):
-            values.append(value)
-    return tokens, stage, values
+    classes = _classes(agent, op)
+    tokens = [as_token(operands[number]) for number in classes.tokens]
+    stage = None if classes.stage is None else operands[classes.stage]
+    return tokens, stage, [operands[number] for number in classes.values]
 
 
 def _implicit_ring(agent: Agent, op: ProduceOp) -> Ring:
@@ -200,7 +219,7 @@ def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Opera
 
 @suspends(ProduceOneOp, ProduceOneAsyncOp)
 def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
-    tokens, stage, _ = _sorted_operands(op, operands)
+    tokens, stage, _ = _sorted_operands(agent, op, operands)
     explicit = bool(tokens) and tokens[0].ring is not None
     ring = _ring_of(op, tokens[0]) if explicit else _implicit_ring(agent, op)
     steps: OwnSteps = steps_of(agent, op)
@@ -218,12 +237,13 @@ def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
     event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
     if steps.gives:
         event = rings.commit(agent, ring, k, op)
-    return _results(op, list(yielded) if op.value_results else [], ring, "producer", k, event)
+    return _results(agent, op, list(yielded) if _classes(agent, op).results else [], ring, "producer", k, event)
 
 
 def _run_produce_body(agent: Agent, op: ProduceOp, ring: Ring, k: int) -> Suspension:
-    if op.is_abstract and op.value_results:
-        return [rings.slot_value(agent, ring, k, index, op) for index in range(len(op.value_results))]
+    count = _classes(agent, op).results
+    if count and op.is_abstract:
+        return [rings.slot_value(agent, ring, k, index, op) for index in range(count)]
     return (yield from _run_slot_region(agent, ring, k, op.body, op))
 
 
@@ -241,19 +261,16 @@ def _stage_label(ring: Ring, k: int) -> str:
     return f"stage {k} of {ring.name}"
 
 
-def _results(op: ClassifiedOp, values: Sequence[Any], ring: Ring, side: str, k: int, event: Event) -> Any:
+def _results(agent: Agent, op: ClassifiedOp, values: Sequence[Any], ring: Ring, side: str, k: int, event: Event) -> Any:
     """Values first, then one token object for each token result."""
     token = StageToken(ring, side, k, event)
-    kinds: list[Attribute] = [result.type for result in op.results]
-    results = [*values, *(token for kind in kinds if is_token(kind))]
-    if len(kinds) == 1:
-        return results[0]
-    return tuple(results)
+    results = (*values, *[token] * _classes(agent, op).token_results)
+    return results[0] if len(op.results) == 1 else results
 
 
 @suspends(ProducerAcquireOp)
 def _acquire(agent: Agent, op: ProducerAcquireOp, *operands: Any) -> Suspension:
-    tokens, stage, _ = _sorted_operands(op, operands)
+    tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
     around = _open_stage(agent, ring)
     k = around if around is not None else _stage_to_produce(agent, op, ring, stage, explicit=True)
@@ -269,7 +286,7 @@ def _open_stage(agent: Agent, ring: Ring) -> int | None:
 
 @suspends(ProducerWriteOp)
 def _write(agent: Agent, op: ProducerWriteOp, *operands: Any) -> Suspension:
-    tokens, stage, values = _sorted_operands(op, operands)
+    tokens, stage, values = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
     k = _stage_in_hand(agent, op, ring, tokens[0], stage)
     if not op.is_abstract:
@@ -279,7 +296,7 @@ def _write(agent: Agent, op: ProducerWriteOp, *operands: Any) -> Suspension:
     if not (values and all(isinstance(value.type, AsyncTokenType) for value in op.yielded) and op.yielded):
         _fill_from_write(agent, op, ring, k, values)
     event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
-    return _results(op, [], ring, "producer", k, event) if op.results else None
+    return _results(agent, op, [], ring, "producer", k, event) if op.results else None
 
 
 def _fill_from_write(agent: Agent, op: ProducerWriteOp, ring: Ring, k: int, values: Sequence[Any]) -> None:
@@ -328,7 +345,7 @@ def _commit(agent: Agent, op: ProducerCommitOp, *tokens: StageToken) -> StageTok
 
 @suspends(ConsumeOneOp, ConsumeOneAsyncOp)
 def _consume(agent: Agent, op: ConsumeOp, *operands: Any) -> Suspension:
-    tokens, stage, _ = _sorted_operands(op, operands)
+    tokens, stage, _ = _sorted_operands(agent, op, operands)
     token = tokens[0]
     ring = _ring_of(op, token)
     if isinstance(op, ConsumeOneAsyncOp) and _held(agent, token):
@@ -342,17 +359,19 @@ def _consume(agent: Agent, op: ConsumeOp, *operands: Any) -> Suspension:
     if steps.takes:
         yield from rings.wait_full(agent, ring, k, op)
     if op.is_abstract:
-        values = [rings.slot_value(agent, ring, k, _payload_index(op, ring, i), op) for i in range(_value_count(op))]
+        values = _values_of(agent, op, ring, k)
     else:
         yielded = yield from _run_slot_region(agent, ring, k, op.body, op)
         values = list(yielded)
     if steps.gives:
         rings.release(agent, ring, k, op)
-    return _results(op, values, ring, "consumer", k, Event.completed())
+    return _results(agent, op, values, ring, "consumer", k, Event.completed())
 
 
-def _value_count(op: RegionOp) -> int:
-    return len(op.value_results)
+def _values_of(agent: Agent, op: RegionOp, ring: Ring, k: int) -> list[Any]:
+    """What the value results of an op without a body are: elements of the slot of stage `k`."""
+    indices = (_payload_index(op, ring, index) for index in range(_classes(agent, op).results))
+    return [rings.slot_value(agent, ring, k, index, op) for index in indices]
 
 
 def _payload_index(op: RegionOp, ring: Ring, index: int) -> int:
@@ -375,13 +394,13 @@ def _twin(agent: Agent, op: ConsumeOneAsyncOp, ring: Ring, token: StageToken) ->
     event = Event.all_of(
         [agent.machine.event_of(work) for work in reading], f"the reads of {_stage_label(ring, token.k)}"
     )
-    values = [rings.slot_value(agent, ring, token.k, _payload_index(op, ring, i), op) for i in range(_value_count(op))]
-    return _results(op, values, ring, "consumer", token.k, event)
+    values = _values_of(agent, op, ring, token.k)
+    return _results(agent, op, values, ring, "consumer", token.k, event)
 
 
 @suspends(ConsumerWaitOp)
 def _wait(agent: Agent, op: ConsumerWaitOp, *operands: Any) -> Suspension:
-    tokens, stage, _ = _sorted_operands(op, operands)
+    tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
     around = _open_stage(agent, ring)
     k = around if around is not None else _stage_to_consume(agent, op, ring, tokens[0], stage)
@@ -391,14 +410,14 @@ def _wait(agent: Agent, op: ConsumerWaitOp, *operands: Any) -> Suspension:
 
 @suspends(ConsumerReadOp)
 def _read(agent: Agent, op: ConsumerReadOp, *operands: Any) -> Suspension:
-    tokens, stage, _ = _sorted_operands(op, operands)
+    tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
     k = _stage_in_hand(agent, op, ring, tokens[0], stage)
     if op.is_abstract:
-        values = [rings.slot_value(agent, ring, k, _payload_index(op, ring, i), op) for i in range(_value_count(op))]
+        values = _values_of(agent, op, ring, k)
     else:
         values = list((yield from _run_slot_region(agent, ring, k, op.body, op)))
-    return _results(op, values, ring, "consumer", k, tokens[0].event)
+    return _results(agent, op, values, ring, "consumer", k, tokens[0].event)
 
 
 @sync(ConsumerReleaseOp)
