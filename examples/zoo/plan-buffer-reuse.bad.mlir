@@ -11,18 +11,18 @@
 // says: with nothing that orders the two
 // fix: Await the last copy before the buffer is written again.
 
-func.func @plan(%metadata: memref<8xi32>, %pinned: memref<1xi32>, %device: memref<8xi32>, %n: index) {
+func.func @plan(%metadata: memref<?xi32>, %pinned: memref<1xi32>, %device: memref<?xi32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %start = async.execute {
     async.yield
   }
   %last = scf.for %i = %c0 to %n step %c1 iter_args(%copied = %start) -> (!async.token) {
-    %m = memref.load %metadata[%i] : memref<8xi32>
+    %m = memref.load %metadata[%i] : memref<?xi32>
     memref.store %m, %pinned[%c0] : memref<1xi32>
     %copy = async.execute [%copied] {
       %x = memref.load %pinned[%c0] : memref<1xi32>
-      memref.store %x, %device[%i] : memref<8xi32>
+      memref.store %x, %device[%i] : memref<?xi32>
       async.yield
     }
     scf.yield %copy : !async.token

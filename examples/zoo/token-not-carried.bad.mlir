@@ -11,7 +11,7 @@
 // says: with nothing that orders the two
 // fix: Make the load depend on the token that the loop carries.
 
-func.func @air(%src: memref<8xi32>, %tile: memref<1xi32>, %dst: memref<8xi32>, %n: index) {
+func.func @air(%src: memref<?xi32>, %tile: memref<1xi32>, %dst: memref<?xi32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %start = async.execute {
@@ -19,13 +19,13 @@ func.func @air(%src: memref<8xi32>, %tile: memref<1xi32>, %dst: memref<8xi32>, %
   }
   %last = scf.for %i = %c0 to %n step %c1 iter_args(%before = %start) -> (!async.token) {
     %load = async.execute {
-      %x = memref.load %src[%i] : memref<8xi32>
+      %x = memref.load %src[%i] : memref<?xi32>
       memref.store %x, %tile[%c0] : memref<1xi32>
       async.yield
     }
     %store = async.execute [%load, %before] {
       %y = memref.load %tile[%c0] : memref<1xi32>
-      memref.store %y, %dst[%i] : memref<8xi32>
+      memref.store %y, %dst[%i] : memref<?xi32>
       async.yield
     }
     scf.yield %store : !async.token
