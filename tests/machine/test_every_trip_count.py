@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.growing_programs import CASES, NEVER, Case, copying, in_sequence
+from tests.machine.growing_programs import CASES, NEVER, Case, copying, in_sequence, in_turn
 from tests.machine.looping_programs import damaged, random_program
 from tests.machine.ring_programs import RIGHT, WRONG, random_relay
 from tests.machine.test_handshake import READ, RELEASE, handshake
@@ -204,3 +204,54 @@ def test_trip_counts_on_the_way_to_a_crossing_are_executed() -> None:
     report = check(parse(case.text))
     assert report.kinds == ["race"]
     assert report.findings[0].arguments == {"n": 41}
+
+
+def with_constant(text: str, turns: int) -> str:
+    """The program with a constant in place of its argument `n`."""
+    head, brace, rest = text.replace(", %n: index", "").partition("{\n")
+    return f"{head}{brace}  %n = arith.constant {turns} : index\n{rest}"
+
+
+def test_a_million_turns_are_proved_not_executed() -> None:
+    report = check(parse(with_constant(copying(NEVER), 1_000_000)))
+    assert report.verdict_line == EVERY
+    assert report.proofs["copies"].executed < 20
+
+
+@pytest.mark.parametrize("turns", [300, 301])
+def test_what_goes_wrong_in_general_may_be_right_as_it_stands(turns: int) -> None:
+    """Turn 300 is the first that is wrong."""
+    report = check(parse(with_constant(copying(in_turn(300)), turns)))
+    assert report.verdict is (Verdict.SAFE if turns == 300 else Verdict.VIOLATION)
+
+
+@pytest.mark.parametrize("upper", [602, 601])
+def test_long_loops_may_begin_and_step_as_they_like(upper: int) -> None:
+    """601 is no multiple of the step away from the lower bound: that loop is executed."""
+    text = copying(NEVER, low="%c2", step="%three", before="%three = arith.constant 3 : index")
+    report = check(parse(with_constant(text, upper)))
+    assert report.verdict_line == EVERY
+    assert bool(report.proofs) == (upper == 602)
+
+
+def test_long_loops_of_different_lengths_are_executed() -> None:
+    text = in_sequence("%begin = arith.constant 300 : index", second="%m").replace(
+        "%c0 = arith", "%m = arith.constant 200 : index\n  %c0 = arith", 1
+    )
+    report = check(parse(with_constant(text, 300)))
+    assert report.verdict_line == EVERY
+    assert not report.proofs
+
+
+def test_loops_of_one_length_are_proved_together() -> None:
+    """Producer and consumer: the constant stands in both loops."""
+    report = check(parse(with_constant(RIGHT["one ring"], 100_000)))
+    assert report.verdict_line == EVERY
+    assert report.proofs["relay"].period == 1
+
+
+def test_a_guard_by_the_same_constant_is_generalised_with_the_loop() -> None:
+    """The last turns bring nothing: they compare with the bound."""
+    weak = "%left = arith.subi %n, %i : index\n%weak = arith.cmpi ult, %left, %c0 : index"
+    report = check(parse(with_constant(copying(weak), 5_000)))
+    assert report.proofs["copies"].executed < 60

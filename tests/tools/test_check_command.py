@@ -79,7 +79,7 @@ def test_examples_from_another_process() -> None:
     ]
     assert [result.returncode for result in results] == [SAFE, VIOLATION, INPUT]
     assert "over-wait: 'async_queue.wait' can go: nothing relies on it" in results[0].stdout
-    assert "\nnot for every trip count: @double_buffer: trip count 16 cannot be executed" in results[0].stdout
+    assert "\nnot for every trip count: @double_buffer: trip count 12 cannot be executed" in results[0].stdout
     assert results[0].stdout.endswith("\n\nsafe for trip counts 0..8\n")
     assert results[2].stderr == "no-such-file.mlir: error: no such file or directory\n"
     assert "Traceback" not in "".join(result.stderr for result in results)

@@ -16,7 +16,7 @@ func.func @queue(%n: index, %src: memref<8xf32>, %dst: memref<8xf32>) {
   async_queue.wait 0, 0
   func.return
 }
-// CHECK: remark: 'builtin.module' op is not shown to be safe for every trip count: @queue: trip count 16 cannot be executed
+// CHECK: remark: 'builtin.module' op is not shown to be safe for every trip count: @queue: trip count 12 cannot be executed
 // CHECK: remark: 'builtin.module' op is safe for trip counts 0..8
 // SAME-LABEL: @queue
 // SAME:           async_queue.commit 0 {

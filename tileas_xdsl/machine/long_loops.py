@@ -1,0 +1,119 @@
+"""
+Loops of a constant number of turns that is too large to execute: the constant becomes an argument.
+
+    scf.for %i = 0 to 1000000        ->        func(..., %turns)    scf.for %i = 0 to 0 + 1 * %turns
+
+Who proves the function right for every number of turns has proved it right for the one that stands there. Nothing is
+lost where that fails: the function itself can still be executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.machine.arguments import argument_names, find_function
+
+CounterType = IndexType | IntegerType[Any, Any]
+LONG = 128
+"""Turns from which on a loop is too long to execute if there is another way."""
+
+
+@dataclass(frozen=True)
+class Generalised:
+    """A copy of a function with one argument more, and what that is called."""
+
+    op: Operation
+    body: Region
+    turns: str
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """Of a counted loop, all three constant."""
+
+    lower: int
+    upper: int
+    step: int
+    type: CounterType
+
+    @property
+    def turns(self) -> int:
+        return max(0, -(-(self.upper - self.lower) // self.step))
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the last turn ends at the upper bound."""
+        return self.lower + self.turns * self.step == self.upper
+
+
+def generalised(function: Operation) -> Generalised | None:
+    """
+    The function with the number of turns of its long loops as an argument, in a copy of its module. None where it has
+    no such loop, or several that turn differently often.
+    """
+    if not isinstance(function, FuncOp):
+        return None
+    long_loops = [bounds for bounds in _constant_bounds(function) if bounds.turns > LONG]
+    uppers = {(bounds.upper, bounds.type): bounds for bounds in long_loops}
+    kinds = {(bounds.turns, bounds.type) for bounds in long_loops}
+    if len(kinds) != 1 or len(uppers) != len(set(long_loops)) or not all(b.is_even for b in long_loops):
+        return None
+    module = function.get_toplevel_object()
+    assert isinstance(module, Operation)
+    copied, body = find_function(module.clone(), function.sym_name.data)
+    assert isinstance(copied, FuncOp)
+    return Generalised(copied, body, _with_argument(copied, body.blocks[0], list(uppers.values())))
+
+
+def _constant_bounds(function: Operation) -> Iterable[_Bounds]:
+    for op in function.walk():
+        if isinstance(op, scf.ForOp):
+            numbers = [_constant(value) for value in (op.lb, op.ub, op.step)]
+            lower, upper, step = numbers
+            kind = op.ub.type
+            if lower is None or upper is None or step is None or step <= 0:
+                continue
+            if isinstance(kind, IndexType | IntegerType):
+                yield _Bounds(lower, upper, step, cast("CounterType", kind))
+
+
+def _constant(value: SSAValue) -> int | None:
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    return None
+
+
+def _with_argument(function: FuncOp, entry: Block, uppers: list[_Bounds]) -> str:
+    """Give `function` the argument, and let every constant that is one of the upper bounds follow from it."""
+    taken = set(argument_names(function.body))
+    name = next(n for n in ("turns", *(f"turns_{number}" for number in range(len(taken) + 1))) if n not in taken)
+    kind = uppers[0].type
+    turns = entry.insert_arg(kind, len(entry.args))
+    turns.name_hint = name
+    function.function_type = FunctionType.from_lists(entry.arg_types, list(function.function_type.outputs))
+    constants = [op for op in function.walk() if isinstance(op, arith.ConstantOp)]
+    for bounds in uppers:
+        upper = _insert_upper(entry, bounds, turns)
+        for op in constants:
+            if op.result.type == kind and _constant(op.result) == bounds.upper:
+                op.result.replace_all_uses_with(upper)
+    return name
+
+
+def _insert_upper(entry: Block, bounds: _Bounds, turns: SSAValue) -> SSAValue:
+    """`lower + step * turns`, at the beginning of the function."""
+    step = arith.ConstantOp.from_int_and_width(bounds.step, bounds.type)
+    lower = arith.ConstantOp.from_int_and_width(bounds.lower, bounds.type)
+    walked = arith.MuliOp(step, turns)
+    upper = arith.AddiOp(lower, walked)
+    Rewriter.insert_op([step, lower, walked, upper], InsertPoint.at_start(entry))
+    return upper.result
