@@ -106,7 +106,7 @@ def _with_argument(function: FuncOp, entry: Block, uppers: list[_Bounds]) -> str
         for op in constants:
             if op.result.type == kind and _constant(op.result) == bounds.upper:
                 op.result.replace_all_uses_with(upper)
-    return name
+    return argument_names(function.body)[-1]
 
 
 def _insert_upper(entry: Block, bounds: _Bounds, turns: SSAValue) -> SSAValue:
