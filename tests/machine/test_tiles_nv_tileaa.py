@@ -700,20 +700,40 @@ def test_a_branch_on_tile_data_is_undecided() -> None:
     assert "branches on" in report.undecided[0]
 
 
-def test_tile_ops_have_no_place_in_an_asynchronous_scope() -> None:
-    text = """func.func @f(%a: memref<8xf32>, %b: memref<8xf32>) {
-      %z = arith.constant 0 : index
-      async_queue.commit 0 {
-        async_queue.scope {
-          %t = nv_tileaa.tiled_load %a[%z] : (memref<8xf32>, index) -> tensor<8xf32>
-          nv_tileaa.tiled_store %b[%z], %t : (memref<8xf32>, tensor<8xf32>, index) -> ()
-        }
-      }
-      async_queue.wait 0, 0
-      func.return
-    }"""
+SCOPED = """func.func @f(%a: memref<6xf32>, %b: memref<8xf32>) {
+  %z = arith.constant 0 : index
+  async_queue.commit 0 {
+    async_queue.scope {
+      %t = nv_tileaa.tiled_load %a[%z] : (memref<6xf32>, index) -> TILE
+      nv_tileaa.tiled_store %b[%z], %t : (memref<8xf32>, TILE, index) -> ()
+    }
+  }
+  async_queue.wait 0, 0
+  func.return
+}"""
+
+
+@pytest.mark.parametrize("order", ["eager", "lazy", "random"])
+def test_loads_and_stores_of_tiles_in_an_asynchronous_scope_are_done_when_it_is(order: str) -> None:
+    text = SCOPED.replace("TILE", "tensor<8xf32>")
+    module = parse(text)
+    assert check(module).verdict is Verdict.SAFE
+    outcome = run(module, "f", {"a": floats(6), "b": np.full(8, 9, np.float32)}, order=order)
+    assert exactly(outcome.arrays["b"], np.concatenate([floats(6), np.zeros(2, np.float32)]))
+
+
+def test_a_tile_in_a_scope_is_read_and_written_until_the_wait() -> None:
+    text = SCOPED.replace("TILE", "tensor<8xf32>")
+    for array in "ab":
+        size = {"a": 6, "b": 8}[array]
+        early = f"%x = arith.constant 1.0 : f32 memref.store %x, %{array}[%z] : memref<{size}xf32>"
+        assert check(parse(text.replace("async_queue.wait", f"{early} async_queue.wait"))).kinds == ["race"]
+
+
+def test_other_ops_on_tiles_have_no_place_in_an_asynchronous_scope() -> None:
+    text = SCOPED.replace("TILE", "tensor<8xf32, #nv_tileas.layout<smem>>")
     with pytest.raises(UnsupportedError, match="works on memory inside an asynchronous scope"):
-        outcome_of(text, floats(8), floats(8))
+        outcome_of(text, floats(6), floats(8))
 
 
 def test_tiled_view_arguments() -> None:

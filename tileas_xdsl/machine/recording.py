@@ -46,8 +46,17 @@ def concrete(value: Any) -> Any:
     return value.actual if isinstance(value, Deferred) else value
 
 
-DATA_OPERANDS = {"memref.store": (0,), "tensor.insert": (0,), "vector.store": (0,), "vector.transfer_write": (0,)}
-"""Operands that are data, not control: they may stay deferred when the op is recorded."""
+STORES_DATA = frozenset(
+    {
+        "memref.store",
+        "nv_tileaa.store",
+        "nv_tileaa.tiled_store",
+        "tensor.insert",
+        "vector.store",
+        "vector.transfer_write",
+    }
+)
+"""Ops whose operands are data to be stored, addresses aside: they may stay deferred when the op is recorded."""
 
 
 class Recording:
@@ -75,6 +84,10 @@ class Recording:
         """Put down an op that depends on deferred values alone."""
         return self._defer(Deferred(lambda *inputs: step.function(agent, step.op, *inputs), operands))
 
+    def combine(self, compute: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+        """What `compute` makes of `inputs`, once these are there."""
+        return self._defer(Deferred(compute, inputs))
+
     def then(self, compute: Callable[[Any], Any], value: Any) -> Any:
         """What `compute` makes of a value that may come late."""
         return self._defer(Deferred(compute, [value])) if isinstance(value, Deferred) else compute(value)
@@ -85,7 +98,7 @@ class Recording:
 
     def operand_for(self, op: Operation, operand: Any) -> Any:
         """Data stays deferred in ops that store it; anything else needs the value now."""
-        if not isinstance(operand, Deferred) or op.name in DATA_OPERANDS:
+        if not isinstance(operand, Deferred) or op.name in STORES_DATA:
             return operand
         return self.resolve_now(operand)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.tile_memory import PaddingValue
 from tileas_xdsl.machine.agents import Agent
+from tileas_xdsl.machine.happens_before import Proxy
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.numerics import element_of
 from tileas_xdsl.machine.pointers import Pointer
@@ -123,14 +125,20 @@ def padding_of(op: Operation) -> Any:
 
 def load_tile(agent: Agent, op: Operation, place: Place, tile: Attribute, mask: Any = None, other: Any = None) -> Any:
     """The contents of the tile (or scalar) of type `tile` at `place`, read now."""
-    mask, other = read_tile(agent, mask, op), read_tile(agent, other, op)
+    mask, other = (read_tile(agent, agent.resolve(value), op) for value in (mask, other))
     pieces = pieces_at(agent, op, place, tile, mask)
     if not tile_shape(tile) and mask is None and not agent.machine.with_data:
         # Scalars that the program itself has stored are known when checking too.
-        return read_tile(agent, View(*_scalar_at(pieces[0].view)), op)
+        return agent.load(View(*_scalar_at(pieces[0].view)), op, Proxy.UNSPECIFIED)
     lanes = Lanes(tile_shape(tile), element_of(op, tile), padding_of(op), mask, other)
     contents = read_pieces(agent, op, pieces, lanes)
+    if agent.recording is not None and agent.machine.with_data:
+        return agent.recording.combine(partial(_as_result, op), [contents])
     return scalar_or_tile(contents, op) if agent.machine.with_data else contents
+
+
+def _as_result(op: Operation, contents: Any) -> Any:
+    return scalar_or_tile(contents, op)
 
 
 def _scalar_at(view: View) -> tuple[Any, ...]:
@@ -139,7 +147,9 @@ def _scalar_at(view: View) -> tuple[Any, ...]:
 
 def store_tile(agent: Agent, op: Operation, place: Place, value: Any, tile: Attribute, mask: Any = None) -> None:
     """Write the tile (or scalar) `value` of type `tile` at `place`, now."""
-    contents, mask = read_tile(agent, value, op), read_tile(agent, mask, op)
+    # What is stored may be read later, in an asynchronous scope.
+    contents = agent.load(value, op, Proxy.UNSPECIFIED) if isinstance(value, View) else value
+    mask = read_tile(agent, agent.resolve(mask), op)
     pieces = pieces_at(agent, op, place, tile, mask)
     if not tile_shape(tile) and mask is None:
         agent.store(View(*_scalar_at(pieces[0].view)), contents, op)

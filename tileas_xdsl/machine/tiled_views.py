@@ -24,7 +24,7 @@ from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.happens_before import Proxy
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.numerics import Array
-from tileas_xdsl.machine.tiles import PointerTile, refuse_in_scope, refuse_placeholder
+from tileas_xdsl.machine.tiles import PointerTile, refuse_placeholder
 from tileas_xdsl.machine.values import UNKNOWN, ElementType
 from tileas_xdsl.machine.violations import UnsupportedError
 from tileas_xdsl.machine.works import Touch
@@ -185,10 +185,13 @@ class Lanes:
 
 
 def read_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], lanes: Lanes) -> Any:
-    """The tile that `pieces` make up, read now."""
-    refuse_in_scope(agent, op)
+    """The tile that `pieces` make up, read now; in an asynchronous scope, when that is performed."""
     contents = [agent.load(piece.view, op, Proxy.UNSPECIFIED) for piece in pieces]
-    return assembled(pieces, contents, lanes) if agent.machine.with_data else UNKNOWN
+    if not agent.machine.with_data:
+        return UNKNOWN
+    if agent.recording is not None:
+        return agent.recording.combine(lambda *parts: assembled(pieces, parts, lanes), contents)
+    return assembled(pieces, contents, lanes)
 
 
 def assembled(pieces: Sequence[Piece], contents: Sequence[Any], lanes: Lanes) -> Array:
@@ -206,10 +209,22 @@ def assembled(pieces: Sequence[Piece], contents: Sequence[Any], lanes: Lanes) ->
 
 def write_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], value: Any, mask: Any = None) -> None:
     """Write a tile (contents, not a view), lanes where the mask is false and what sticks out left alone."""
-    refuse_in_scope(agent, op)
     refuse_placeholder(agent, op, value)
     for piece in pieces:
-        agent.store(piece.view, _part(agent, piece, value, mask), op, Proxy.UNSPECIFIED)
+        part = _part(agent, piece, value, mask) if agent.recording is None else _later_part(agent, piece, value, mask)
+        agent.store(piece.view, part, op, Proxy.UNSPECIFIED)
+
+
+def _later_part(agent: Agent, piece: Piece, value: Any, mask: Any) -> Any:
+    """`_part`, taken when the asynchronous scope is performed."""
+    assert agent.recording is not None
+    if not agent.machine.with_data:
+        return UNKNOWN
+
+    def part(contents: Any) -> Any:
+        return _part(agent, piece, contents, mask)
+
+    return agent.recording.combine(part, [value])
 
 
 def _part(agent: Agent, piece: Piece, value: Any, mask: Any) -> Any:
