@@ -49,6 +49,7 @@ PROGRAMS = 500 if os.environ.get("TILEAS_CASES") == "full" else 50
 COMPARED = {"race", "deadlock", "undrained"}
 POSSIBLE = {
     "tokens": {"race", "deadlock", "undrained"},
+    "functions": {"race", "deadlock", "undrained"},
     "queues": {"race", "undrained"},
     "marks": {"race", "undrained"},
     "barriers": {"race", "deadlock", "undrained"},

@@ -27,14 +27,14 @@ def start_task(
     promises: Sequence[Event],
     regions: Sequence[Region],
 ) -> Agent:
-    """Fork a task that runs `body`, sees what `regions` capture, and will complete `promises`."""
+    """Fork a task that runs `body`, which is `regions`, sees what they capture, and will complete `promises`."""
     machine = agent.machine
     tasks: list[tuple[Agent, Operation, bool]] = machine.shared.setdefault(TASKS, [])
     if not tasks:
         machine.at_end.append(_report_unawaited)
     child = agent.fork(f"task {len(tasks)}", body, captures=regions)
     child.started_by = op
-    tasks.append((child, op, bool(regions) and all(map(does_nothing, regions))))
+    tasks.append((child, op, all(map(does_nothing, regions))))
     for promise in promises:
         promise.task = child
     machine.happened(agent, op, "fork", f"starts {child.name}", on=child)

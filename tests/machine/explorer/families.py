@@ -11,11 +11,14 @@ from copy import deepcopy
 from random import Random
 
 from tests.machine.explorer.statements import (
+    GIVEN,
+    VALUE,
     VOCABULARY,
     Source,
     Stmt,
     agents,
     arrive,
+    async_call,
     at,
     awaits,
     commit,
@@ -143,6 +146,93 @@ def _random_tokens(rng: Random, names: Iterator[int], known: list[int], length: 
             body += awaits(rng.choice(known))
         elif kind == "loop" and depth == 0:
             body.append(loop(rng.randint(1, 2), _random_tokens(rng, names, list(known), 2, 1)))
+        else:
+            body += some_accesses(rng, 1)
+    return body
+
+
+# Functions: calls that are tasks --------------------------------------------------------------------------------------
+
+OWN = at(0, 4, 0)
+"""The cell that an asynchronous function is given."""
+
+
+def calls_of_one(rng: Random) -> Source:
+    """Calls of one function on cells of their own, each awaited, by its token or its value, before its cell is read."""
+    helper = [*some_own_accesses(rng), store(0, OWN)]
+    count = rng.randint(1, 3)
+    body = [async_call(name, 0, at(name - 1)) for name in range(1, count + 1)]
+    for name in rng.sample(range(1, count + 1), count):
+        body += [*awaits(name + rng.choice((0, VALUE))), load(0, at(name - 1))]
+    return Source("functions", body, [helper])
+
+
+def some_own_accesses(rng: Random) -> list[Stmt]:
+    return [load(rng.randrange(2), OWN)] if rng.random() < 0.5 else []
+
+
+def chained_calls(rng: Random) -> Source:
+    """Calls of one function on one cell: each is given the token of the one before, and awaits it."""
+    helper = [*awaits(GIVEN), load(0, OWN), store(0, OWN)]
+    kind = rng.choice((0, 1))
+    count = rng.randint(2, 3)
+    body = [async_call(name, kind, at(0), [name - 1]) for name in range(1, count + 1)]
+    return Source("functions", [*body, *awaits(count), load(0, at(0))], [helper, deepcopy(helper)])
+
+
+def functions_that_call(rng: Random) -> Source:
+    """A function that calls another one, does something meanwhile, and awaits it before it ends or goes on."""
+    inner = [store(0, OWN)]
+    outer = [async_call(2, rng.choice((1, 2)), OWN), load(1, OWN), *awaits(2), load(0, OWN)]
+    calls = [async_call(name, 0, at(name)) for name in range(1, rng.randint(1, 2) + 1)]
+    ends = [s for call in calls for s in (*awaits(call.name or 0), store(0, at(call.numbers[1])))]
+    return Source("functions", [*calls, store(1, at(3)), *ends], [outer, inner, deepcopy(inner)])
+
+
+def grouped_calls(rng: Random) -> Source:
+    """Calls in a loop, or one after the other, put into a group; all cells are read when the group is complete."""
+    size = rng.randint(1, 3)
+    one = [async_call(1, rng.choice((0, 1, 2)), at(0, 3, 0)), Stmt("add", uses=[1, 100])]
+    one[0].numbers[0] = min(one[0].numbers[0], 1)
+    helpers = [[store(0, OWN)], [*some_own_accesses(rng), store(0, OWN)]]
+    body = [Stmt("group", [size], name=100), *maybe_unrolled(rng, loop(size, one)), Stmt("await_all", uses=[100])]
+    return Source("functions", [*body, *(load(0, at(cell)) for cell in range(size))], helpers)
+
+
+def calls_and_tasks(rng: Random) -> Source:
+    """A task behind a call, and a call that is given the token of a task."""
+    helper = [*awaits(GIVEN), store(0, OWN)]
+    first = [async_call(1, 1, at(0)), task(2, [load(0, at(0)), store(0, at(1))], [1])]
+    second = [async_call(3, rng.choice((0, 1)), at(1), [2])]
+    rest = [*awaits(3), load(0, at(1)), load(0, at(0))]
+    return Source("functions", [*first, load(1, at(0)), *second, *rest], [helper, deepcopy(helper)])
+
+
+def random_functions(rng: Random) -> Source:
+    """Helpers and a main function of anything."""
+    names = iter(range(1, 100))
+    helpers = [_random_calls(rng, names, [GIVEN], rng.randint(0, 2), 1) for _ in range(rng.randint(1, 3))]
+    return Source("functions", _random_calls(rng, names, [], rng.randint(3, 5), 0), helpers)
+
+
+def _random_calls(rng: Random, names: Iterator[int], known: list[int], length: int, depth: int) -> list[Stmt]:
+    body: list[Stmt] = []
+    for _ in range(length):
+        kind = rng.choice(VOCABULARY["functions"])
+        if kind == "async_call":
+            name = next(names)
+            place = OWN if depth and rng.random() < 0.5 else at(rng.randrange(3))
+            body.append(async_call(name, rng.randrange(3), place, [n for n in known if rng.random() < 0.3]))
+            known += [name, name + VALUE]
+        elif kind == "task" and depth < 1:
+            name = next(names)
+            inner = _random_calls(rng, names, list(known), 1, depth + 1)
+            body.append(task(name, inner, [n for n in known if rng.random() < 0.3]))
+            known.append(name)
+        elif kind == "await" and known:
+            body += awaits(rng.choice(known))
+        elif kind == "loop" and depth == 0:
+            body.append(loop(rng.randint(1, 2), _random_calls(rng, names, list(known), 1, 1)))
         else:
             body += some_accesses(rng, 1)
     return body
@@ -413,6 +503,15 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
         nested_tasks,
         tasks_of_agents,
         random_tasks,
+    ),
+    "functions": (
+        calls_of_one,
+        chained_calls,
+        functions_that_call,
+        grouped_calls,
+        grouped_calls,
+        calls_and_tasks,
+        random_functions,
     ),
     "queues": (queue_pipeline, two_stages, queue_per_slot, groups_of_several, queue_agents, open_queue, random_queues),
     "marks": (mark_pipeline, uneven_blocks, marks_and_calls, reused_buffers, mark_agents, random_marks),

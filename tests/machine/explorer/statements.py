@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
-MODELS = ("tokens", "queues", "marks", "barriers")
+MODELS = ("tokens", "functions", "queues", "marks", "barriers")
 CELLS = 4
 """Elements of an array; 32 bits each."""
 
@@ -39,6 +39,12 @@ class Source:
 
 
 BARRIERS = 4
+VALUE = 1000
+"""Added to the name of a call: the name of the value that it promises beside its token."""
+GIVEN = -1
+"""What an asynchronous function calls the token that it is given."""
+RETURNS = (("token", "value"), ("token",), ("value",))
+"""What each asynchronous helper returns."""
 
 LAYOUT: dict[str, tuple[int, ...]] = {
     "load": (1, 3, 2, 2),  # array, place
@@ -51,6 +57,7 @@ LAYOUT: dict[str, tuple[int, ...]] = {
     "add": (),
     "await_all": (),
     "carry": (3,),  # trips
+    "async_call": (2, 3, 2, 2),  # helper, place that it gets
     "commit": (1, 2, 2),  # place of the queue
     "scope": (),
     "wait": (1, 2, 2, 3),  # place of the queue, count
@@ -72,6 +79,7 @@ PLACES: dict[str, tuple[int, ...]] = {
     "store": (1,),
     "commit": (0,),
     "wait": (0,),
+    "async_call": (1,),
     "copy": (0, 3),
     "arrive": (0,),
     "arrive_expect": (0,),
@@ -83,6 +91,7 @@ PLACES: dict[str, tuple[int, ...]] = {
 
 VOCABULARY: dict[str, tuple[str, ...]] = {
     "tokens": ("task", "await", "await", "load", "store", "load", "store", "loop"),
+    "functions": ("async_call", "async_call", "task", "await", "await", "load", "store", "loop"),
     "queues": ("commit", "commit", "wait", "load", "store", "loop"),
     "marks": ("copy", "copy", "mark", "mark", "wait_marks", "load", "store", "call"),
     "barriers": ("arrive", "wait_phase", "load", "store", "arrive_expect", "bulk", "expect"),
@@ -115,6 +124,11 @@ def agents(*bodies: list[Stmt]) -> Stmt:
 
 def task(name: int, body: list[Stmt], after: list[int]) -> Stmt:
     return Stmt("task", [], [body], name, list(after))
+
+
+def async_call(name: int, helper: int, place: list[int], after: list[int] | None = None) -> Stmt:
+    """A call whose token is `name`, and whose value `VALUE + name`; it may await the first of `after` itself."""
+    return Stmt("async_call", [helper, *place], name=name, uses=list(after or []))
 
 
 def awaits(*names: int) -> list[Stmt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.machine.explorer.statements import BARRIERS, CELLS, Source, Stmt, at
+from tests.machine.explorer.statements import BARRIERS, CELLS, GIVEN, RETURNS, VALUE, Source, Stmt, at
 
 
 def text_of(source: Source) -> str:
@@ -31,17 +31,30 @@ class _Writer:
         header = POINTER_ARGUMENTS if on_pointers else MEMREF_ARGUMENTS
         for number, body in enumerate(self.source.helpers):
             self.last_helper = number
-            self.function(f"func.func private @helper{number}({header})", body)
+            if self.source.model == "functions":
+                self.async_function(number, body)
+            else:
+                self.function(f"func.func private @helper{number}({header})", body, "func.return")
         self.last_helper = -1
-        self.function(f"func.func @main({header})", self.source.body)
+        self.function(f"func.func @main({header})", self.source.body, "func.return")
         return "\n".join(self.lines) + "\n"
 
-    def function(self, head: str, body: list[Stmt]) -> None:
+    def async_function(self, number: int, body: list[Stmt]) -> None:
+        """Places in it go by the number that it is given."""
+        returned = RETURNS[number]
+        types = ", ".join(TYPES[kind] for kind in returned)
+        head = f"async.func @helper{number}({MEMREF_ARGUMENTS}, %p: index, %given: !async.token) -> ({types})"
+        self.scope, self.iteration = {GIVEN: ("token", "%given")}, "%p"
+        self.function(head, body, "async.return %n7 : i32" if "value" in returned else "async.return")
+        self.scope, self.iteration = {}, None
+
+    def function(self, head: str, body: list[Stmt], last: str) -> None:
         outer, self.lines = self.lines, []
         self.statements(body)
+        self.emit(last)
         used = set(re.findall(r"%\w+", "\n".join(self.lines)))
         constants = [f"{name} = {value}" for name, value in CONSTANTS.items() if name in used]
-        self.lines = [*outer, f"{head} {{", *constants, *self.lines, "func.return", "}"]
+        self.lines = [*outer, f"{head} {{", *constants, *self.lines, "}"]
 
     def statements(self, body: list[Stmt]) -> None:
         for statement in body:
@@ -142,6 +155,8 @@ class _Writer:
     def write_await(self, statement: Stmt) -> None:
         for name in self.names(statement.uses, "token"):
             self.emit(f"async.await {name} : !async.token")
+        for name in self.names(statement.uses, "value"):
+            self.value(f"async.await {name} : !async.value<i32>")
 
     def write_group(self, statement: Stmt) -> None:
         assert statement.name is not None
@@ -179,6 +194,23 @@ class _Writer:
         self.emit(f"scf.yield {new[-1]} : !async.token\n}}")
         self.scope, self.iteration = outer, iteration
         self.scope[statement.name] = ("token", result)
+
+    def write_async_call(self, statement: Stmt) -> None:
+        number, *place = statement.numbers
+        if not self.last_helper < number < len(self.source.helpers):
+            return
+        given = self.names(statement.uses, "token") or [self.value("async.execute { async.yield }")]
+        index = self.index(place, CELLS)
+        self.fresh_names += 1
+        results = {kind: f"%{kind}{self.fresh_names}" for kind in RETURNS[number]}
+        memref = f"memref<{CELLS}xi32>"
+        self.emit(
+            f"{', '.join(results.values())} = async.call @helper{number}(%a, %b, {index}, {given[0]}) "
+            f": ({memref}, {memref}, index, !async.token) -> ({', '.join(TYPES[kind] for kind in results)})"
+        )
+        if statement.name is not None:
+            names = [statement.name, statement.name + VALUE]
+            self.scope.update(zip(names, results.items(), strict=False))
 
     # Queues
 
@@ -266,6 +298,7 @@ class _Writer:
         )
 
 
+TYPES = {"token": "!async.token", "value": "!async.value<i32>"}
 POINTERS = (("%l", 3), ("%g", 1))
 POINTER_ARGUMENTS = "%l: !llvm.ptr<3>, %g: !llvm.ptr<1>, %bar: !llvm.ptr<3>"
 MEMREF_ARGUMENTS = f"%a: memref<{CELLS}xi32>, %b: memref<{CELLS}xi32>"

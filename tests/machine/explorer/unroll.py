@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefTyp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tests.machine.explorer import steps
+from tileas_xdsl.dialects import async_
 
 UNKNOWN = None
 """The value of everything that comes out of memory."""
@@ -83,6 +84,8 @@ class Unroller:
     def __init__(self, module: ModuleOp, trips: int | None = None) -> None:
         self.trips = trips
         self.functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, func.FuncOp)}
+        self.tasks = {op.sym_name.data: op for op in module.walk() if isinstance(op, async_.FuncOp)}
+        """The functions whose calls are tasks."""
         self.program = steps.Program()
         self.cells: dict[tuple[int, object], int] = {}
         self.objects = 0
@@ -336,11 +339,28 @@ def _task(unroller: Unroller, frame: Frame, op: Any) -> None:
     values = frame.values | dict(zip(block.args, [token.payload for token in operands], strict=True))
     gates = tuple(token.thread for token in [*dependencies, *operands])
     thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", values, gates)
-    task.thread.is_empty = all(inner.name in ("async.execute", *TERMINATORS) for inner in block.walk())
+    task.thread.is_empty = _is_empty(block)
     frame.emit(steps.Fork((thread,)), op)
     yielded = unroller.run(task, block)
     tokens = [Token(thread, payload) for payload in [UNKNOWN, *yielded]]
     frame.values.update(zip(op.results, tokens, strict=True))
+
+
+def _is_empty(block: Block) -> bool:
+    return all(inner.name in ("async.execute", *TERMINATORS) for inner in block.walk())
+
+
+def _call_task(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """A call that begins at once, as a thread that sees its arguments only; all its results come with its end."""
+    block = unroller.tasks[op.callee.string_value()].body.block
+    arguments = [frame.values[operand] for operand in op.operands]
+    values = dict(zip(block.args, arguments, strict=True))
+    thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", values)
+    task.thread.is_empty = _is_empty(block)
+    frame.emit(steps.Fork((thread,)), op)
+    returned = unroller.run(task, block)
+    payloads = [UNKNOWN] * (len(op.results) - len(returned)) + returned
+    frame.values.update(zip(op.results, [Token(thread, payload) for payload in payloads], strict=True))
 
 
 def _await(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -465,7 +485,7 @@ def _nothing(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 TERMINATORS = frozenset(
-    {"func.return", "scf.yield", "async.yield", "nv_tileaa.yield", "nv_tileas.async.pipeline.yield"}
+    {"func.return", "scf.yield", "async.yield", "async.return", "nv_tileaa.yield", "nv_tileas.async.pipeline.yield"}
 )
 ARITHMETIC = ("addf", "subf", "mulf", "divf", "maximumf", "extf", "truncf")
 
@@ -496,6 +516,7 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "llvm.load": _pointer_load,
     "llvm.store": _pointer_store,
     "async.execute": _task,
+    "async.call": _call_task,
     "async.await": _await,
     "async.create_group": _create_group,
     "async.add_to_group": _add_to_group,

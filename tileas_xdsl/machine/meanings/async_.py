@@ -69,7 +69,7 @@ def _call(agent: Agent, op: async_.CallOp, *arguments: Any) -> Any:
     if not isinstance(callee, async_.FuncOp) or callee.body.first_block is None:
         raise UnsupportedError(op, f"calls {op.callee}, which has no body; define it")
     promises = _promises(op, "async.call")
-    start_task(agent, op, _function_task(callee, callee.body, arguments, promises), promises, [])
+    start_task(agent, op, _function_task(callee, callee.body, arguments, promises), promises, [callee.body])
     return _returned(op, promises)
 
 
