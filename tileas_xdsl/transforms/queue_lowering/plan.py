@@ -23,10 +23,11 @@ from tileas_xdsl.analysis.windows import (
     symbol_called,
 )
 from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, QueueScope, ScopeOp, WaitOp
+from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, QueueScope, ScopeOp, WaitOp, around
 from tileas_xdsl.dialects.async_queue_annotations import KEYS
 from tileas_xdsl.interfaces import (
     AgentLikeOpInterface,
+    AsyncCollectorOpInterface,
     AsyncRegionOpInterface,
     FunctionOpInterface,
     functions_in,
@@ -107,6 +108,16 @@ def _refuse_place(op: QueueScope) -> None:
         node = node.parent_op()
     if node is None:
         refuse(op, "stands in no function", "put it into one")
+    if isinstance(op, ScopeOp) and not isinstance(_collector_of(op), CommitOp):
+        refuse(
+            op,
+            "fills or empties a stage of a pipeline, and the target's groups are made of commits",
+            "run convert-pipeline-to-queue first",
+        )
+
+
+def _collector_of(scope: ScopeOp) -> Operation | None:
+    return next((node for node in around(scope) if AsyncCollectorOpInterface.of(node) is not None), None)
 
 
 def _refuse_annotated(module: Operation) -> None:
