@@ -156,18 +156,112 @@ def test_nested_commits_close_the_inner_group_first() -> None:
     assert counts_in(module) == [1, 0]
 
 
-def test_a_computed_count_becomes_the_largest_constant_that_is_safe() -> None:
-    drain = """scf.for %e = %c0 to %c3 step %c1 {
+DRAIN = """scf.for %e = %c0 to %c3 step %c1 {
       %left = arith.subi %c3, %e : index
       async_queue.wait 0, %left
     }
     async_queue.wait 0, 0"""
-    module, said = converted(function("".join(commit(0, cell) for cell in range(5)) + drain))
+
+
+def test_a_computed_count_becomes_the_largest_constant_that_is_safe() -> None:
+    text = function("".join(commit(0, cell) for cell in range(5)) + DRAIN)
+    module, said = converted(text, "{peel=false}")
     assert counts_in(module) == [1, 0]
     assert [remark.message for remark in said] == [
         "its count is computed and may be as low as 1: the largest constant that is safe is 1"
     ]
     assert said[0].way_out == "unroll the loops that the numbers come from, so that they are constants"
+
+
+# Peeling --------------------------------------------------------------------------------------------------------------
+
+
+def test_turns_with_counts_of_their_own_are_peeled() -> None:
+    module, said = converted(function("".join(commit(0, cell) for cell in range(5)) + DRAIN))
+    assert counts_in(module) == [3, 2, 1, 0]
+    assert [remark.message for remark in said] == [
+        "has a wait whose count is computed: its first 2 turns run in front of it, so that counts are constants"
+    ]
+
+
+def filling_ring(lower: int, step: int, trips: int | str, ahead: int) -> str:
+    """A ring that fills for `ahead` turns; all turns share one wait, which leaves fewer groups while it does."""
+    return f"""
+    func.func @f(%src: memref<64xf32>, %out: memref<64xf32>, %n: index) -> f32 {{
+      %c0 = arith.constant 0 : index
+      %lower = arith.constant {lower} : index
+      %step = arith.constant {step} : index
+      %upper = {f"arith.constant {lower + trips * step}" if isinstance(trips, int) else "arith.muli %n, %step"} : index
+      %ahead = arith.constant {ahead} : index
+      %slots = arith.constant {ahead + 1} : index
+      %zero = arith.constant 0.0 : f32
+      %ring = memref.alloc() : memref<{ahead + 1}xf32, 3>
+      %sum = scf.for %i = %lower to %upper step %step iter_args(%acc = %zero) -> (f32) {{
+        %o = arith.subi %i, %lower : index
+        %j = arith.divui %o, %step : index
+        %slot = arith.remui %j, %slots : index
+        async_queue.commit 0 {{
+          async_queue.scope {{
+            %x = memref.load %src[%j] : memref<64xf32>
+            memref.store %x, %ring[%slot] : memref<{ahead + 1}xf32, 3>
+          }}
+        }}
+        %count = arith.minui %j, %ahead : index
+        %oldest = arith.subi %j, %count : index
+        %place = arith.remui %oldest, %slots : index
+        %next = async_queue_READ
+        scf.yield %next : f32
+      }}
+      async_queue.wait 0, 0
+      func.return %sum : f32
+    }}""".replace(
+        "%next = async_queue_READ",
+        f"""async_queue.wait 0, %count
+        %y = memref.load %ring[%place] : memref<{ahead + 1}xf32, 3>
+        memref.store %y, %out[%j] : memref<64xf32>
+        %next = arith.addf %acc, %y : f32""",
+    )
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 4])
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize(("lower", "step"), [(0, 1), (5, 3)])
+def test_a_ring_that_fills_gets_its_exact_counts(lower: int, step: int, trips: int, ahead: int) -> None:
+    """The numbers stay, and each turn leaves as many groups as its own count says."""
+    text = filling_ring(lower, step, trips, ahead)
+    module, said = converted(text)
+    sets = [{"src": np.arange(1, 65, dtype=np.float32), "out": np.zeros(64, np.float32), "n": 0}]
+    assert_same_meaning(parse(text), module, "f", sets, orders=("lazy", "random:1"))
+    peeled = [min(turn, ahead) for turn in range(max(min(trips - 1, ahead), 0))]
+    if trips:
+        assert counts_in(module) == [*peeled, min(trips - 1, ahead), 0]
+    assert len(said) == (1 if peeled else 0)
+
+
+def test_a_loop_of_unknown_bounds_is_not_peeled() -> None:
+    module, said = converted(filling_ring(0, 1, "n", 2))
+    assert counts_in(module) == [0, 0]
+    assert "its count is computed and may be as low as 0" in said[0].message
+
+
+def test_a_deep_window_is_not_peeled() -> None:
+    """Code grows with each turn."""
+    module, said = converted(filling_ring(0, 1, 40, 20))
+    assert counts_in(module) == [0, 0]
+    assert len(said) == 1
+
+
+def test_a_refusal_leaves_a_loop_that_would_be_peeled() -> None:
+    text = filling_ring(0, 1, 9, 2).replace("func.return %sum", "THREAD\nfunc.return %sum")
+    thread = """async.execute {
+        async_queue.wait 0, 0
+        async.yield
+      }"""
+    module = parse(text.replace("THREAD", f"%t = {thread}"))
+    with recorded_diagnostics() as said, pytest.raises(RefusedError):
+        run_passes(module, PASS)
+    assert print_custom(module) == print_custom(parse(text.replace("THREAD", f"%t = {thread}")))
+    assert said == []
 
 
 def test_a_count_of_which_nothing_is_known_is_zero() -> None:

@@ -60,13 +60,13 @@ def assert_tight(before: ModuleOp, after: ModuleOp, arguments: list[dict[str, in
 
 
 def tighten_lowered(original: ModuleOp, seed: int, arguments: list[dict[str, int]]) -> list[int] | None:
-    """Lower counts, tighten them, and check what comes out; the counts then, None where the pass let all stay."""
+    """Lower counts, tighten them, and check what comes out; the counts then, None where the pass let some stay."""
     before = lowered(original.clone(), random.Random(seed))
     after = before.clone()
     with recorded_diagnostics() as remarks:
         run_passes(after, PASS)
     if any("stays as it is" in str(remark) for remark in remarks):
-        assert print_custom(before) == print_custom(after)
+        assert_same_meaning(before, after, "f", arguments, orders=("lazy", "random:2"))
         return None
     assert_tight(before, after, arguments)
     return counts(after)
@@ -111,14 +111,15 @@ def tags(module: ModuleOp) -> dict[int, int]:
 def with_tags(text: str, counts: dict[int, int]) -> ModuleOp:
     """The program with these counts; waits with a tag that has none do not wait."""
     module = parse(text)
-    for number, wait in reversed(list(enumerate(waits_in(module)))):
+    gone: list[int] = []
+    for number, wait in enumerate(waits_in(module)):
         tag = wait.attributes.get("tag")
-        if not isinstance(tag, IntegerAttr):
-            continue
-        if tag.value.data in counts:
+        if isinstance(tag, IntegerAttr) and tag.value.data in counts:
             wait.properties["count"] = IntegerAttr(counts[tag.value.data], i64)
-        else:
-            module = without_wait(module, number)
+        elif tag is not None:
+            gone.append(number)
+    for number in reversed(gone):
+        module = without_wait(module, number)
     return module
 
 
@@ -497,3 +498,53 @@ def test_tokens_beside_queues_keep_the_waits_where_the_whole_cannot_be_judged():
     assert print_custom(after) == print_custom(parse(text))
     assert all("only where nothing else is asynchronous, as 'async.execute'" in remark for remark in remarks)
     assert len(remarks) == 2
+
+
+def test_an_obstacle_in_one_function_does_not_keep_another_one() -> None:
+    other = """
+    func.func private @start(memref<4xf32>)
+    func.func @g(%m: memref<4xf32>) {
+      func.call @start(%m) : (memref<4xf32>) -> ()
+      async_queue.wait 0, 0
+      func.return
+    }
+    """
+    after, remarks = said_of(ring(0) + other)
+    assert counts(after) == [2, 0, 0]
+    assert ["stays as it is" in remark for remark in remarks] == [False, True]
+
+
+def test_a_number_that_a_branch_may_have_stored_is_not_known() -> None:
+    """What comes behind depends on it: with 0 in `%state` the load is not run, with 1 it is."""
+    text = """
+    func.func @f(%m: memref<4xf32>, %flags: memref<1xindex>, %x: f32, %out: memref<1xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %state = memref.alloc() : memref<1xindex>
+      async_queue.commit 0 {
+        async_queue.scope {
+          memref.store %x, %m[%c0] : memref<4xf32>
+        }
+      }
+      async_queue.wait 0, 0
+      %flag = memref.load %flags[%c0] : memref<1xindex>
+      %is_set = arith.cmpi ne, %flag, %c0 : index
+      scf.if %is_set {
+        memref.store %c1, %state[%c0] : memref<1xindex>
+      } else {
+        memref.store %c0, %state[%c0] : memref<1xindex>
+      }
+      %now = memref.load %state[%c0] : memref<1xindex>
+      %reads = arith.cmpi ne, %now, %c0 : index
+      scf.if %reads {
+        %y = memref.load %m[%c0] : memref<4xf32>
+        memref.store %y, %out[%c0] : memref<1xf32>
+      }
+      async_queue.wait 0, 0
+      func.return
+    }
+    """
+    after, _ = said_of(text)
+    (wait,) = waits_in(after)
+    assert wait.next_op is not None
+    assert wait.next_op.results[0].name_hint == "flag"

@@ -11,7 +11,7 @@ carried by a loop may be anything. Index arithmetic is taken not to wrap around,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
@@ -52,10 +52,14 @@ ANYTHING = Range()
 
 
 class ValueRanges:
-    """Ranges of values, computed on demand and kept: linear in the number of ops seen, over all calls."""
+    """
+    Ranges of values, computed on demand and kept: linear in the number of ops seen, over all calls.
 
-    def __init__(self) -> None:
-        self._known: dict[SSAValue, Range] = {}
+    What is `assumed` of a value is taken for granted, so that one can ask what follows from it.
+    """
+
+    def __init__(self, assumed: Mapping[SSAValue, Range] | None = None) -> None:
+        self._known: dict[SSAValue, Range] = dict(assumed or {})
 
     def of(self, value: SSAValue) -> Range:
         """Between which numbers `value` lies."""
@@ -134,6 +138,8 @@ def _remainder(left: Range, right: Range) -> Range:
         return ANYTHING
     if left.low >= 0 and left.high < divisor:
         return left
+    if left.low == left.high >= 0:
+        return Range(left.low % divisor, left.low % divisor)
     return Range(0 if left.low >= 0 else 1 - divisor, divisor - 1)
 
 
@@ -159,6 +165,11 @@ def _greatest(left: Range, right: Range) -> Range:
     return Range(max(left.low, right.low), max(left.high, right.high))
 
 
+def _unsigned(rule: Callable[[Range, Range], Range]) -> Callable[[Range, Range], Range]:
+    """The rule where the numbers are the same with and without a sign."""
+    return lambda left, right: rule(left, right) if left.low >= 0 and right.low >= 0 else ANYTHING
+
+
 def _same(source: Range) -> Range:
     return source
 
@@ -176,6 +187,8 @@ _RULES: dict[type[Operation], Callable[..., Range]] = {
     arith.CeilDivSIOp: _quotient,
     arith.MinSIOp: _least,
     arith.MaxSIOp: _greatest,
+    arith.MinUIOp: _unsigned(_least),
+    arith.MaxUIOp: _unsigned(_greatest),
     arith.SelectOp: Range.join,
     arith.IndexCastOp: _same,
 }

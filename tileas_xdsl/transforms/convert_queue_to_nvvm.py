@@ -17,8 +17,9 @@ Rewrites:
   pieces, as wide as can be. Any other op of a scope runs at once, as ordinary code, and a remark says why.
 - A thread has one sequence of groups, so the count of every wait is taken anew: the groups of all queues that were
   committed since the one that is needed, on any path. A wait that cannot block goes.
-- Counts are immediates. Where a count or a queue is computed, the largest constant that is safe takes its place, and a
-  remark says so.
+- Counts are immediates. With `peel` (the default) the first turns of loops of constant bounds run on their own where
+  that makes counts constants. Where a count or a queue is computed still, the largest constant that is safe takes its
+  place, and a remark says so.
 - A wait covers the copies of the waiting thread alone. With `barriers` (the default) the threads of the block meet
   after each wait, and before copies overwrite what may still be read.
 - With `static-shared` (the default) buffers in shared memory of static shape, allocated at the top of a function that
@@ -107,7 +108,11 @@ class ConvertQueueToNVVMPass(ModulePass):
     static_shared: bool = field(
         default=True, metadata={"help": "turn buffers in shared memory into globals: it is not allocated at run time"}
     )
+    peel: bool = field(
+        default=True,
+        metadata={"help": "run first turns of loops on their own where computed counts are constants then"},
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = CpAsync()
-        lower_queues(op, target, barriers=self.barriers, static_shared=self.static_shared)
+        lower_queues(op, target, barriers=self.barriers, static_shared=self.static_shared, peel_loops=self.peel)

@@ -17,8 +17,9 @@ Rewrites:
   condition with zero as the alternative, for there are no transfers that fill with zeros.
 - A group becomes a mark. A function has one sequence of marks, so the count of every wait is taken anew: the marks of
   all queues since the one that is needed, on any path. A wait that cannot block goes.
-- Counts are immediates. Where a count or a queue is computed, the largest constant that is safe takes its place, and a
-  remark says so.
+- Counts are immediates. With `peel` (the default) the first turns of loops of constant bounds run on their own where
+  that makes counts constants. Where a count or a queue is computed still, the largest constant that is safe takes its
+  place, and a remark says so.
 - With `barriers` (the default) the waves of the workgroup meet after each wait, and before transfers overwrite what may
   still be read: the order that publishes a transfer is transfer, wait, barrier.
 - With `static-shared` (the default) buffers in LDS of static shape, allocated at the top of a function that nobody in
@@ -121,7 +122,11 @@ class ConvertQueueToROCDLPass(ModulePass):
     static_shared: bool = field(
         default=True, metadata={"help": "turn buffers in LDS into globals: it is not allocated at run time"}
     )
+    peel: bool = field(
+        default=True,
+        metadata={"help": "run first turns of loops on their own where computed counts are constants then"},
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = AsyncMarks(AMD_TARGETS[self.target])
-        lower_queues(op, target, barriers=self.barriers, static_shared=self.static_shared)
+        lower_queues(op, target, barriers=self.barriers, static_shared=self.static_shared, peel_loops=self.peel)

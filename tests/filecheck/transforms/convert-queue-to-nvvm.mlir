@@ -59,6 +59,42 @@ func.func @computed(%src: memref<8xf32>, %s: memref<8xf32, 3>) {
 
 // -----
 
+// While the ring fills fewer groups may stay unfinished: the first two turns get counts of their own.
+func.func @filling(%src: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c16 = arith.constant 16 : index
+  %ring = memref.alloc() : memref<3xf32, 3>
+  scf.for %i = %c0 to %c16 step %c1 {
+    %slot = arith.remui %i, %c3 : index
+    async_queue.commit 0 {
+      async_queue.scope {
+        %x = memref.load %src[%i] : memref<16xf32>
+        memref.store %x, %ring[%slot] : memref<3xf32, 3>
+      }
+    }
+    %n = arith.minui %i, %c2 : index
+    async_queue.wait 0, %n
+  }
+  async_queue.wait 0, 0
+  func.return
+}
+// CHECK:       remark: 'scf.for' op has a wait whose count is computed: its first 2 turns run in front of it, so that counts are constants
+// CHECK-LABEL: func.func @filling
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-NEXT:    {{.*}}arith.minui
+// CHECK-NEXT:    nvvm.cp.async.wait.group 0
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         nvvm.cp.async.wait.group 1
+// CHECK:         scf.for
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK:           nvvm.cp.async.wait.group 2
+// CHECK:         nvvm.cp.async.wait.group 0
+
+// -----
+
 // No queue: nothing to do, also for groups that are counted wrongly.
 func.func @no_queue() {
   nvvm.cp.async.wait.group 3

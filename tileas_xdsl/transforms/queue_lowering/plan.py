@@ -200,8 +200,10 @@ class _Counts:
         reasons: list[str] = []
         if isinstance(op.queue, SSAValue):
             reasons.append("its queue is computed, so it waits for every queue that it may name")
-        if isinstance(op.count, SSAValue):
+        if isinstance(op.count, SSAValue) and ValueRanges().of(op.count).as_constant is None:
             reasons.append(f"its count is computed and may be as low as {count}")
+        if not reasons:
+            return
         result = "it cannot block and goes" if new is None else f"the largest constant that is safe is {new}"
         way_out = "unroll the loops that the numbers come from, so that they are constants"
         self.plan.notes.append(Note(op, f"{' and '.join(reasons)}: {result}", way_out))

@@ -117,7 +117,8 @@ class OneQueue:
             _run_on_the_spot(op)
             return True
         if isinstance(op, scf.IfOp | scf.IndexSwitchOp) and not holds_queue_ops(op):
-            return self._note(op, run_both_branches(op, len(self._stand_ins)), why, commits=False)
+            if self._note(op, run_both_branches(op, len(self._stand_ins)), why, commits=False):
+                return True
         target = (_commits_around(op) or [op])[-1]
         commits = may_commit(target)
         inside = list(target.walk())

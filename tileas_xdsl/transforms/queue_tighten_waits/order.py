@@ -17,9 +17,11 @@ ONCE = (scf.IfOp, scf.IndexSwitchOp, scf.ExecuteRegionOp, QueueScope)
 
 def may_run_before(first: Operation, second: Operation) -> bool:
     """Whether `first` may be run, or begun, before `second` is begun, in some execution."""
-    function = enclosing_function(first)
-    if function is None or function is not enclosing_function(second) or _may_run_again(function):
+    function, other = enclosing_function(first), enclosing_function(second)
+    if function is None or other is None or _is_called(function) or _is_called(other):
         return True
+    if function is not other:
+        return False  # Two ways into the module; queues are empty where one is entered.
     if any(len(region.blocks) > 1 for op in function.walk() for region in op.regions):
         return True
     if any(not isinstance(op, ONCE) and op.is_ancestor(second) for op in _around(first, function)):
@@ -27,7 +29,7 @@ def may_run_before(first: Operation, second: Operation) -> bool:
     return next(op for op in function.walk() if op is first or op is second) is first
 
 
-def _may_run_again(function: Operation) -> bool:
+def _is_called(function: Operation) -> bool:
     """Whether the module calls `function`, or it cannot be told."""
     view = FunctionOpInterface.of(function)
     calls = (op for op in function.get_toplevel_object().walk() if isinstance(op, CallOp))

@@ -12,12 +12,12 @@ copied. An op of which nothing is known may touch all that is in sight but what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, StringAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 from xdsl.utils.hints import isa
@@ -81,14 +81,19 @@ def run_both_branches(op: scf.IfOp | scf.IndexSwitchOp, number: int) -> Operatio
     """
     Let what a branch may do be done, whatever the condition: the branches one after the other.
 
-    For a branch that commits nothing and waits for nothing. Leaves all as it is, and returns None, where memory comes
-    out of it.
+    For a branch that commits nothing and waits for nothing. What is stored is not known then, since nobody knows which
+    side stored last. Leaves all as it is, and returns None, where memory comes out of the branch, or it writes in other
+    ways than by stores.
     """
-    if any(isa(result.type, AnyMemRef) for result in op.results):
+    inside = [inner for inner in op.walk() if inner is not op]
+    stores = [inner for inner in inside if isinstance(inner, memref.StoreOp)]
+    if any(isa(result.type, AnyMemRef) for result in op.results) or not all(map(_only_reads_or_stores, inside)):
         return None
-    call = _call(op, [], number)
-    for old, new in zip(op.results, call.results, strict=True):
+    call = _call(op, [], number, [*op.result_types, *(store.value.type for store in stores)])
+    for old, new in zip(op.results, call.results[: len(op.results)], strict=True):
         old.replace_all_uses_with(new)
+    for store, unknown in zip(stores, call.results[len(op.results) :], strict=True):
+        store.operands = [unknown, *store.operands[1:]]
     for region in op.regions:
         for inner in list(region.block.ops) if region.blocks else ():
             if isinstance(inner, scf.YieldOp):
@@ -98,6 +103,13 @@ def run_both_branches(op: scf.IfOp | scf.IndexSwitchOp, number: int) -> Operatio
             Rewriter.insert_op(inner, InsertPoint.before(op))
     Rewriter.erase_op(op)
     return call
+
+
+def _only_reads_or_stores(op: Operation) -> bool:
+    if isinstance(op, memref.StoreOp | QueueScope):
+        return True
+    effects = stated_effects(op)
+    return effects is not None and not any(effect.writes for effect in effects)
 
 
 # What is touched ------------------------------------------------------------------------------------------------------
@@ -213,14 +225,20 @@ def _copy(value: SSAValue, point: InsertPoint) -> None:
     Rewriter.insert_op([room, memref.CopyOp(value, room.memref)], point)
 
 
-def _call(op: Operation, memory: list[SSAValue], number: int) -> func.CallOp:
-    """Put a call of a function without a body in front of `op`, under the name and the place of `op`."""
+def _call(
+    op: Operation, memory: list[SSAValue], number: int, results: Sequence[Attribute] | None = None
+) -> func.CallOp:
+    """
+    Put a call of a function without a body in front of `op`, under the name and the place of `op`. Its results have the
+    types of those of `op`, or of `results`.
+    """
+    types = list(op.result_types if results is None else results)
     function = enclosing_function(op)
     assert function is not None
     name = f"unseen_{number}"
-    unseen = func.FuncOp.external(name, [value.type for value in memory], list(op.result_types))
+    unseen = func.FuncOp.external(name, [value.type for value in memory], types)
     Rewriter.insert_op(unseen, InsertPoint.before(function))
-    call = func.CallOp(name, memory, list(op.result_types))
+    call = func.CallOp(name, memory, types)
     call.attributes["op_name__"] = StringAttr(op_name(op))
     call.location = op.location
     Rewriter.insert_op(call, InsertPoint.before(op))
