@@ -39,11 +39,14 @@ from tests.machine.explorer.programs import Sample, generate
 from tests.machine.explorer.statements import MODELS
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.machine import deciding, exploration
+from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.happens_before import Mind
+from tileas_xdsl.machine.meanings import async_
 from tileas_xdsl.machine.report import Report
 from tileas_xdsl.machine.synchronization import GroupCondition, MarkSequence, Phase
 from tileas_xdsl.machine.violations import UnsupportedError, ViolationKind
+from tileas_xdsl.machine.works import Event
 
 PROGRAMS = 500 if os.environ.get("TILEAS_CASES") == "full" else 50
 COMPARED = {"race", "deadlock", "undrained"}
@@ -172,6 +175,24 @@ def test_programs_follow_from_model_and_seed() -> None:
 
 
 Method = Callable[..., Any]
+
+
+def _complete_at_once(original: Method) -> Method:
+    """Calls whose tokens and values are there when they begin."""
+
+    def task(callee: object, region: object, arguments: object, promises: list[Event]) -> Method:
+        body = original(callee, region, arguments, promises)
+
+        def steps(child: Agent) -> Any:
+            for promise in promises:
+                promise.finish(child.release())
+            return (yield from body(child))
+
+        return steps
+
+    return task
+
+
 FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
     "a group is complete without its last member": (
         "tokens",
@@ -179,6 +200,7 @@ FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
         "holds",
         lambda _: lambda self: all(member.complete for member in self.group.members[:-1]),
     ),
+    "a call is complete when it begins": ("functions", async_, "_function_task", _complete_at_once),
     "a wait for marks covers a block more": (
         "marks",
         MarkSequence,
