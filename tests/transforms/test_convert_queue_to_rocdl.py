@@ -233,3 +233,14 @@ def test_mlir_knows_what_llvm_22_knows() -> None:
     assert "  rocdl.s.barrier" in text
     assert '"rocdl.asyncmark"()' in text
     assert '"rocdl.wait.asyncmark"() <{count = 0 : i16}>' in text
+
+
+def test_turns_with_counts_of_their_own_are_peeled() -> None:
+    drain = """scf.for %e = %c0 to %c3 step %c1 {
+      %left = arith.subi %c3, %e : index
+      async_queue.wait 0, %left
+    }
+    async_queue.wait 0, 0"""
+    text = function("".join(commit(0, cell) for cell in range(5)) + drain)
+    assert counts_in(converted(text)[0]) == [3, 2, 1, 0]
+    assert counts_in(converted(text, "{peel=false}")[0]) == [1, 0]

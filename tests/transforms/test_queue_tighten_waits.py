@@ -548,3 +548,20 @@ def test_a_number_that_a_branch_may_have_stored_is_not_known() -> None:
     (wait,) = waits_in(after)
     assert wait.next_op is not None
     assert wait.next_op.results[0].name_hint == "flag"
+
+
+def test_an_obstacle_in_an_obstacle_gives_way_with_it() -> None:
+    """The branch is met first; then it turns out that two numbers bound loops, and the loop around it goes, too."""
+    beside = """
+    scf.for %j = %c0 to %m step %c1 {
+      %flag = memref.load %flags[%c0] : memref<1xindex>
+      %is_set = arith.cmpi ne, %flag, %c0 : index
+      scf.if %is_set {
+        memref.store %flag, %flags[%c0] : memref<1xindex>
+      }
+    }
+    """
+    text = ring(0, f"async_queue.wait 0, 0\n{beside}")
+    after, remarks = said_of(text.replace("%n: index,", "%n: index, %m: index, %flags: memref<1xindex>,"))
+    assert counts(after) == [2, 0]
+    assert ["raised from 0 to 2" in remark for remark in remarks] == [True]

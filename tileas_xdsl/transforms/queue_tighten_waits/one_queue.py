@@ -124,8 +124,7 @@ class OneQueue:
         inside = list(target.walk())
         if not self._note(target, stand_in_for(target, len(self._stand_ins)), why, commits=commits):
             return False
-        for inner in inside:
-            self.given_way[self._originals[inner]] = why
+        self.given_way.update((self._originals[inner], why) for inner in inside if inner in self._originals)
         return True
 
     def _note(self, op: Operation, stand_in: Operation | None, why: str, *, commits: bool) -> bool:

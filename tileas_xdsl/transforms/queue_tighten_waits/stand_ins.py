@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, StringAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, StringAttr, UnitAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -32,9 +32,13 @@ from tileas_xdsl.interfaces import FunctionOpInterface, enclosing_function
 AnyMemRef = MemRefType
 
 
+STAND_IN = "stand_in"
+"""Marks the calls that stand in for something: they touch what they are given, and nothing else."""
+
+
 def is_unknown(op: Operation) -> bool:
     """Whether nothing is known of what `op` itself does: it may touch any memory, commit groups and wait."""
-    if isinstance(op, QueueScope | LinalgStructuredOperation):
+    if isinstance(op, QueueScope | LinalgStructuredOperation) or STAND_IN in op.attributes:
         return False
     return stated_effects(op) is None
 
@@ -240,6 +244,7 @@ def _call(
     Rewriter.insert_op(unseen, InsertPoint.before(function))
     call = func.CallOp(name, memory, types)
     call.attributes["op_name__"] = StringAttr(op_name(op))
+    call.attributes[STAND_IN] = UnitAttr()
     call.location = op.location
     Rewriter.insert_op(call, InsertPoint.before(op))
     return call
