@@ -248,3 +248,67 @@ def outcome(module: ModuleOp, spec: str) -> str | None:
     except PassFailedException as refusal:
         return str(refusal)
     return None
+
+
+# Numbers that are large, and nests that are deep ----------------------------------------------------------------------
+
+QUEUE_PASSES = [
+    "convert-queue-to-async",
+    "convert-queue-to-pipeline",
+    "convert-queue-to-nvvm",
+    "convert-queue-to-rocdl",
+    "queue-per-slot",
+    "queue-tighten-waits",
+    "erase-async-queue",
+]
+GROUP = "  async_queue.commit 0 {\n  }\n"
+FEW_GROUPS = ["erase-async-queue", "queue-tighten-waits"]
+"""Passes for which it does not matter how many groups a wait leaves unfinished."""
+
+
+def without_a_word(module: ModuleOp, spec: str) -> str | None:
+    with recorded_diagnostics():
+        return outcome(module, spec)
+
+
+@pytest.mark.parametrize("spec", QUEUE_PASSES)
+@pytest.mark.parametrize("count", [5000, 2**31 - 1, 2**63 - 1])
+def test_a_wait_that_leaves_very_many_groups_takes_neither_time_nor_memory(count: int, spec: str) -> None:
+    drain = "  async_queue.wait 0, 0\n"
+    module = parse(function(loop(f"{GROUP}  async_queue.wait 0, {count}\n") + f"\n{drain}"))
+    before = print_generic(module)
+    refusal = without_a_word(module, spec)
+    assert (refusal is None) == (spec in FEW_GROUPS), "dropped, the wait would be missed from that trip count on"
+    assert refusal is None or ("async_queue.wait" in refusal and print_generic(module) == before)
+
+
+@pytest.mark.parametrize("spec", QUEUE_PASSES)
+def test_queues_may_have_large_numbers_and_counts_that_no_path_reaches(spec: str) -> None:
+    queue = 2**31
+    body = f"  async_queue.commit {queue} {{\n  }}\n  async_queue.wait {queue}, 1000\n  async_queue.wait {queue}, 0"
+    module = parse(function(body))
+    assert without_a_word(module, spec) is None
+
+
+@pytest.mark.parametrize("spec", QUEUE_PASSES)
+def test_commits_that_nest_deeply_take_no_longer_than_others(spec: str) -> None:
+    """Twice as deep took twice as long twenty times over."""
+    depth = 40
+    module = parse(function("  async_queue.commit 0 {\n" * depth + "  }\n" * depth + "  async_queue.wait 0, 0"))
+    refusal = without_a_word(module, spec)
+    assert refusal is None or spec in ("convert-queue-to-pipeline", "convert-queue-to-async", "queue-per-slot"), refusal
+
+
+def test_a_mark_that_leaves_very_many_is_refused() -> None:
+    text = "func.func @f() {\n  rocdl.asyncmark\n  rocdl.wait.asyncmark 32767\n  func.return\n}"
+    refusal = without_a_word(parse(text), "convert-rocdl-marks-to-counters{target=gfx942}")
+    assert refusal is not None
+    assert "leaves 32767 groups unfinished, and no more than 1023 are told apart" in refusal
+    assert without_a_word(parse(text), "rocdl-elide-marks") is None
+
+
+def test_a_function_that_calls_itself_for_ever_cannot_be_checked() -> None:
+    text = "func.func @f() {\n  func.call @f() : () -> ()\n  func.return\n}"
+    refusal = without_a_word(parse(text), "check-async")
+    assert refusal is not None
+    assert "'func.call' op calls @f, and calls nest too deeply\n" in refusal

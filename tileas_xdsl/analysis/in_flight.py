@@ -38,6 +38,9 @@ UNBOUNDED = 1 << 62
 SPARE = 16
 """By how many groups a bound may exceed every wait's count before it is taken for none."""
 
+MOST_LEVELS = 1 << 12
+"""Counts of waits beyond this are not told apart from it: such a wait brings no bound down."""
+
 LEGS = (scf.ForOp, scf.IfOp, scf.WhileOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
 """The control flow that is followed."""
 
@@ -57,7 +60,7 @@ class InFlight:
     queues: tuple[int, ...] = ()
     """Every id that a commit may have, ascending."""
     deepest: dict[int, int] = field(default_factory=dict[int, int])
-    """Queue -> the largest count of a wait that may be for it, as far as that is limited; 0 without one."""
+    """Queue -> the largest limited count of a wait that may be for it, `MOST_LEVELS` at most; 0 without one."""
     behind: dict[Operation, Bounds] = field(default_factory=dict[Operation, Bounds])
     """Commits, waits and control flow -> the bounds once they are over (of a wait: before its body)."""
     heads: dict[Operation, Bounds] = field(default_factory=dict[Operation, Bounds])
@@ -95,7 +98,7 @@ def in_flight(function: Operation, ranges: ValueRanges | None = None, *, least: 
     facts.queues = tuple(sorted({queue for op in commits for queue in facts.ids(op)}))
     for queue in facts.queues:
         counts = [facts.count(op).high for op in waits if queue in facts.ids(op)]
-        facts.deepest[queue] = max((count for count in counts if count < UNBOUNDED), default=0)
+        facts.deepest[queue] = max((min(count, MOST_LEVELS) for count in counts if count < UNBOUNDED), default=0)
         _OneQueue(facts, queue, [op for op in commits if queue in facts.ids(op)]).run()
     return facts
 

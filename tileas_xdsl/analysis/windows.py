@@ -24,6 +24,7 @@ from xdsl.dialects import func, llvm
 from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
+from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 
 Windows = tuple[int, ...]
@@ -31,6 +32,10 @@ Windows = tuple[int, ...]
 
 State = tuple[Windows, ...]
 """The windows of each sequence."""
+
+
+MOST_GROUPS = 1 << 10
+"""How many groups of a sequence are told apart; hardware counts to 63."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,16 @@ class LongestWindows(WindowAnalysis):
     @property
     def at_entry(self) -> State:
         return tuple((0,) * depth for depth in self._depths)
+
+
+def require_few_groups(wait: Operation, count: int) -> None:
+    """Raises `RefusedError` for a wait that leaves more groups unfinished than are told apart."""
+    if count >= MOST_GROUPS:
+        refuse(
+            wait,
+            f"leaves {count} groups unfinished, and no more than {MOST_GROUPS - 1} are told apart",
+            "remove it where there are never so many, or leave fewer",
+        )
 
 
 def least(windows: Iterable[Windows]) -> Windows:

@@ -29,7 +29,11 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
     if target is None or function is None:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which is no function here; define it")
     if function.function_body.first_block is not None:
-        return (yield from agent.call(target, function.function_body, arguments))
+        try:
+            return (yield from agent.call(target, function.function_body, arguments))
+        except RecursionError:
+            nesting = "and calls nest too deeply; a function may not call itself for ever"
+            raise UnsupportedError(op, f"calls @{callee.string_value()}, {nesting}") from None
     if agent.machine.with_data:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
     for argument in arguments:

@@ -41,6 +41,7 @@ from tileas_xdsl.analysis.windows import (
     called_functions,
     function_name,
     functions_with_body,
+    require_few_groups,
 )
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counter_of
@@ -82,6 +83,8 @@ class ConvertROCDLMarksToCountersPass(ModulePass):
         for mark in marks:
             refuse_in_other_threads(mark)
         waits = [inner for inner in marks if isinstance(inner, WaitAsyncmarkOp)]
+        for wait in waits:
+            require_few_groups(wait, wait.count.value.data)
         counts: dict[Counter, dict[Operation, int | None]] = {}
         for counter in _counters_in_use(op, transfers, target):
             counts[counter] = _counts(op, waits, counter)

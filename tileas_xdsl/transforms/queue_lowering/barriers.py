@@ -8,7 +8,7 @@ shared memory since they last met. Threads that take different branches do not m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref, vector
@@ -18,7 +18,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.analysis.windows import called_functions, function_name, symbol_called
 from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, ScopeOp, WaitOp
+from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.transforms.queue_lowering.buffers import SHARED, space_of
 from tileas_xdsl.transforms.queue_lowering.copies import touches_nothing
@@ -85,12 +85,12 @@ class _SharedUse(FlowClient[bool]):
     def __init__(self, plan: QueuePlan) -> None:
         self.plan = plan
         self.copied = {op for found in plan.scopes.values() for copy in found.copies for op in (copy.load, copy.store)}
+        copying = [scope for scope, found in plan.scopes.items() if found.copies]
+        self.starts_copies = {op for scope in copying for op in (scope, *_commits_around(scope))}
 
     def overwrites(self, op: Operation) -> bool:
         """Whether `op` starts copies. A commit stands for its scopes, so that the threads meet outside its branches."""
-        if isinstance(op, ScopeOp):
-            return bool(self.plan.scopes[op].copies)
-        return isinstance(op, CommitOp) and any(self.overwrites(inner) for inner in op.body.walk())
+        return op in self.starts_copies
 
     def join(self, arrivals: Sequence[Arrival[bool]]) -> bool:
         return any(arrival.state for arrival in arrivals)
@@ -105,6 +105,14 @@ class _SharedUse(FlowClient[bool]):
 
     def opaque_call(self, op: Operation, state: bool) -> bool:
         return True
+
+
+def _commits_around(op: Operation) -> Iterator[CommitOp]:
+    node = op.parent_op()
+    while node is not None:
+        if isinstance(node, CommitOp):
+            yield node
+        node = node.parent_op()
 
 
 def _touches_shared_memory(op: Operation) -> bool:

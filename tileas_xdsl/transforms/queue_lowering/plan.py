@@ -20,6 +20,7 @@ from tileas_xdsl.analysis.windows import (
     Count,
     WindowAnalysis,
     function_name,
+    require_few_groups,
     symbol_called,
 )
 from tileas_xdsl.diagnostics import refuse
@@ -165,7 +166,8 @@ class _Counts:
         for op in plan.in_place:
             if isinstance(op, CommitOp | WaitOp):
                 self.sequences.setdefault(_sequence_of(op), 0)
-        for _, sequence, count in self.waits:
+        for op, sequence, count in self.waits:
+            require_few_groups(op, count)
             asked = [sequence] if sequence != COMPUTED else list(self.sequences)
             for one in asked:
                 self.sequences[one] = max(self.sequences[one], count + 1)
