@@ -58,7 +58,7 @@ class Portrait:
 
 def draw(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool) -> Portrait:
     """The portrait of `machine`, all agents of which have paused."""
-    from tileas_xdsl.machine.recurrence.things import paint_machine
+    from tileas_xdsl.machine.recurrence.drawn.whole import paint_machine
 
     painter = Painter(machine, unsettled, as_slots_turn)
     try:
