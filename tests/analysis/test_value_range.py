@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 
 from tests.support.ir import parse
 from tileas_xdsl.analysis.value_range import ANYTHING, NO_LIMIT, Range, ValueRanges
@@ -14,7 +14,7 @@ from tileas_xdsl.machine.running import run
 
 UNTOUCHED = -(1 << 40)
 
-OPS = ("addi", "subi", "muli", "remui", "remsi", "divui", "divsi", "minsi", "maxsi", "select")
+OPS = ("addi", "subi", "muli", "remui", "remsi", "divui", "divsi", "minsi", "maxsi", "minui", "maxui", "select")
 
 
 def program(seed: int) -> str:
@@ -34,7 +34,7 @@ def program(seed: int) -> str:
         body += [*condition, f"%v{number} = arith.{op} {operands} : index"]
         body.append(f"memref.store %v{number}, %out[%i, %p{number}] : memref<16x6xindex>")
         # Unsigned ops on negative numbers give what no index stands for; nothing is computed from them.
-        if op not in ("remui", "divui", "remsi", "divsi"):
+        if op not in ("remui", "divui", "remsi", "divsi", "minui", "maxui"):
             names.append(f"%v{number}")
     places = [f"%p{number} = arith.constant {number} : index" for number in range(6)]
     lower, trips, step = rng.randint(0, 3), rng.randint(1, 4), rng.randint(1, 3)
@@ -108,3 +108,29 @@ func.func @f(%n: index) {{
 )
 def test_ranges_are_as_narrow_as_interval_arithmetic_can_tell(expression: str, expected: Range) -> None:
     assert range_of(expression) == expected
+
+
+def test_what_is_assumed_of_a_value_is_taken_for_granted() -> None:
+    """A ring that fills: in turn 1 one number, from turn 2 on another, in all turns three."""
+    module = parse("""
+    func.func @f(%out: memref<1xindex>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c3 = arith.constant 3 : index
+      %c9 = arith.constant 9 : index
+      scf.for %i = %c0 to %c9 step %c1 {
+        %count = arith.minui %i, %c2 : index
+        %slot = arith.remui %i, %c3 : index
+        %sum = arith.addi %count, %slot : index
+        memref.store %sum, %out[%c0] : memref<1xindex>
+      }
+      func.return
+    }""")
+    values = {value.name_hint: value for op in module.walk() for value in op.results}
+    (loop,) = [op for op in module.walk() if isinstance(op, scf.ForOp)]
+    variable = loop.body.block.args[0]
+    assert ValueRanges().of(values["count"]) == Range(0, 2)
+    assert ValueRanges({variable: Range(1, 1)}).of(values["count"]) == Range(1, 1)
+    assert ValueRanges({variable: Range(2, 8)}).of(values["count"]) == Range(2, 2)
+    assert ValueRanges({variable: Range(7, 7)}).of(values["sum"]) == Range(3, 3)
