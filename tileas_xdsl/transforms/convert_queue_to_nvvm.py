@@ -26,7 +26,8 @@ Rewrites:
   nobody in the module calls, become `memref.global`s: shared memory is not allocated at run time.
 
 Requires: shared memory is address space 3 (or `#gpu.address_space<workgroup>`); buffers start at multiples of 16 bytes.
-Refuses: queues of other threads' regions; loops that are still to be pipelined; a barrier where threads may diverge.
+Refuses: queues of other threads' regions; loops that are still to be pipelined; a barrier where threads may diverge;
+waits that leave more than 1023 groups.
 Source: spec/async-queue-pipeline.md section 10.
 """
 
