@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32, i8, i16, i64
 
+from tests.support.ir import parse
+from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.memory import MemoryObject, View
+from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.values import ElementType, element_type
 
 ROUNDS = 3000
@@ -198,3 +201,31 @@ def test_views_keep_the_origin_of_what_they_are_views_of() -> None:
     assert view.slice([1, 1], [1, 2]).origin == 8
     assert view.index(1).origin == 8
     assert view.slice([0, 0], [1, 4]).dropping([0]).origin == 8
+
+
+OVERLAID = """
+func.func @overlaid(%src: memref<4xi32>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i32
+  %bytes = memref.alloc() : memref<16xi8, 3>
+  %wide = memref.view %bytes[%c0][] : memref<16xi8, 3> to memref<2xi64, 3>
+  %narrow = memref.view %bytes[%c0][] : memref<16xi8, 3> to memref<4xi32, 3>
+  memref.store %zero, %wide[%c0] : memref<2xi64, 3>
+  memref.store %one, %narrow[{place}] : memref<4xi32, 3>
+  %seen = memref.load %wide[%c0] : memref<2xi64, 3>
+  %is = arith.cmpi eq, %seen, %zero : i64
+  scf.if %is {{
+    memref.store %one, %src[%c0] : memref<4xi32>
+  }}
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(("place", "verdict"), [("%c1", Verdict.UNDECIDED), ("%c2", Verdict.SAFE)])
+def test_a_scalar_is_forgotten_where_part_of_it_is_overwritten(place: str, verdict: Verdict) -> None:
+    """The upper half of the wide zero is at index 1 of the narrow view; index 2 is behind it."""
+    text = OVERLAID.format(place=place).replace("  %one =", "  %c2 = arith.constant 2 : index\n  %one =")
+    assert check(parse(text)).verdict is verdict

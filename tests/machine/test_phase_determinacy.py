@@ -183,3 +183,16 @@ def test_a_group_takes_no_more_members_than_its_size() -> None:
     with pytest.raises(UnsupportedError, match="adds a member to a group of 0 that has them all"):
         checked(on_memrefs(body))
     assert explore(parse(on_memrefs(body))).overfull
+
+
+@pytest.mark.parametrize("count", [0, -1, 1 << 20])
+def test_a_barrier_is_made_for_at_least_one_arrival(count: int) -> None:
+    text = f"""
+func.func @f(%bar: !llvm.ptr<3>) {{
+  %count = arith.constant {count} : i32
+  nvvm.mbarrier.init %bar, %count : !llvm.ptr<3>, i32
+  func.return
+}}
+"""
+    with pytest.raises(UnsupportedError, match=f"makes a barrier for {count} arrivals; it is made for 1 to 1048575"):
+        check(parse(text))

@@ -7,6 +7,8 @@ the verdicts are the machine's.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -122,12 +124,19 @@ def test_a_second_time_finds_nothing() -> None:
 # Verdicts and numbers ------------------------------------------------------------------------------------------------
 
 
+UNAWAITED = "a task may be unfinished when the function ends"
+
+
 @pytest.mark.parametrize("first", SEEDS[::100])
 def test_verdicts_stay(first: int) -> None:
+    """A task that does nothing but wait does nothing once its waits are gone, and need not be awaited then."""
     for seed in range(first, first + 100):
         text, _, _ = generated(seed)
         before, left = check(parse(text)), check(simplified(text))
-        assert [f.violation.message for f in left.findings] == [f.violation.message for f in before.findings], seed
+        gone = Counter(f.violation.message for f in before.findings)
+        gone.subtract(f.violation.message for f in left.findings)
+        assert {message for message, times in gone.items() if times} <= {UNAWAITED}, seed
+        assert gone[UNAWAITED] >= 0, seed
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -23,7 +23,7 @@ from tileas_xdsl.machine.code import Code
 from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
 from tileas_xdsl.machine.late_values import LateValue, when_there
 from tileas_xdsl.machine.meaning import Kind, meaning_of
-from tileas_xdsl.machine.memory import MemoryObject, View
+from tileas_xdsl.machine.memory import Cell, MemoryObject, View
 from tileas_xdsl.machine.orders import Order
 from tileas_xdsl.machine.trace import Happening, Trace, Witness
 from tileas_xdsl.machine.values import UNKNOWN
@@ -213,7 +213,7 @@ class Machine:
     def read(self, view: View) -> Any:
         """What is under `view` now, without noting an access."""
         if not self.with_data:
-            return view.base.cells.get(view.offset, UNKNOWN) if view.shape == () else UNKNOWN
+            return view.base.known_at(view)
         array = view.array()
         if view.shape:
             return array.copy()
@@ -224,13 +224,9 @@ class Machine:
         if self.with_data:
             view.array()[...] = np.asarray(value).astype(view.element.dtype, copy=False)
             return
-        cells = view.base.cells
+        view.base.forget(view.region.start, view.region.stop)
         if view.shape == () and value is not UNKNOWN:
-            cells[view.offset] = value
-        elif cells:
-            region = view.region
-            for offset in [o for o in cells if region.start <= o < region.stop]:
-                del cells[offset]
+            view.base.cells[view.offset] = Cell(view.element, value)
 
     def history_of(self, base: MemoryObject) -> AccessHistory | None:
         """The accesses to `base` on file, if there have been any."""

@@ -13,15 +13,28 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tileas_xdsl.machine.values import ElementType
+from tileas_xdsl.machine.values import UNKNOWN, ElementType
 
 Array = NDArray[np.generic]
 
 _serial = count()
+
+
+LARGEST_SCALAR = 16
+"""Bytes."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scalar that is known to lie in memory."""
+
+    element: ElementType
+    value: int | float | bool
 
 
 @dataclass(eq=False)
@@ -36,8 +49,8 @@ class MemoryObject:
     space: str = "global"
     """Where it lives: `global`, `shared`, `tensor`, `register` or `host`."""
     data: NDArray[np.uint8] | None = None
-    cells: dict[int, int | float | bool] = field(default_factory=dict[int, "int | float | bool"])
-    """When checking: scalars that the program itself stored, by byte offset."""
+    cells: dict[int, Cell] = field(default_factory=dict[int, "Cell"])
+    """When checking: scalars that the program itself stored, by byte offset. No two share a byte."""
     slot: int | None = None
     """Which slot of a ring it is, if it is one."""
     family: str = ""
@@ -58,6 +71,20 @@ class MemoryObject:
     def size(self) -> int:
         """Bytes in the whole object."""
         return prod(self.shape) * self.element.size
+
+    def known_at(self, view: View) -> Any:
+        """When checking: the scalar under `view`, if the program stored one of that type just there; else UNKNOWN."""
+        cell = self.cells.get(view.offset) if view.shape == () else None
+        return cell.value if cell is not None and cell.element.dtype == view.element.dtype else UNKNOWN
+
+    def forget(self, start: int, stop: int) -> None:
+        """When checking: the bytes from `start` to `stop` are overwritten."""
+        if not self.cells:
+            return
+        near = range(start - LARGEST_SCALAR + 1, stop)
+        for offset in [o for o in near if o in self.cells] if len(near) < len(self.cells) else list(self.cells):
+            if offset < stop and start < offset + self.cells[offset].element.size:
+                del self.cells[offset]
 
     def whole(self) -> View:
         return View(self, 0, self.shape, self.strides, self.element)

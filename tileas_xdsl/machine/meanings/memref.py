@@ -25,7 +25,7 @@ from tileas_xdsl.machine.arguments import memory_space
 from tileas_xdsl.machine.lifetimes import end_lifetime
 from tileas_xdsl.machine.meaning import control, effect, pure, terminators
 from tileas_xdsl.machine.meanings.arith import dense_array
-from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
+from tileas_xdsl.machine.memory import Cell, MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.numerics import element_of, view_of
 from tileas_xdsl.machine.per_op import per_op
 from tileas_xdsl.machine.pointers import Addresses, Pointer
@@ -116,7 +116,8 @@ def _make_global(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
     element, shape, space = element_of(op, kind), kind.get_shape(), memory_space(kind)
     initial = _initial_value(agent, op)
     if not agent.machine.with_data:
-        known = {} if initial is None else {i * element.size: x.item() for i, x in enumerate(initial.flat)}
+        values = () if initial is None else initial.flat
+        known = {number * element.size: Cell(element, value.item()) for number, value in enumerate(values)}
         return MemoryObject(op.sym_name.data, shape, element, space, cells=known)
     array = np.zeros(shape, element.dtype) if initial is None else initial.reshape(shape)
     return MemoryObject.from_array(op.sym_name.data, array, element, space)

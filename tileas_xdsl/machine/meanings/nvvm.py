@@ -90,10 +90,16 @@ def _unordered_init(agent: Agent, op: Operation, barrier: BarrierObject) -> None
     agent.machine.report(violation, lambda: witness_about(agent, [barrier.maker, agent], parties))
 
 
+MOST_ARRIVALS = (1 << 20) - 1
+"""Of one phase, as PTX has it (`mbarrier.init`)."""
+
+
 @sync("nvvm.mbarrier.init")
 def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: Any) -> None:
     pointer: Pointer = agent.known(address, op, "makes a barrier at")
     expected = agent.known(count, op, "takes as its count")
+    if not 1 <= expected <= MOST_ARRIVALS:
+        raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
     name = f"mbarrier '{pointer.base.name}' + {pointer.offset}"
     barrier = BarrierObject(PhaseBarrier(name, expected, op, counted_by_hand=True), agent, agent.moment, op)
     agent.machine.shared["mbarrier", pointer.key] = barrier

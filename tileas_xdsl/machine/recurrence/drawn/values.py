@@ -20,9 +20,10 @@ from tileas_xdsl.machine.works import Touch
 def _object(painter: Painter, base: MemoryObject) -> None:
     painter.literal((base.shape, base.element.dtype.str, base.space, base.lifetime_over))
     if base.name in painter.unsettled.reach.read:
-        for offset, value in sorted(base.cells.items()):
-            painter.literal(offset)
-            painter.value(value)
+        for offset in sorted(base.cells):
+            cell = base.cells[offset]
+            painter.literal((offset, cell.element.dtype.str))
+            painter.value(cell.value)
 
 
 @draws_value(View)
