@@ -180,14 +180,29 @@ def test_a_function_without_loops_that_grow_needs_no_proof() -> None:
     assert report.executions == 1
 
 
-def test_two_arguments_are_named() -> None:
+def test_each_of_two_arguments_is_proved_by_itself() -> None:
     text = in_sequence("%begin = arith.addi %n, %c0 : index", arguments=", %m: index", second="%m")
     report = check(parse(text))
     assert report.verdict_line == "safe for trip counts 0..8"
     assert report.bounded == [
-        "@two: 2 arguments bound loops (n, m); fix all but one with --arg to prove the rest",
+        "@two: 2 arguments bound loops (n, m); every n is proved where m is 0..8; every m is proved where n is 0..8; "
+        "fix all but one with --arg to prove the rest",
     ]
     assert check(parse(text), args={"m": 4}).verdict_line == EVERY
+
+
+def test_what_goes_wrong_at_a_larger_value_of_one_of_two_arguments_is_found() -> None:
+    """The last wait is too weak from m = 14 on."""
+    text = in_sequence(
+        "%begin = arith.addi %n, %c0 : index\n%far = arith.constant 14 : index\n"
+        "%is = arith.cmpi uge, %m, %far : index\n%last = arith.select %is, %c1, %c0 : index",
+        arguments=", %m: index",
+        second="%m",
+        last="%last",
+    )
+    report = check(parse(text))
+    assert report.verdict is Verdict.VIOLATION, str(report)
+    assert report.findings[0].arguments == {"n": 0, "m": 14}, str(report)
 
 
 def test_the_report_as_data() -> None:

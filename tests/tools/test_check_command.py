@@ -242,7 +242,7 @@ def test_arguments_whose_names_differ_only_in_a_number_are_told_apart(check: Run
         "  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n" + loops + "  func.return\n}\n"
     )
     _, out, _ = check(text)
-    assert "2 arguments bound loops (n#0, n#1); fix all but one with --arg" in out
+    assert "2 arguments bound loops (n#0, n#1); every n#0 is proved where n#1 is 0..8; " in out
     assert check(text, "--arg", "n#1=4", "--may-alias", "a#0,a#1") == (SAFE, "safe for every trip count\n", "")
 
 

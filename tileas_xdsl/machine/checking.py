@@ -30,7 +30,7 @@ from tileas_xdsl.machine.loop_bounds import bounding_arguments, bounds_loops_by_
 from tileas_xdsl.machine.orders import Lazy, Prompt, Timed
 from tileas_xdsl.machine.over_waits import Cost, OverWait, Relaxation, over_waits
 from tileas_xdsl.machine.recurrence.extent import deepest
-from tileas_xdsl.machine.report import Finding, Report
+from tileas_xdsl.machine.report import Finding, Report, span
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.timing import timed_run
 from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
@@ -154,12 +154,15 @@ class _Case:
         fixed: Mapping[str, int],
         bounds: Sequence[str],
         report: Report,
+        told: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.subject = subject
         self.fixed = fixed
         self.bounds = bounds
         self.report = report
+        self.told = told or bounds
+        """The arguments that a finding names."""
         self.deepest = 0
         """Slots of the deepest ring that was met."""
         self.is_open = False
@@ -203,7 +206,8 @@ class _Case:
         report = self.report
         report.executions += decision.executions
         self.is_open |= bool(decision.violations) or decision.doubt is not None
-        arguments = dict(zip(self.bounds, values, strict=True))
+        scalars = self._scalars(values)
+        arguments = {name: scalars[name] for name in self.told}
         for violation in decision.violations:
             if violation.key not in self._seen:
                 self._seen.add(violation.key)
@@ -281,11 +285,10 @@ class _Case:
             return f"{error}; give the array a fixed size, or the loop an argument"
         if not self.bounds:
             return None
-        if len(self.bounds) > 1:
-            names = ", ".join(self.bounds)
-            return f"{len(self.bounds)} arguments bound loops ({names}); fix all but one with --arg to prove the rest"
         if tuple(counts) != tuple(range(len(counts))):
             return "the trip counts that were executed do not begin at 0 without gaps"
+        if len(self.bounds) > 1:
+            return self._reason_with_several(counts)
         from tileas_xdsl.machine.recurrence.induction import NoProofError, WrongError, prove
 
         try:
@@ -296,6 +299,34 @@ class _Case:
             self.check((error.trip_count,))
             return f"trip count {error.trip_count} could not be shown to be right" if not self.is_open else None
         return None
+
+    def _reason_with_several(self, counts: Sequence[int]) -> str | None:
+        """Of two arguments each is proved where the other takes the values that were executed."""
+        names = self.bounds
+        proved = [name for name in names if len(names) == 2 and not self.is_open and self._is_proved(name, counts)]
+        if self.is_open:
+            return None
+        known = [
+            f"every {name} is proved where {', '.join(n for n in names if n != name)} is {span(tuple(counts))}"
+            for name in proved
+        ]
+        what = "; ".join([f"{len(names)} arguments bound loops ({', '.join(names)})", *known])
+        return f"{what}; fix all but one with --arg to prove the rest"
+
+    def _is_proved(self, name: str, counts: Sequence[int]) -> bool:
+        """Prove every value of the argument `name` for each value of the other one; report what is found wrong."""
+        other = next(n for n in self.bounds if n != name)
+        for value in counts:
+            report = Report([self.name], tuple(counts))
+            alone = _Case(self.name, self.subject, {**self.fixed, other: value}, [name], report, told=self.bounds)
+            alone.check_every_trip_count(counts)
+            self.report.executions += report.executions
+            self.report.findings += report.findings
+            self.report.undecided += report.undecided
+            self.is_open |= alone.is_open
+            if report.bounded or alone.is_open:
+                return False
+        return True
 
     def _execute(self, trip_count: int, tape: Tape) -> bool:
         from tileas_xdsl.machine.recurrence.induction import NoProofError
