@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i32
 
 from tests.machine.growing_programs import CASES, NEVER, Case, copying, in_sequence, in_turn
 from tests.machine.looping_programs import damaged, random_program
@@ -21,8 +21,10 @@ from tests.support.ir import parse, run_passes
 from tileas_xdsl.machine.arguments import find_function, public_functions
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.deciding import Subject
+from tileas_xdsl.machine.long_loops import generalised
 from tileas_xdsl.machine.loop_bounds import bounding_arguments
 from tileas_xdsl.machine.orders import Lazy, Order, Prompt
+from tileas_xdsl.machine.recurrence.shifts import Growth, IrregularError, Moving, check_moves
 from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.violations import UndecidedError
 
@@ -270,3 +272,24 @@ def test_a_guard_by_the_same_constant_is_generalised_with_the_loop() -> None:
     weak = "%left = arith.subi %n, %i : index\n%weak = arith.cmpi ult, %left, %c0 : index"
     report = check(parse(with_constant(copying(weak), 5_000)))
     assert report.proofs["copies"].executed < 60
+
+
+@pytest.mark.parametrize(("turns", "proved"), [(100_000_000, True), (200_000_000, False)])
+def test_numbers_must_not_overflow_before_the_last_turn(turns: int, proved: bool) -> None:
+    """32 bits hold 16 times the number of turns, or do not."""
+    weak = (
+        "%k = arith.index_cast %i : index to i32\n%many = arith.constant 16 : i32\n%far = arith.muli %k, %many : i32\n"
+        "%low = arith.constant 0 : i32\n%weak = arith.cmpi slt, %far, %low : i32"
+    )
+    general = generalised(next(iter(parse(with_constant(copying(weak), turns)).ops)))
+    assert general is not None
+    module = general.op.get_toplevel_object()
+    assert isinstance(module, ModuleOp)
+    assert general.number == turns
+    growth = Growth(9, 2, turns)
+    moving = Moving(16 * 9, (32,))
+    if proved:
+        check_moves(module, moving, i32, growth)
+    else:
+        with pytest.raises(IrregularError, match="overflows 32 bits before trip count 200000000"):
+            check_moves(module, moving, i32, growth)

@@ -30,6 +30,7 @@ from tileas_xdsl.machine.loop_bounds import bounding_arguments, bounds_loops_by_
 from tileas_xdsl.machine.orders import Lazy, Prompt, Timed
 from tileas_xdsl.machine.over_waits import Cost, OverWait, Relaxation, over_waits
 from tileas_xdsl.machine.recurrence.extent import deepest
+from tileas_xdsl.machine.recurrence.shifts import FAREST
 from tileas_xdsl.machine.report import Finding, Report, span
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.timing import timed_run
@@ -128,9 +129,12 @@ def _holds_in_general(case: _Case, counts: Sequence[int]) -> bool:
     if general is None:
         return False
     report = Report([case.name], tuple(counts), tries_every_trip_count=True)
-    subject = Subject(general.op, general.body, case.subject.assumptions)
+    larger = _Case(
+        case.name, Subject(general.op, general.body, case.subject.assumptions), case.fixed, [general.turns], report
+    )
+    larger.farthest = max(FAREST, general.number)
     try:
-        _Case(case.name, subject, case.fixed, [general.turns], report).decide(counts, may_add_counts=True)
+        larger.decide(counts, may_add_counts=True)
     except UnsupportedError:
         return False
     case.report.executions += report.executions
@@ -163,6 +167,8 @@ class _Case:
         self.report = report
         self.told = told or bounds
         """The arguments that a finding names."""
+        self.farthest = FAREST
+        """Up to which trip count a proof is to hold at least, whatever overflows later."""
         self.deepest = 0
         """Slots of the deepest ring that was met."""
         self.is_open = False
@@ -292,7 +298,7 @@ class _Case:
         from tileas_xdsl.machine.recurrence.induction import NoProofError, WrongError, prove
 
         try:
-            self.report.proofs[self.name] = prove(self._execute, max(counts[-1], 2 * self.deepest + 2))
+            self.report.proofs[self.name] = prove(self._execute, max(counts[-1], 2 * self.deepest + 2), self.farthest)
         except NoProofError as error:
             return str(error)
         except WrongError as error:

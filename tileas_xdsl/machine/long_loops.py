@@ -33,6 +33,8 @@ class Generalised:
     op: Operation
     body: Region
     turns: str
+    number: int
+    """How many turns there are as it stands."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ def generalised(function: Operation) -> Generalised | None:
     assert isinstance(module, Operation)
     copied, body = find_function(module.clone(), function.sym_name.data)
     assert isinstance(copied, FuncOp)
-    return Generalised(copied, body, _with_argument(copied, body.blocks[0], list(uppers.values())))
+    turns = _with_argument(copied, body.blocks[0], list(uppers.values()))
+    return Generalised(copied, body, turns, long_loops[0].turns)
 
 
 def _constant_bounds(function: Operation) -> Iterable[_Bounds]:

@@ -29,6 +29,7 @@ from tileas_xdsl.machine.recurrence.passing import positions_that_may_move
 from tileas_xdsl.machine.recurrence.portrait import Portrait
 from tileas_xdsl.machine.recurrence.shifts import (
     RULES,
+    Growth,
     IrregularError,
     Moving,
     check_moves,
@@ -95,13 +96,10 @@ class Alignment:
     what `larger` has more. `check` raises `IrregularError`.
     """
 
-    def __init__(
-        self, smaller: Tape, larger: Tape, first_turns: Mapping[LoopKey, int], trip_count: int, growth: int
-    ) -> None:
+    def __init__(self, smaller: Tape, larger: Tape, first_turns: Mapping[LoopKey, int], growth: Growth) -> None:
         self.smaller = smaller
         self.larger = larger
         self.first_turns = first_turns
-        self.trip_count = trip_count
         self.growth = growth
         self.traffic: dict[MemoryObject, _Traffic] = {}
         self.stages: dict[Ring, _Stages] = {}
@@ -266,12 +264,12 @@ class Alignment:
         found = tuple(int(other.outcome) - int(mine.outcome) for other in others)
         if found != rule(op, values):
             raise IrregularError(op, "does not move on evenly from turn to turn")
-        check_moves(op, Moving(int(mine.outcome), found), step.results[0].type, self.trip_count, self.growth)
+        check_moves(op, Moving(int(mine.outcome), found), step.results[0].type, self.growth)
 
     def _moving(self, op: Operation, step: Step, number: int, mine: TakenStep, others: list[TakenStep]) -> Moving:
         value = int(mine.operands[number])
         moving = Moving(value, tuple(int(other.operands[number]) - value for other in others))
-        check_moves(op, moving, step.operands[number].type, self.trip_count, self.growth)
+        check_moves(op, moving, step.operands[number].type, self.growth)
         return moving
 
     def _compare_effects(self, mine: TakenStep, others: list[TakenStep], moving: dict[int, tuple[int, ...]]) -> None:

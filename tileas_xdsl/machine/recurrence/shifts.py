@@ -23,6 +23,22 @@ FAREST = 1 << 20
 """Up to this trip count at least no number may overflow."""
 
 
+@dataclass(frozen=True)
+class Growth:
+    """An execution is compared with one whose trip count is larger, and what is found is to go on like that."""
+
+    trip_count: int
+    by: int
+    """How much larger the other one is: what is added in each round."""
+    farthest: int = FAREST
+    """Up to which trip count it is to go on without overflow."""
+
+    @property
+    def rounds(self) -> int:
+        """How often it goes on until then."""
+        return max(0, -(-(self.farthest - self.trip_count) // self.by))
+
+
 class IrregularError(Exception):
     """
     A step that does not repeat evenly. It might, with a period that is `factor` times as long, or `rounds` later.
@@ -228,17 +244,16 @@ RULES: dict[str, Rule] = {
 }
 
 
-def check_moves(op: Operation, value: Moving, type_: Attribute, trip_count: int, growth: int) -> None:
+def check_moves(op: Operation, value: Moving, type_: Attribute, growth: Growth) -> None:
     """
     Raises `IrregularError` where a number of that type cannot move on as it does: it is too narrow, or overflows before
-    trip count `FAREST`. In each round the trip count grows by `growth`.
+    the farthest trip count.
     """
     if value.stays:
         return
     width = bit_width(type_)
     if width < LEAST_WIDTH:
         raise IrregularError(op, f"counts in {width} bits, which overflow")
-    rounds = -(-(FAREST - trip_count) // growth)
-    farthest = abs(value.value) + rounds * sum(map(abs, value.shifts))
+    farthest = abs(value.value) + growth.rounds * sum(map(abs, value.shifts))
     if farthest >= 1 << (width - 1):
-        raise IrregularError(op, f"overflows {width} bits before trip count {FAREST}")
+        raise IrregularError(op, f"overflows {width} bits before trip count {growth.farthest}")
