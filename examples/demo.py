@@ -19,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.passes import PassPipeline
+from xdsl.printer import Printer
 from xdsl.universe import Universe
 
 from tileas_xdsl.machine.checking import check
@@ -79,6 +80,14 @@ def is_right(module: ModuleOp, example: str) -> str:
     return f"{'multiplies' if right else 'WRONG'}, {check(module).verdict_line}"
 
 
+def write_stage(module: ModuleOp, name: str) -> None:
+    """Write `module` where it can be looked at, and read again."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / name).open("w") as stream:
+        Printer(stream).print_op(module)
+        stream.write("\n")
+
+
 def walk(road: Road, universe: Universe, console: Console) -> bool:
     """Run `road`, print its table; whether every stage was right."""
     ctx = Context()
@@ -96,8 +105,7 @@ def walk(road: Road, universe: Universe, console: Console) -> bool:
     verdict = is_right(module, road.example)
     table.add_row("(as written)", "", str(sum(counted(module).values())), "", "", verdict)
     all_right = "WRONG" not in verdict and "safe" in verdict
-    BUILD.mkdir(parents=True, exist_ok=True)
-    (BUILD / f"{road.example}-00.mlir").write_text(f"{module}\n")
+    write_stage(module, f"{road.example}-00.mlir")
     for number, spec in enumerate(road.passes, 1):
         name = spec.partition("{")[0]
         if name not in universe.all_passes:
@@ -108,7 +116,7 @@ def walk(road: Road, universe: Universe, console: Console) -> bool:
         elapsed = (perf_counter() - start) * 1000
         module.verify()
         after = counted(module)
-        (BUILD / f"{road.example}-{number:02}-{name}.mlir").write_text(f"{module}\n")
+        write_stage(module, f"{road.example}-{number:02}-{name}.mlir")
         verdict = is_right(module, road.example)
         all_right &= "WRONG" not in verdict and verdict.endswith(check(module).verdict_line) and "safe" in verdict
         table.add_row(

@@ -4,16 +4,22 @@ The examples through every pass: what comes out is read back by a fresh stock `x
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from xdsl.universe import Universe
 from xdsl.utils.exceptions import PassFailedException
 
+from examples import demo
 from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.names import DRIVERS, PASSES
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
@@ -54,3 +60,14 @@ def test_output_of_the_pass_is_read_back(pass_name: str) -> None:
 def test_there_are_examples_of_all_four_models() -> None:
     names = {example.stem for example in EXAMPLES}
     assert {"gemm_queue", "gemm_loop", "attention_queue", "cp_async_ring", "async_tasks"} <= names
+
+
+def test_the_demo_writes_stages_that_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "BUILD", tmp_path)
+    universe = Universe.get_multiverse()
+    with Path(os.devnull).open("w") as nowhere:
+        assert all(demo.walk(road, universe, Console(file=nowhere)) for road in demo.ROADS)
+    stages = sorted(tmp_path.glob("*.mlir"))
+    assert len(stages) == sum(1 + len(road.passes) for road in demo.ROADS)
+    for stage in stages:
+        assert check(parse(stage.read_text())).verdict is Verdict.SAFE, stage.name
