@@ -21,7 +21,8 @@ HEADER = """
 
 
 def queue_type(depth: int) -> str:
-    return f"!nv_tileaa.queue<[{TILE}], depth = {depth}>"
+    """Of so many slots; with 0 of a slot for every stage."""
+    return f"!nv_tileaa.queue<[{TILE}], depth = {depth}>" if depth else f"!nv_tileaa.queue<[{TILE}]>"
 
 
 def put(ring: int, depth: int, stage: str | None, name: str = "") -> str:
@@ -119,6 +120,7 @@ AS_COUNTED = "%stage = arith.addi %k, %c0 : index"
 FAR = "%far = arith.constant 700 : index"
 RIGHT = {
     "one ring": relay([4], put(0, 4, AS_COUNTED), get(0, 4, AS_COUNTED)),
+    "a slot for every stage": relay([0], put(0, 0, AS_COUNTED), get(0, 0, AS_COUNTED)),
     "stages that nobody names": relay([3], put(0, 3, None), get(0, 3, None)),
     "rings of three and of four": relay(
         [3, 4],

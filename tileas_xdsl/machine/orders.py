@@ -63,14 +63,15 @@ class Lazy(Order):
 
 class Prompt(Order):
     """
-    Whoever had to wait goes on as soon as that is possible, else whoever went last. Agents keep in step with each
-    other, so that the state of a loop recurs soon. Work is performed only when a wait forces it.
+    Whoever had to wait goes on as soon as that is possible, or begins as soon as there is somebody; else whoever went
+    last. Agents keep in step with each other, so that the state of a loop recurs soon. Work is performed only when a
+    wait forces it.
     """
 
     pauses = Pauses.AT_SYNCHRONISATION
 
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
-        woken = next((agent for agent in runnable if agent.waiting_for is not None), None)
+        woken = next((agent for agent in runnable if agent.waiting_for is not None or agent.current_op is None), None)
         if woken is not None or self.last not in runnable:
             self.last = woken or next(iter(runnable), None)
         return self.last

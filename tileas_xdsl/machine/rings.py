@@ -112,7 +112,13 @@ class Ring:
     @property
     def has_equal_slots(self) -> bool:
         """Whether the slots differ by nothing but their turn: they are objects of their own, not parts of one."""
-        return self.depth is not None and self.buffer is None
+        return self.buffer is None
+
+    def is_past(self, k: int) -> bool:
+        """Whether stage `k` has been given back by every consumer, in a ring that has a slot for every stage."""
+        slot = self.slots.get(k)
+        done = slot is not None and slot.live is None and slot.releases >= self.consumers
+        return self.depth is None and done and k in self.committed
 
     def committer(self, k: int, role: str) -> Party:
         """Whoever committed stage `k`, as a party of a violation."""

@@ -124,6 +124,8 @@ class Alignment:
         for ring, stages in self.stages.items():
             reason = f"takes stages of {ring.name} that do not come round evenly"
             for op, differences in stages.differences.items():
+                if ring.depth is None:
+                    raise IrregularError(op, reason)
                 must_move_by_multiples(op, differences, ring.turns, reason)
 
     def _compare_overlays(self) -> None:

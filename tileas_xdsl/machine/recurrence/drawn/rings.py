@@ -39,9 +39,8 @@ def _turns(painter: Painter, ring: Ring) -> bool:
 
 def note_turns(painter: Painter, ring: Ring) -> None:
     """From which turn of each slot the parities of its barriers count."""
-    if not _turns(painter, ring):
+    if not _turns(painter, ring) or ring.depth is None:
         return
-    assert ring.depth is not None
     free = _first_free(ring)
     for place, slot in _slots_in_order(painter, ring, free):
         for barrier in (slot.full, slot.empty):
@@ -52,7 +51,8 @@ def _slots_in_order(painter: Painter, ring: Ring, free: int) -> list[tuple[int, 
     """The slots with their numbers, or with the places in which their turns come."""
     if not _turns(painter, ring):
         return sorted(ring.slots.items())
-    return sorted((ring.slot_number(number - free), slot) for number, slot in ring.slots.items())
+    present = ((number, slot) for number, slot in ring.slots.items() if not ring.is_past(number))
+    return sorted((ring.slot_number(number - free), slot) for number, slot in present)
 
 
 def _paint_count(painter: Painter, ring: Ring, k: int, free: int) -> None:
