@@ -57,9 +57,9 @@ def test_random_programs_keep_their_meaning_and_every_wait_is_exact():
         arguments = [{"n": n, "c": c} for n, c in ((0, 0), (1, 1), (4, seed % 2))]
         assert_same_meaning(before, after, "f", arguments, orders=("eager", "lazy", f"random:{seed}"))
         waits += len(waits_in(after))
-        slack += len(slack_waits(after, is_safe)) if seed % 4 == 0 or FULL else 0
+        slack += len(slack_waits(after, is_safe))
     assert waits > 3 * PROGRAMS
-    assert slack * 50 < waits
+    assert slack <= 2 + waits // 200
 
 
 def test_fewer_queues_are_as_safe():
