@@ -296,10 +296,53 @@ def test_numbers_must_not_overflow_before_the_last_turn(turns: int, proved: bool
     module = general.op.get_toplevel_object()
     assert isinstance(module, ModuleOp)
     assert general.number == turns
-    growth = Growth(9, 2, turns)
+    growth = Growth(9, 2, target=turns)
     moving = Moving(16 * 9, (32,))
     if proved:
         check_moves(module, moving, i32, growth)
     else:
         with pytest.raises(IrregularError, match="overflows 32 bits before trip count 200000000"):
             check_moves(module, moving, i32, growth)
+
+
+STORES = """
+func.func @stores(%a: memref<{shape}xi32>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %v = arith.constant 1 : i32
+  %n = arith.constant {turns} : index
+  scf.for %i = %c0 to %n step %c1 {{
+    memref.store %v, %a[{indices}] : memref<{shape}xi32>
+  }}
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "turns", "proved"),
+    [
+        ("?", "%i", 300, True),
+        ("300", "%i", 300, True),
+        ("299", "%i", 300, False),
+        ("300x2", "%i, %c1", 300, True),
+        ("299x2", "%i, %c1", 300, False),
+        ("2x?", "%c1, %i", 300, True),
+        ("2x299", "%c0, %i", 300, False),
+        ("1", "%c0", 300, True),
+    ],
+)
+def test_a_long_loop_that_leaves_its_array_is_refused(shape: str, indices: str, turns: int, proved: bool) -> None:
+    """A few turns see the beginning of the array only: what comes after its end has to be worked out."""
+    module = parse(STORES.format(shape=shape, indices=indices, turns=turns))
+    if proved:
+        assert check(module).proofs
+    else:
+        with pytest.raises(UnsupportedError, match="index 299 of dimension . , which has 299".replace(" ,", ",")):
+            check(module)
+
+
+def test_what_cannot_be_followed_to_the_end_of_its_array_is_executed() -> None:
+    report = check(parse(STORES.format(shape="2x300", indices="%c1, %i", turns=300)))
+    assert report.verdict_line == EVERY
+    assert not report.proofs

@@ -102,7 +102,8 @@ LOOP = "scf.for %k = %c0 to %n step %c1 {{ {} }}"
 
 
 def switch(producer: str, consumer: str, groups: str = "1, 1") -> str:
-    return f"nv_tileaa.execute attributes {{num_agents_per_group = array<i32: {groups}>}} {{ {producer} }}, {{ {consumer} }} : () -> ()"  # noqa: E501
+    attributes = f"attributes {{num_agents_per_group = array<i32: {groups}>}}"
+    return f"nv_tileaa.execute {attributes} {{ {producer} }}, {{ {consumer} }} : () -> ()"
 
 
 def program(body: str) -> str:

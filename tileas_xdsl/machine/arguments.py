@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, IntegerType, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, IntegerType, MemRefType, ShapedType, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from tileas_xdsl.interfaces import FunctionOpInterface
@@ -187,7 +187,16 @@ def symbolic_arguments(
     for name, argument in zip(argument_names(body), block.args, strict=True):
         if is_scalar(argument.type) and name not in given and str(argument.index) not in given:
             given[name] = UNKNOWN
-    return bind_arguments(body, given, with_data=False, aliases=aliases, dynamic_size=extent)
+    bound = bind_arguments(body, given, with_data=False, aliases=aliases, dynamic_size=extent)
+    for argument, value in zip(block.args, bound, strict=True):
+        base = object_behind(value)
+        if base is not None:
+            base.is_open |= not _has_fixed_extents(argument.type)
+    return bound
+
+
+def _has_fixed_extents(kind: Attribute) -> bool:
+    return isinstance(kind, ShapedType) and DYNAMIC_INDEX not in kind.get_shape()
 
 
 def _let_overlap(bound: list[Any], first: BlockArgument, second: BlockArgument) -> None:

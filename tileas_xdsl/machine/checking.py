@@ -30,7 +30,6 @@ from tileas_xdsl.machine.loop_bounds import bounding_arguments, bounds_loops_by_
 from tileas_xdsl.machine.orders import Lazy, Prompt, Timed
 from tileas_xdsl.machine.over_waits import Cost, OverWait, Relaxation, over_waits
 from tileas_xdsl.machine.recurrence.extent import deepest
-from tileas_xdsl.machine.recurrence.shifts import FAREST
 from tileas_xdsl.machine.report import Finding, Report, span
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.timing import timed_run
@@ -132,7 +131,7 @@ def _holds_in_general(case: _Case, counts: Sequence[int]) -> bool:
     larger = _Case(
         case.name, Subject(general.op, general.body, case.subject.assumptions), case.fixed, [general.turns], report
     )
-    larger.farthest = max(FAREST, general.number)
+    larger.target = general.number
     try:
         larger.decide(counts, may_add_counts=True)
     except UnsupportedError:
@@ -167,8 +166,8 @@ class _Case:
         self.report = report
         self.told = told or bounds
         """The arguments that a finding names."""
-        self.farthest = FAREST
-        """Up to which trip count a proof is to hold at least, whatever overflows later."""
+        self.target: int | None = None
+        """The one trip count for which a proof is wanted, if it is one only: see `long_loops`."""
         self.deepest = 0
         """Slots of the deepest ring that was met."""
         self.is_open = False
@@ -298,7 +297,7 @@ class _Case:
         from tileas_xdsl.machine.recurrence.induction import NoProofError, WrongError, prove
 
         try:
-            self.report.proofs[self.name] = prove(self._execute, max(counts[-1], 2 * self.deepest + 2), self.farthest)
+            self.report.proofs[self.name] = prove(self._execute, max(counts[-1], 2 * self.deepest + 2), self.target)
         except NoProofError as error:
             return str(error)
         except WrongError as error:

@@ -55,6 +55,8 @@ class MemoryObject:
     """Which slot of a ring it is, if it is one."""
     family: str = ""
     """What the slots of one ring have in common, which take turns; the name of an object that stands alone."""
+    is_open: bool = False
+    """Whether its extents are made up, because nothing in the program says how large it is."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     serial: int = field(default_factory=lambda: next(_serial))

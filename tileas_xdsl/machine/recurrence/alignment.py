@@ -25,6 +25,7 @@ from tileas_xdsl.machine.happens_before import Access
 from tileas_xdsl.machine.meaning import Kind
 from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.recurrence.bounds import access_stays_inside, index_stays_inside
 from tileas_xdsl.machine.recurrence.passing import positions_that_may_move
 from tileas_xdsl.machine.recurrence.portrait import Portrait
 from tileas_xdsl.machine.recurrence.shifts import (
@@ -282,7 +283,7 @@ class Alignment:
             if number not in allowed:
                 raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
             if isinstance(mine.operands[number], int):
-                self._moving(op, step, number, mine, others)
+                index_stays_inside(op, number, self._moving(op, step, number, mine, others), self.growth)
             self._check_place(op, mine.operands)
         if step.kind is not Kind.CONTROL and _differ(mine.outcomes, [other.outcomes for other in others]):
             raise IrregularError(op, "gives a number that changes from turn to turn")
@@ -306,6 +307,7 @@ class Alignment:
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
             traffic.note_move(overlay, theirs.offset - region.offset, mine.op)
+            access_stays_inside(mine, theirs.offset - region.offset, self.growth)
 
     def _compare_loops(self, mine: Turns, others: list[Turns]) -> None:
         """A loop turns more often by exactly as much as its bounds have moved apart."""

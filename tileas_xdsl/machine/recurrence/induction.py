@@ -23,7 +23,7 @@ from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.recurrence.alignment import Alignment
 from tileas_xdsl.machine.recurrence.portrait import Portrait
 from tileas_xdsl.machine.recurrence.settled import Reach
-from tileas_xdsl.machine.recurrence.shifts import FAREST, Growth, IrregularError
+from tileas_xdsl.machine.recurrence.shifts import Growth, IrregularError
 from tileas_xdsl.machine.recurrence.tape import LoopKey, Tape, Turns, Wanted
 
 LONGEST_PERIOD = 64
@@ -71,20 +71,21 @@ Execute = Callable[[int, Tape], bool]
 """Execute one trip count and write it on a tape. Returns whether it is right beyond doubt."""
 
 
-def prove(execute: Execute, checked: int, farthest: int = FAREST) -> Proof:
+def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
     """
-    Prove every trip count right, given that those up to `checked` are, and that no number overflows up to `farthest`.
+    Prove every trip count right, given that those up to `checked` are; up to `target`, if there is one trip count that
+    matters, nothing may overflow or leave its array either.
 
     Raises `NoProofError` where that fails, `WrongError` when a larger trip count turns out to be wrong.
     """
-    by_turns = _Induction(execute, checked, farthest, as_slots_turn=True)
+    by_turns = _Induction(execute, checked, target, as_slots_turn=True)
     try:
         return by_turns.prove()
     except NoProofError:
         if not by_turns.meets_equal_slots:
             raise
     # The program may tell the slots of a ring apart: by computing with their numbers, for one.
-    return _Induction(execute, checked, farthest, as_slots_turn=False).prove()
+    return _Induction(execute, checked, target, as_slots_turn=False).prove()
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,10 @@ Recurrences = dict[LoopKey, Recurrence]
 
 
 class _Induction:
-    def __init__(self, execute: Execute, checked: int, farthest: int, *, as_slots_turn: bool) -> None:
+    def __init__(self, execute: Execute, checked: int, target: int | None, *, as_slots_turn: bool) -> None:
         self.execute = execute
         self.checked = checked
-        self.farthest = farthest
+        self.target = target
         self.as_slots_turn = as_slots_turn
         self.meets_equal_slots = False
         self.entries = 0
@@ -248,7 +249,7 @@ class _Induction:
                 if self.reach != reach:
                     # What was left out of earlier portraits may matter after all.
                     raise NoProofError("larger trip counts reach other memory")
-                alignment = Alignment(*pair, first_turns, Growth(trip_count, period, self.farthest))
+                alignment = Alignment(*pair, first_turns, Growth(trip_count, period, self.target))
                 alignment.check()
             except IrregularError as error:
                 good, reason = 0, sentence(error.op, error.reason)

@@ -30,13 +30,24 @@ class Growth:
     trip_count: int
     by: int
     """How much larger the other one is: what is added in each round."""
-    farthest: int = FAREST
-    """Up to which trip count it is to go on without overflow."""
+    target: int | None = None
+    """The one trip count that matters, where it is known: that of a long loop as it stands."""
+
+    @property
+    def farthest(self) -> int:
+        """Up to which trip count it is to go on at least without overflow."""
+        return max(FAREST, self.target or 0)
 
     @property
     def rounds(self) -> int:
         """How often it goes on until then."""
         return max(0, -(-(self.farthest - self.trip_count) // self.by))
+
+    @property
+    def rounds_to_target(self) -> int:
+        """How often it goes on until the target at most."""
+        assert self.target is not None
+        return max(0, (self.target - self.trip_count) // self.by)
 
 
 class IrregularError(Exception):
