@@ -11,6 +11,7 @@ import random
 import re
 from dataclasses import dataclass, field
 
+from tests.support.lines import Lines
 from tests.support.mlir import mlir_opt
 
 TOKEN = "!nvgpu.device.async.token"
@@ -37,27 +38,18 @@ class DeviceProgram:
     """Whether some token is chosen by a branch, so that a count has to be right for two groups."""
 
 
-class Generator:
+class Generator(Lines):
     def __init__(self, seed: int, *, mistakes: bool, counts: bool) -> None:
+        super().__init__()
         self.random = random.Random(seed)
         self.mistakes = mistakes
         self.counts = counts
-        self.lines = [f"%c{number} = arith.constant {number} : index" for number in range(17)]
-        self.names = 0
+        self.lines += [f"%c{number} = arith.constant {number} : index" for number in range(17)]
         self.free_row = FREE
         self.loops = 0
         self.left_out = 0
         self.merges = False
         self.groups: list[Group] = []
-
-    def name(self, stem: str) -> str:
-        self.names += 1
-        return f"%{stem}{self.names}"
-
-    def value(self, stem: str, text: str) -> str:
-        name = self.name(stem)
-        self.lines.append(f"{name} = {text}")
-        return name
 
     # Pieces -----------------------------------------------------------------------------------------------------------
 

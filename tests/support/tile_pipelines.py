@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import random
 
+from tests.support.lines import Lines
+
 SHARED = ", #nv_tileas.layout<smem>"
 OUT = "memref<64x4xf32>"
 
 
-class Generator:
+class Generator(Lines):
     def __init__(self, seed: int) -> None:
+        super().__init__()
         self.random = random.Random(seed)
-        self.lines: list[str] = []
-        self.names = 0
-
-    def name(self, stem: str) -> str:
-        self.names += 1
-        return f"%{stem}{self.names}"
-
-    def value(self, stem: str, text: str) -> str:
-        name = self.name(stem)
-        self.lines.append(f"{name} = {text}")
-        return name
 
     def payload(self) -> list[str]:
         """The tile types of a slot: rows of a source, in registers or in shared memory."""

@@ -90,7 +90,7 @@ class Recording:
 
     def then(self, compute: Callable[[Any], Any], value: Any) -> Any:
         """What `compute` makes of a value that may come late."""
-        return self._defer(Deferred(compute, [value])) if isinstance(value, Deferred) else compute(value)
+        return self.combine(compute, [value]) if isinstance(value, Deferred) else compute(value)
 
     def _defer(self, deferred: Deferred) -> Deferred:
         self.actions.append(deferred.act)
