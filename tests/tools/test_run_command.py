@@ -434,7 +434,7 @@ BAD_VALUES = {
     "dynamic without sizes": (
         "zeros",
         "memref<?x4xf32>",
-        "argument 'a' : memref<?x4xf32> has dynamic sizes: write --arg a=8x8:zeros",
+        "argument 'a' : memref<?x4xf32> has dynamic sizes: write --arg a=8x4:zeros",
     ),
     "wrong sizes": ("4x5:zeros", "memref<4x4xf32>", "argument 'a' : memref<4x4xf32> cannot have the shape 4x5"),
     "wrong rank": ("4x4x4:zeros", "memref<?x4xf32>", "cannot have the shape 4x4x4"),
@@ -461,6 +461,18 @@ def test_each_wrong_value_gets_a_message_that_helps(case: str) -> None:
     with pytest.raises(ArgumentError) as raised:
         made(text, type_text)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("type_text", ["memref<?x4xf32>", "tensor<2x?xf32>", "!nv_tileaa.memref<4x?xf32, 1>"])
+@pytest.mark.parametrize("given", [[], ["--arg", "a=zeros"]], ids=["not named", "named"])
+def test_the_sizes_that_a_message_proposes_are_taken(type_text: str, given: list[str], run: Run) -> None:
+    text = f"func.func @f(%a: {type_text}) {{\n  func.return\n}}\n"
+    status, _, err = run(text, *given)
+    assert (status, "dynamic sizes" in err) == (INPUT, True)
+    proposed = re.search(r"--arg (a=\S+)$", err)
+    assert proposed is not None, err
+    status, _, err = run(text, "--arg", proposed[1])
+    assert (status, err) == (RAN, "")
 
 
 BAD_FILES: dict[str, tuple[Any, str, str]] = {

@@ -137,10 +137,21 @@ def fill_shape(kind: Shaped, sizes: Sequence[int], name: str) -> tuple[int, ...]
         elif given:
             shape.append(given.pop(0))
         else:
-            raise ArgumentError(
-                f"argument '{name}' has type {kind}: give its dynamic sizes, for example --arg {name}=8x8:random:0"
-            )
+            raise dynamic_sizes_missing(kind, kind.get_shape(), name)
     return tuple(shape)
+
+
+def dynamic_sizes_missing(kind: Attribute, shape: Sequence[int], name: str) -> ArgumentError:
+    """What to say where the array argument `name` was given no sizes, with an example that its type takes."""
+    return ArgumentError(
+        f"argument '{name}' has type {kind}: give its dynamic sizes, "
+        f"for example --arg {name}={example_sizes(shape)}:random:0"
+    )
+
+
+def example_sizes(shape: Sequence[int]) -> str:
+    """A shape as `--arg` takes it, with 8 for each dynamic extent."""
+    return "x".join("8" if extent == DYNAMIC_INDEX else str(extent) for extent in shape)
 
 
 def is_argument(body: Region, name: str) -> bool:

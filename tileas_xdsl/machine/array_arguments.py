@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, BlockArgument
 
 from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, PointerType
-from tileas_xdsl.machine.arguments import ArgumentError, default_array, name_of
+from tileas_xdsl.machine.arguments import ArgumentError, default_array, dynamic_sizes_missing, name_of
 from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.pointers import DEFAULT_BYTES, Pointer
 from tileas_xdsl.machine.tiled_views import TiledView
@@ -49,9 +49,7 @@ def _shape(argument: BlockArgument, static: tuple[int, ...], given: Any, with_da
             raise ArgumentError(f"argument '{name}' has type {argument.type}, and the array given has shape {shape}")
         return shape
     if with_data and DYNAMIC_INDEX in static:
-        raise ArgumentError(
-            f"argument '{name}' has type {argument.type}: give its dynamic sizes, for example --arg {name}=8x8:random:0"
-        )
+        raise dynamic_sizes_missing(argument.type, static, name)
     return tuple(EXTENT_WHEN_CHECKING if extent == DYNAMIC_INDEX else extent for extent in static)
 
 

@@ -25,6 +25,7 @@ from tileas_xdsl.machine.arguments import (
     ArgumentError,
     argument_at,
     default_array,
+    example_sizes,
     is_integer_scalar,
     is_scalar,
     name_of,
@@ -165,7 +166,7 @@ def _shape_for(value: Value, kind: Attribute, name: str) -> tuple[int, ...]:
         return given
     open_sizes = static.count(DYNAMIC_INDEX)
     if given is None and open_sizes:
-        sizes = "x".join(["8"] * len(static))
+        sizes = example_sizes(static)
         raise ArgumentError(f"argument '{name}' : {kind} has dynamic sizes: write --arg {name}={sizes}:{value.text}")
     if given is None:
         return static
