@@ -4,9 +4,9 @@
 // means that the row of this iteration has arrived. `double_buffer_race.mlir` waits for one group fewer.
 //
 //   tileas check examples/double_buffer.mlir
-//   tileas run examples/double_buffer.mlir --arg n=8 --arg src=iota --arg dst=zeros
+//   tileas run examples/double_buffer.mlir --arg n=8 --arg src=8x4:iota --arg dst=8x4:zeros
 
-func.func @double_buffer(%n: index, %src: memref<8x4xf32>, %dst: memref<8x4xf32>) {
+func.func @double_buffer(%n: index, %src: memref<?x4xf32>, %dst: memref<?x4xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -17,7 +17,7 @@ func.func @double_buffer(%n: index, %src: memref<8x4xf32>, %dst: memref<8x4xf32>
     scf.if %any {
       async_queue.scope {
         scf.for %j = %c0 to %c4 step %c1 {
-          %x = memref.load %src[%c0, %j] : memref<8x4xf32>
+          %x = memref.load %src[%c0, %j] : memref<?x4xf32>
           memref.store %x, %ring[%c0, %j] : memref<2x4xf32, 3>
         }
       }
@@ -32,7 +32,7 @@ func.func @double_buffer(%n: index, %src: memref<8x4xf32>, %dst: memref<8x4xf32>
       scf.if %more {
         async_queue.scope {
           scf.for %j = %c0 to %c4 step %c1 {
-            %x = memref.load %src[%next, %j] : memref<8x4xf32>
+            %x = memref.load %src[%next, %j] : memref<?x4xf32>
             memref.store %x, %ring[%next_slot, %j] : memref<2x4xf32, 3>
           }
         }
@@ -42,7 +42,7 @@ func.func @double_buffer(%n: index, %src: memref<8x4xf32>, %dst: memref<8x4xf32>
       scf.for %j = %c0 to %c4 step %c1 {
         %x = memref.load %ring[%slot, %j] : memref<2x4xf32, 3>
         %twice = arith.addf %x, %x : f32
-        memref.store %twice, %dst[%i, %j] : memref<8x4xf32>
+        memref.store %twice, %dst[%i, %j] : memref<?x4xf32>
       }
     }
   }

@@ -39,7 +39,7 @@ def run(tileas: Run) -> Run:
     return partial(tileas, "run")
 
 
-DOUBLE = ["--arg", "n=8", "--arg", "src=iota", "--arg", "dst=zeros"]
+DOUBLE = ["--arg", "n=8", "--arg", "src=8x4:iota", "--arg", "dst=8x4:zeros"]
 IOTA = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
