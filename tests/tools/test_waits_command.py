@@ -52,6 +52,13 @@ def test_which_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "nothing in the function waits for a token" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("file", sorted(ROOT.glob("examples/**/*.mlir")), ids=lambda file: file.stem)
+def test_every_function_of_the_examples_that_has_tokens_can_be_drawn(file: Path) -> None:
+    for function in functions_in(parse(file.read_text())):
+        ElementTree.fromstring(dependence_svg(function))
+        assert dependence_dot(function).startswith("digraph ")
+
+
 def test_a_file_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert waits(EXAMPLE, "-o", "/nowhere/at/all.svg") == 2
     assert "Traceback" not in capsys.readouterr().err

@@ -329,3 +329,23 @@ def test_no_arrow_passes_behind_a_box(text: str) -> None:
             for x, y in re.findall(r"L (-?\d+) (\d+)", path.get("d", "")):
                 row = [(left, left + width) for left, top, width in boxes if top <= int(y) <= top + 26]
                 assert not any(left <= int(x) <= right for left, right in row)
+
+
+def test_a_wait_in_a_loop_that_nothing_comes_before() -> None:
+    graph = graph_of("""
+    func.func @f(%n: index) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      scf.for %i = %c0 to %n step %c1 {
+        %t = async.execute {
+          async.yield
+        }
+        async.await %t : !async.token
+      }
+      func.return
+    }
+    """)
+    assert edges(graph) == [
+        ("%t = async.execute", "%t = async.execute complete"),
+        ("%t = async.execute complete", "async.await"),
+    ]

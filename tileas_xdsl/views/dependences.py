@@ -307,7 +307,7 @@ class _Builder:
             for region in op.regions:
                 for inner in region.blocks:
                     end = self._note_order(inner, begin)
-                    if end != begin and begin == self.starts.get(op):
+                    if end != begin and op in self.starts and begin == self.starts[op]:
                         for completion in self._all_completions(op):
                             self._order(end, completion)
             if op in self.starts and self.graph.nodes[self.starts[op]].kind == BLOCKS:
