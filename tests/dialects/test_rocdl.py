@@ -204,6 +204,8 @@ NEWER_REFUSALS = {
     '"rocdl.wait.asyncmark"() <{count = 2 : i32}> : () -> ()': (
         "'rocdl.wait.asyncmark' op attribute 'count' failed to satisfy constraint: 16-bit signless integer attribute"
     ),
+    "rocdl.wait.asyncmark -1": "count must not be negative, found -1",
+    "rocdl.s.wait.asynccnt -2": "count must not be negative, found -2",
     "rocdl.wait.asyncmark 70000": "Integer value 70000 is out of range for type i16",
     "rocdl.load.async.to.lds %g, %p, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr": (
         f"'rocdl.load.async.to.lds' op operand #1 must be {POINTER} 3, but got '!llvm.ptr'"

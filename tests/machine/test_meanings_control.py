@@ -11,7 +11,9 @@ from xdsl.ir import Dialect, Operation
 
 from tests.machine.support import call, machine_for
 from tests.support.ir import parse
+from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.meaning import meaning_of
+from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
 
@@ -71,11 +73,27 @@ def test_loops_of_blocks_end_with_the_budget() -> None:
         call(text, "f", machine=machine_for(step_budget=1000))
 
 
+def test_what_a_region_yields_must_be_as_many_as_the_results() -> None:
+    """xDSL does not verify that."""
+    text = """
+    func.func @f(%c: i1) -> i32 {
+      %r = scf.if %c -> (i32) {
+        %x = arith.constant 1 : i32
+        scf.yield %x : i32
+      } else {
+      }
+      func.return %r : i32
+    }"""
+    assert call(text, "f", 1) == 1
+    with pytest.raises(UnsupportedError, match=r"scf.if.*has 1 results, and what is run yields 0 values"):
+        call(text, "f", 0)
+
+
 def test_assertions() -> None:
     text = 'func.func @f(%c: i1) {\n  cf.assert %c, "must be so"\n  func.return\n}'
     call(text, "f", 1)
     call(text, "f", UNKNOWN, machine=checking())
-    with pytest.raises(UnsupportedError, match=r'cf.assert.*fails in iteration \(\): "must be so"'):
+    with pytest.raises(UnsupportedError, match=r'cf.assert.*fails: "must be so"'):
         call(text, "f", 0)
 
 
@@ -170,3 +188,75 @@ def test_every_op_has_a_meaning_or_a_reason(dialect: Dialect) -> None:
     without = [op.name for op in dialect.operations if not has_meaning(op)]
     expected = [name for name in WITHOUT_MEANING if name.startswith(f"{dialect.name}.")]
     assert sorted(without) == sorted(expected)
+
+
+# What may not be unknown ----------------------------------------------------------------------------------------------
+
+CHOICES = {
+    "token": """
+    %one = async.execute { async.yield }
+    %two = async.execute { async.yield }
+    %t = arith.select %c, %one, %two : !async.token
+    async.await %t : !async.token
+    """,
+    "group": """
+    %size = arith.constant 1 : index
+    %one = async.create_group %size : !async.group
+    %two = async.create_group %size : !async.group
+    %t = arith.select %c, %one, %two : !async.group
+    async.await_all %t
+    """,
+    "resource": """
+    %one = async_region.create_resource "dma"
+    %two = async_region.create_resource "dma"
+    %t = arith.select %c, %one, %two : !async_region.resource
+    %done = async_region.copy %a to %b on %t : memref<8xf32> to memref<8xf32>
+    async.await %done : !async.token
+    """,
+}
+
+
+@pytest.mark.parametrize("what", CHOICES)
+def test_what_is_waited_for_may_not_depend_on_unknown_data(what: str) -> None:
+    text = f"func.func @f(%c: i1, %a: memref<8xf32>, %b: memref<8xf32>) {{\n{CHOICES[what]}\nfunc.return\n}}"
+    report = check(parse(text))
+    assert report.verdict is Verdict.UNDECIDED
+    (reason,) = report.undecided
+    assert "'arith.select' op returns a !async" in reason
+    assert "depends on what is not computed when checking" in reason
+
+
+def test_a_copy_of_an_array_that_depends_on_unknown_data_is_undecided() -> None:
+    text = """
+    func.func @f(%c: i1, %a: memref<8xf32>, %b: memref<8xf32>, %source: memref<8xf32>) -> !async.token {
+      %target = arith.select %c, %a, %b : memref<8xf32>
+      %t = async_region.copy %source to %target : memref<8xf32> to memref<8xf32>
+      func.return %t : !async.token
+    }"""
+    report = check(parse(text))
+    assert report.verdict is Verdict.UNDECIDED
+    assert "'async_region.copy' op" in report.undecided[0]
+
+
+def test_a_token_of_a_function_without_a_body_is_undecided() -> None:
+    text = """
+    func.func private @start() -> !async.token
+    func.func @f() {
+      %t = func.call @start() : () -> !async.token
+      async.await %t : !async.token
+      func.return
+    }"""
+    report = check(parse(text))
+    assert report.verdict is Verdict.UNDECIDED
+    assert "'func.call' op returns a !async.token" in report.undecided[0]
+
+
+def test_dynamic_indices_of_an_address_must_be_as_many_as_their_operands() -> None:
+    """A constant index that is the mark of a dynamic one: xDSL does not verify that."""
+    text = """
+    func.func @f(%p: !llvm.ptr) {
+      %q = llvm.getelementptr %p[2147483648] : (!llvm.ptr) -> !llvm.ptr, f32
+      func.return
+    }"""
+    with pytest.raises(UnsupportedError, match=r"llvm.getelementptr.*has 1 dynamic indices and 0 operands for them"):
+        check(parse(text))

@@ -170,6 +170,10 @@ def test_deadlock_is_drawn_to_the_end() -> None:
     assert picture.per_iteration is None
 
 
+def test_a_program_without_steps_does_not_stand_still() -> None:
+    assert headline(picture_of("func.func @f() {\n  func.return\n}")) == "@f on generic: 0 cycles"
+
+
 def test_work_that_nobody_waits_for_is_marked() -> None:
     picture = picture_of(copies(ONE.splitlines()[0]))
     assert [mark.kind for mark in picture.marks] == ["undrained"]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tileas_xdsl.machine.handles import unknown_outcome
 from tileas_xdsl.machine.happens_before import Access, Clock, Knowledge, Mind, Proxy, join, observe
 from tileas_xdsl.machine.late_values import LateValue, first_missing, report_missing, seen_by_agent
 from tileas_xdsl.machine.meaning import Jump, Kind
@@ -213,13 +214,18 @@ class Agent:
         self.touch(view, op, write=True, proxy=proxy)
         self.machine.write(view, value)
 
+    @property
+    def in_iteration(self) -> str:
+        """` in iteration 3, 0`, for messages: of each loop around, outermost first; nothing outside of loops."""
+        return f" in iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
+
     def check_bounds(self, view: View, op: Operation) -> None:
         """Raise `UnsupportedError` where `view` reaches outside its object."""
         if not view.in_bounds():
             region, base = view.region, view.base
             raise UnsupportedError(
                 op,
-                f"reaches outside '{base.name}' in iteration {self.iteration or '()'}: bytes {region.start} to "
+                f"reaches outside '{base.name}'{self.in_iteration}: bytes {region.start} to "
                 f"{region.stop} of {base.size}; run it with matching sizes, or fix the index",
             )
 
@@ -364,7 +370,7 @@ class Agent:
             ]
         for operand in operands:
             if operand is UNKNOWN:
-                return UNKNOWN if len(step.results) == 1 else (UNKNOWN,) * len(step.results)
+                return unknown_outcome(step.op)
         if self.recording is not None and any(isinstance(operand, Deferred) for operand in operands):
             return self.recording.apply(step, operands, self)
         return step.function(self, step.op, *operands)

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.meaning import load_dialect
-from tileas_xdsl.machine.memory import MemoryObject, View
+from tileas_xdsl.machine.memory import MemoryObject, View, require_addressable
 from tileas_xdsl.machine.tiles import VIEW_SPACES, residency_of
 from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type, wrap
 
@@ -279,7 +279,9 @@ def _bind_array(
     if given is None:
         sizes = [dynamic] * len(kind.get_shape()) if dynamic is not None else []
         shape = fill_shape(kind, sizes, name)
-        given = default_array(shape, element, seed) if with_data else None
+        if with_data:
+            require_addressable(name, shape, element)
+            given = default_array(shape, element, seed)
     else:
         shape = tuple(np.shape(given))
         static = kind.get_shape()

@@ -11,9 +11,9 @@ from xdsl.traits import SymbolTable
 
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.machine.handles import unknown_results
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.values import UNKNOWN
 from tileas_xdsl.machine.violations import UnsupportedError
 
 
@@ -39,4 +39,4 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
     for argument in arguments:
         if isinstance(argument, View | Pointer):
             agent.machine.doubt_access(agent, argument.base.whole(), op)
-    return (UNKNOWN,) * len(op.results)
+    return unknown_results(op)

@@ -20,6 +20,7 @@ from xdsl.traits import IsTerminator, get_effects
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.agents import Agent, Step, Suspension
 from tileas_xdsl.machine.code import Code
+from tileas_xdsl.machine.handles import unknown_outcome
 from tileas_xdsl.machine.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
 from tileas_xdsl.machine.late_values import LateValue, when_there
 from tileas_xdsl.machine.meaning import Kind, meaning_of
@@ -549,4 +550,4 @@ def _is_tile_arithmetic(op: Operation, kind: Kind) -> bool:
 
 
 def _uninterpreted(_agent: Agent, op: Operation, *_operands: Any) -> Any:
-    return UNKNOWN if len(op.results) == 1 else (UNKNOWN,) * len(op.results)
+    return unknown_outcome(op)

@@ -8,6 +8,7 @@ types the two views have.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -100,8 +101,18 @@ class MemoryObject:
 
     @staticmethod
     def zeros(name: str, shape: tuple[int, ...], element: ElementType, space: str, *, with_data: bool) -> MemoryObject:
-        data = np.zeros(prod(shape) * element.size, np.uint8) if with_data else None
+        data = None
+        if with_data:
+            require_addressable(name, shape, element)
+            data = np.zeros(prod(shape) * element.size, np.uint8)
         return MemoryObject(name, shape, element, space, data)
+
+
+def require_addressable(name: str, shape: Sequence[int], element: ElementType) -> None:
+    """Raises `MemoryError` for an array of more bytes than numpy can count, for which it has other errors."""
+    size = prod(shape) * element.size
+    if size > sys.maxsize:
+        raise MemoryError(f"'{name}' has {size:,} bytes")
 
 
 def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:

@@ -103,7 +103,7 @@ def _check_bounds(agent: Agent, op: Operation, window: Window, place: Place, til
     if outside:
         raise UnsupportedError(
             op,
-            f"reaches outside '{window.of.array.base.name}' in iteration {agent.iteration}: axis {outside[0]} from "
+            f"reaches outside '{window.of.array.base.name}'{agent.in_iteration}: axis {outside[0]} from "
             f"element {window.start[outside[0]]}, of an array of shape {window.of.array.shape}; run it with matching "
             "sizes, or fix the index",
         )

@@ -277,7 +277,7 @@ def sliced(
         if size and not (0 <= start < extent and 0 <= last < extent):
             raise UnsupportedError(
                 op,
-                f"takes elements {start} to {last} of axis {axis}, which has {extent}, in iteration {agent.iteration}",
+                f"takes elements {start} to {last} of axis {axis}, which has {extent},{agent.in_iteration}",
             )
     if isinstance(tile, View):
         return tile.slice(offsets, sizes, strides)

@@ -30,6 +30,7 @@ from tileas_xdsl.machine.arguments import (
     is_scalar,
     name_of,
 )
+from tileas_xdsl.machine.memory import require_addressable
 from tileas_xdsl.machine.values import ElementType, bit_width, element_type
 from tileas_xdsl.tools.array_files import as_numbers, load
 
@@ -153,7 +154,7 @@ def _scalar(value: Value, kind: Attribute, name: str) -> int | float:
 def limits(kind: Attribute) -> tuple[int, int]:
     """The least and the greatest number of an integer type, whichever way its bits are read."""
     width = bit_width(kind)
-    return -(1 << (width - 1)), (1 << width) - 1
+    return -(1 << width >> 1), (1 << width) - 1
 
 
 def _shape_for(value: Value, kind: Attribute, name: str) -> tuple[int, ...]:
@@ -190,6 +191,7 @@ def _fits(shape: Sequence[int], static: Sequence[int]) -> bool:
 
 
 def _made(value: Value, shape: tuple[int, ...], element: ElementType, name: str) -> Array:
+    require_addressable(name, shape, element)
     if value.kind == RANDOM:
         return default_array(shape, element, int(value.number))
     if value.kind == IOTA:

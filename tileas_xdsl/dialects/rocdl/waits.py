@@ -19,6 +19,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, i16, i32
 from xdsl.ir import Operation
 from xdsl.irdl import irdl_op_definition, prop_def
+from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.upstream import EffectfulOp, integer
 
@@ -50,6 +51,10 @@ class CountedWaitOp(EffectfulOp):
 
     def __init__(self, count: int) -> None:
         super().__init__(properties={"count": IntegerAttr(count, i16)})
+
+    def verify_(self) -> None:
+        if self.count.value.data < 0:
+            raise VerifyException(f"count must not be negative, found {self.count.value.data}")
 
 
 @irdl_op_definition

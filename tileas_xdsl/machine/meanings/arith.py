@@ -158,7 +158,7 @@ def _division(entry: IntegerOp) -> Callable[..., Any]:
 
     def meaning(agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
         if not (rhs.all() if is_array(rhs) else rhs):
-            raise UnsupportedError(op, f"divides by zero in iteration {agent.iteration}; guard it")
+            raise UnsupportedError(op, f"divides by zero{agent.in_iteration}; guard it")
         return divide(agent, op, lhs, rhs)
 
     return meaning

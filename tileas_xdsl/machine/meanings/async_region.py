@@ -214,7 +214,7 @@ class _Copying:
     @property
     def label(self) -> str:
         target = self.operands[1]
-        return self.op.name if isinstance(target, LateValue) else f"{self.op.name} to '{target.base.name}'"
+        return f"{self.op.name} to '{target.base.name}'" if isinstance(target, View) else self.op.name
 
     def look(self, work: AsyncWork) -> list[Touch]:
         source, target, *resource = (seen_by_work(operand, work) for operand in self.operands)

@@ -54,4 +54,4 @@ def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Jump:
 def _assert(agent: Agent, op: cf.AssertOp, condition: Any) -> None:
     """A condition on data that is not computed when checking is taken to hold."""
     if condition is not UNKNOWN and not agent.known(condition, op, "asserts"):
-        raise UnsupportedError(op, f'fails in iteration {agent.iteration}: "{op.msg.data}"')
+        raise UnsupportedError(op, f'fails{agent.in_iteration}: "{op.msg.data}"')

@@ -188,6 +188,9 @@ def _alloca(agent: Agent, op: llvm.AllocaOp, count: Any) -> Pointer:
 
 @effect(llvm.GEPOp)
 def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Pointer:
+    dynamic = sum(raw == llvm.GEP_USE_SSA_VAL for raw in op.rawConstantIndices.get_values())
+    if dynamic != len(indices):
+        raise UnsupportedError(op, f"has {dynamic} dynamic indices and {len(indices)} operands for them")
     given = iter(indices)
     numbers = [
         agent.known(next(given), op, "computes an address from") if raw == llvm.GEP_USE_SSA_VAL else int(raw)

@@ -178,7 +178,7 @@ def _power(agent: Agent, op: Operation, base: int, exponent: int, modulus: int) 
     if exponent >= 0:
         return pow(base, exponent, modulus)
     if base == 0:
-        raise UnsupportedError(op, f"raises zero to a negative power in iteration {agent.iteration}; guard it")
+        raise UnsupportedError(op, f"raises zero to a negative power{agent.in_iteration}; guard it")
     return {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0)
 
 

@@ -135,7 +135,7 @@ def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) 
         if not 0 <= place < extent:
             raise UnsupportedError(
                 op,
-                f"reaches outside '{view.base.name}' in iteration {agent.iteration}: index {place} of dimension "
+                f"reaches outside '{view.base.name}'{agent.in_iteration}: index {place} of dimension "
                 f"{dimension}, which has {extent}; run it with matching sizes, or fix the index",
             )
         offset += place * stride

@@ -14,7 +14,13 @@ terminators(scf.YieldOp, scf.ConditionOp)
 
 
 def results_of(op: Any, values: tuple[Any, ...]) -> Any:
-    """`values` as a meaning returns them: alone where the op has one result."""
+    """
+    `values` as a meaning returns them: alone where the op has one result.
+
+    Raises `UnsupportedError` where there are not as many as results, which xDSL does not verify.
+    """
+    if len(values) != len(op.results):
+        raise UnsupportedError(op, f"has {len(op.results)} results, and what is run yields {len(values)} values")
     return values[0] if len(op.results) == 1 else values
 
 

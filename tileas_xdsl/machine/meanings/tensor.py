@@ -77,7 +77,7 @@ def _place(agent: Agent, op: Operation, array: Array, indices: Sequence[int]) ->
     """`indices`, each of which must lie inside its dimension."""
     if any(not 0 <= index < extent for index, extent in zip(indices, array.shape, strict=True)):
         raise UnsupportedError(
-            op, f"reaches element {tuple(indices)} of a tensor of shape {array.shape} in iteration {agent.iteration}"
+            op, f"reaches element {tuple(indices)} of a tensor of shape {array.shape}{agent.in_iteration}"
         )
     return tuple(indices)
 
@@ -108,8 +108,7 @@ def _places(agent: Agent, op: Any, array: Array, operands: Sequence[int]) -> tup
         if size and (places.min() < 0 or places.max() >= extent):
             raise UnsupportedError(
                 op,
-                f"reaches elements {places.min()} to {places.max()} of a dimension of {extent} in iteration "
-                f"{agent.iteration}",
+                f"reaches elements {places.min()} to {places.max()} of a dimension of {extent}{agent.in_iteration}",
             )
         indices.append(places)
     return np.ix_(*indices), sizes

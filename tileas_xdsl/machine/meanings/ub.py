@@ -19,4 +19,4 @@ def _poison(agent: Agent, op: ub.PoisonOp) -> Any:
 
 @jump(ub.UnreachableOp)
 def _unreachable(agent: Agent, op: ub.UnreachableOp) -> None:
-    raise UnsupportedError(op, f"is reached in iteration {agent.iteration}")
+    raise UnsupportedError(op, f"is reached{agent.in_iteration}")

@@ -93,7 +93,7 @@ def _reached(agent: Agent, op: Transfer, buffer: Any, indices: Sequence[Any], sh
         if places[lead + axis] < 0 or (there < length and op.in_bounds.data[axis].value.data):
             raise UnsupportedError(
                 op,
-                f"reaches outside '{view.base.name}' in iteration {agent.iteration}: {length} elements from index "
+                f"reaches outside '{view.base.name}'{agent.in_iteration}: {length} elements from index "
                 f"{places[lead + axis]} on, of {view.shape[lead + axis]}; say in_bounds = false, or fix the index",
             )
         extents.append(there)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tileas_xdsl.views.timeline.picture import AGENT, SCALAR, STEP, TURN, Bar, Lane, Timeline
+from tileas_xdsl.views.timeline.picture import AGENT, BLOCKED, SCALAR, STEP, TURN, Bar, Lane, Timeline
 
 ROW = 24
 """The height of a row with its gap."""
@@ -102,6 +102,6 @@ def long_label(bar: Bar) -> str:
 def headline(picture: Timeline) -> str:
     """What the execution took: `@gemm on sm_90: 11,997 cycles, 613 an iteration`."""
     text = f"@{picture.function} on {picture.target}: {picture.cycles:,} cycles"
-    if picture.until > picture.cycles:
+    if any(bar.kind == BLOCKED for bar in picture.bars):
         return f"{text}, and then it stands still"
     return f"{text}, {picture.per_iteration:,.0f} an iteration" if picture.per_iteration is not None else text

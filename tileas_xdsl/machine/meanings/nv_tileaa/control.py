@@ -37,7 +37,7 @@ def _assume(agent: Agent, op: control.AssumeOp, value: Any) -> Any:
     if numbers is not None and agent.machine.with_data:
         for predicate in op.predicates:
             if isinstance(predicate, AssumePredicate) and not _holds(predicate, numbers):
-                raise UnsupportedError(op, f"assumes {predicate}, which does not hold in iteration {agent.iteration}")
+                raise UnsupportedError(op, f"assumes {predicate}, which does not hold{agent.in_iteration}")
     return value
 
 
@@ -87,7 +87,7 @@ def _equal_in_groups(numbers: Array, axis: int, group: int) -> bool:
 def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
     holds = read_tile(agent, condition, op)
     if holds is not UNKNOWN and not np.all(holds):
-        raise UnsupportedError(op, f'fails in iteration {agent.iteration}: "{op.message.data}"')
+        raise UnsupportedError(op, f'fails{agent.in_iteration}: "{op.message.data}"')
 
 
 # Directives -----------------------------------------------------------------------------------------------------------

@@ -97,9 +97,7 @@ def _extract(agent: Agent, op: structure.ExtractOp, source: Any, *indices: Any) 
     places = [agent.known(index, op, "takes an element at") for index in indices]
     for axis, (place, extent) in enumerate(zip(places, shape, strict=False)):
         if not 0 <= place < extent:
-            raise UnsupportedError(
-                op, f"takes index {place} of axis {axis}, which has {extent}, in iteration {agent.iteration}"
-            )
+            raise UnsupportedError(op, f"takes index {place} of axis {axis}, which has {extent},{agent.in_iteration}")
     part: Any = source
     for place in places:
         part = element_at(part, place)

@@ -73,7 +73,7 @@ def _stage(agent: Agent, op: Operation, index: Any, extent: int) -> int:
     if isinstance(number, StageIndex):
         number = number.ring.slot_number(number.k)
     if not 0 <= number < extent:
-        raise UnsupportedError(op, f"takes index {number} of an axis of {extent} in iteration {agent.iteration}")
+        raise UnsupportedError(op, f"takes index {number} of an axis of {extent}{agent.in_iteration}")
     return number
 
 
