@@ -349,6 +349,25 @@ def test_turns_of_an_engine_do_not_overlap() -> None:
             assert after.asked <= after.start <= after.freed <= after.complete
 
 
+def test_an_agent_ends_when_its_last_access_does() -> None:
+    """Its region has no terminator, so the store is the last thing in it, and the other agent ends before that."""
+    text = """
+func.func @f(%out: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant 1.0 : f32
+  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {
+    memref.store %x, %out[%c0] : memref<4xf32>
+  }, {
+    %y = arith.addf %x, %x : f32
+  } : () -> ()
+  func.return
+}"""
+    timed = simulate(parse(text))
+    (store,) = timed.clock.services
+    steps = {step.kind: step.time for step in timed.machine.trace.happenings if step.agent == 0}
+    assert steps["fork"] < store.complete == steps["wait"] < timed.cycles
+
+
 # What goes wrong ------------------------------------------------------------------------------------------------------
 
 

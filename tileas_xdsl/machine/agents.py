@@ -360,6 +360,9 @@ class Agent:
             elif step.results:
                 for result, value in zip(step.results, outcome, strict=True):
                     values[result] = value
+        if clock is not None:
+            # A block without a terminator ends when its last op does.
+            yield None
         return ()
 
     def _run_pure(self, step: Step, operands: list[Any]) -> Any:
