@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.support.ir import ROOT
+from tests.support.trace_events import read_trace
 from tests.tools import programs
 from tests.tools.conftest import Run
 
@@ -32,7 +33,9 @@ def test_good_program_is_drawn(extension: str, run: Run) -> None:
     assert said.endswith(" an iteration\n")
     text = Path(out).read_text()
     if extension == "json":
-        assert json.loads(text)["traceEvents"]
+        reading = read_trace(json.loads(text))
+        assert reading.problems == []
+        assert reading.slices
     elif extension == "svg":
         assert ElementTree.fromstring(text).tag.endswith("svg")
     else:
@@ -49,7 +52,10 @@ def test_bad_program_is_drawn_with_its_mistake(extension: str, exhibit: str, kin
     assert (status, err) == (VIOLATED, "")
     assert f": {kind}: " in said
     assert "witness, in @" in said
-    assert f"{kind}: " in Path(f"t.{extension}").read_text()
+    text = Path(f"t.{extension}").read_text()
+    assert f"{kind}: " in text
+    if extension == "json":
+        assert read_trace(json.loads(text)).problems == []
 
 
 def test_trip_count_is_what_bounds_loops(run: Run) -> None:

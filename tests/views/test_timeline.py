@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from examples.pictures import DRAWINGS, PICTURES, pipelined_gemm
 from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.machine.test_timed import AGAIN, ONE, TWO, copies
 from tests.support.ir import ROOT
+from tests.support.trace_events import read_trace
 from tileas_xdsl.machine.deciding import report_undrained
 from tileas_xdsl.machine.timing import TimedRun, simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
@@ -97,7 +97,7 @@ def test_more_works_in_flight_than_rows_share_rows() -> None:
     )
     picture = picture_of(copies(copies_in_flight))
     assert picture.lanes[1].rows == MOST_ROWS
-    assert_no_slices_overlap(picture)
+    assert read_trace(chrome_trace(picture)).problems == []
 
 
 def test_load_and_product_of_one_slot_have_one_colour() -> None:
@@ -356,44 +356,6 @@ def test_script_runs_in_a_browser(tmp_path: Path, width: int) -> None:
     assert before is not None
     assert after is not None
     assert float(after[1]) > float(before[1])
-
-
-# As a trace -----------------------------------------------------------------------------------------------------------
-
-
-@each_picture
-def test_trace_is_well_formed(name: str) -> None:
-    picture = DRAWN[name]()
-    data = json.loads(json.dumps(chrome_trace(picture), allow_nan=False))
-    events = data["traceEvents"]
-    slices = [event for event in events if event["ph"] == "X"]
-    assert len(slices) == len(picture.bars)
-    threads = {(e["pid"], e["tid"]) for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
-    assert all((event["pid"], event["tid"]) in threads for event in slices)
-    assert {e["args"]["name"] for e in events if e["name"] == "process_name"} == {"agents", "engines"}
-    assert all(event["ts"] >= 0 and event["dur"] >= 0 for event in slices)
-    starts, finishes = ({e["id"]: e for e in events if e["ph"] == ph} for ph in "sf")
-    assert set(starts) == set(finishes) == set(range(len(picture.edges)))
-    assert all(starts[number]["ts"] <= finishes[number]["ts"] for number in starts)
-    instants = [event for event in events if event["ph"] == "i"]
-    assert len(instants) == sum(len(mark.bars) for mark in picture.marks)
-    assert {event["ph"] for event in events} <= {"M", "X", "s", "f", "i"}
-
-
-@each_picture
-def test_slices_of_a_thread_do_not_overlap(name: str) -> None:
-    """Perfetto draws slices that overlap without one holding the other wrongly, or not at all."""
-    assert_no_slices_overlap(DRAWN[name]())
-
-
-def assert_no_slices_overlap(picture: Timeline) -> None:
-    threads: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    for event in chrome_trace(picture)["traceEvents"]:
-        if event["ph"] == "X":
-            threads.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
-    for slices in threads.values():
-        slices.sort()
-        assert all(before[1] <= after[0] for before, after in pairwise(slices))
 
 
 # Scale ----------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,13 @@ A timeline in the trace-event format of Chrome, which Perfetto and `chrome://tra
 
 Agents are the threads of one process, engines those of another; works in flight at the same time have a thread each. A
 cycle is shown as a microsecond. Edges are flows, violations instant events.
+
+Perfetto reads the events by time and, at the same time, in our order. Three things follow from how it reads them:
+- An instant is a slice that lasts until the next one begins, and whoever comes later is in it: so violations stand
+  before the slices, and a flow from a bar with a violation begins in the bar.
+- Where a process begins, a thread that has its number ends: so no thread has the number of a process.
+- `displayTimeUnit` only says how chrome://tracing prints times, but older versions read the times in it: so there is
+  none.
 """
 
 from __future__ import annotations
@@ -10,11 +17,12 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any
 
-from tileas_xdsl.views.timeline.picture import Bar, Edge, Timeline
+from tileas_xdsl.views.timeline.picture import Bar, Edge, Lane, Mark, Timeline
 from tileas_xdsl.views.timeline.style import headline, long_label
 
 AGENTS, ENGINES = 1, 2
-"""The two processes."""
+"""The numbers of the two processes."""
+NAMES = {AGENTS: "agents", ENGINES: "engines"}
 
 Event = dict[str, Any]
 
@@ -23,31 +31,14 @@ def chrome_trace(picture: Timeline) -> dict[str, Any]:
     """`picture` as the object that the JSON file holds."""
     threads = _Threads(picture)
     events = threads.names()
+    events += [_violation(mark, picture.bars[bar], threads) for mark in picture.marks for bar in mark.bars]
     events += [_slice(bar, threads) for bar in picture.bars]
     for number, edge in enumerate(picture.edges):
         events += _flow(number, edge, picture, threads)
-    for mark in picture.marks:
-        events += [
-            {
-                **threads.of(picture.bars[bar]),
-                "ph": "i",
-                "s": "t",
-                "ts": picture.bars[bar].start,
-                "cat": "violation",
-                "name": f"{mark.kind}: {mark.message}",
-                "args": {"missing": mark.missing, "parties": list(mark.parties), "witness": _witness(mark.steps)},
-            }
-            for bar in mark.bars
-        ]
     return {
-        "displayTimeUnit": "ns",
         "otherData": {"title": headline(picture), "target": picture.target, "unit": "one microsecond is one cycle"},
         "traceEvents": events,
     }
-
-
-def _witness(steps: tuple[tuple[str, str, int | None], ...]) -> list[str]:
-    return [f"{label} {text}".strip() for label, text, _ in steps]
 
 
 class _Threads:
@@ -58,7 +49,7 @@ class _Threads:
         self.rows: dict[int, int] = {}
         """Number of a bar -> which of the threads of its lane."""
         self.counts = [self._divide([bar for bar in picture.bars if bar.lane == n]) for n in range(len(self.lanes))]
-        self.first = [1 + sum(self.counts[:number]) for number in range(len(self.lanes))]
+        self.first = [max(NAMES) + 1 + sum(self.counts[:number]) for number in range(len(self.lanes))]
 
     def _divide(self, bars: list[Bar]) -> int:
         """Give each of the `bars` of a lane the thread that is free for the longest time; returns how many it takes."""
@@ -70,21 +61,41 @@ class _Threads:
         return max(len(free), 1)
 
     def of(self, bar: Bar) -> Event:
-        process = ENGINES if self.lanes[bar.lane].is_engine else AGENTS
-        return {"pid": process, "tid": self.first[bar.lane] + self.rows[bar.number]}
+        return {"pid": _process(self.lanes[bar.lane]), "tid": self.first[bar.lane] + self.rows[bar.number]}
 
     def names(self) -> list[Event]:
+        """What the processes are called, each of which has a thread, and then the threads."""
+        begins: dict[int, Event] = {}
         events: list[Event] = []
-        for process, name in ((AGENTS, "agents"), (ENGINES, "engines")):
-            events.append({"ph": "M", "pid": process, "tid": 0, "name": "process_name", "args": {"name": name}})
         for lane, first, count in zip(self.lanes, self.first, self.counts, strict=True):
-            process = ENGINES if lane.is_engine else AGENTS
+            begins.setdefault(_process(lane), {"pid": _process(lane), "tid": first})
             for row in range(count):
-                thread = {"pid": process, "tid": first + row}
+                thread = {"pid": _process(lane), "tid": first + row}
                 name = lane.name if row == 0 else f"{lane.name} ({row + 1})"
                 events.append({"ph": "M", **thread, "name": "thread_name", "args": {"name": name}})
                 events.append({"ph": "M", **thread, "name": "thread_sort_index", "args": {"sort_index": first + row}})
-        return events
+        named = [
+            {"ph": "M", **thread, "name": "process_name", "args": {"name": NAMES[process]}}
+            for process, thread in begins.items()
+        ]
+        return named + events
+
+
+def _process(lane: Lane) -> int:
+    return ENGINES if lane.is_engine else AGENTS
+
+
+def _violation(mark: Mark, bar: Bar, threads: _Threads) -> Event:
+    witness = [f"{label} {text}".strip() for label, text, _ in mark.steps]
+    return {
+        **threads.of(bar),
+        "ph": "i",
+        "s": "t",
+        "ts": bar.start,
+        "cat": "violation",
+        "name": f"{mark.kind}: {mark.message}",
+        "args": {"missing": mark.missing, "parties": list(mark.parties), "witness": witness},
+    }
 
 
 def _slice(bar: Bar, threads: _Threads) -> Event:
