@@ -3,7 +3,8 @@ The trace-event format as Perfetto's trace processor reads it, with what it woul
 
 Of the format this knows what our traces are made of: complete events (`X`), instants (`i`), flows (`s`, `f`) and the
 names of processes and threads (`M`); another phase or key is a problem. Times are microseconds in the file and are read
-as whole nanoseconds. Events are read by time, and in the order of the file where the time is the same.
+as whole nanoseconds. Events are read by time; at the same time complete ones, the longest first, and then the others in
+the order of the file.
 
 Slices of a thread lie on a stack. One that begins takes those off that have ended, and must end before those that have
 not. An instant is a slice of no length. Either end of a flow belongs to what then lies on top, and an arrow is drawn
@@ -190,7 +191,7 @@ def _read_times(events: list[Event], reading: Reading) -> None:
     stacks: dict[Thread, list[Slice]] = {}
     flows: dict[tuple[int, str, str], _Flow] = {}
     timed = [event for event in events if event["ph"] != "M"]
-    for event in sorted(timed, key=lambda event: _nanoseconds(event["ts"])):
+    for event in sorted(timed, key=lambda event: (_nanoseconds(event["ts"]), -_nanoseconds(event.get("dur", 0)))):
         stack = stacks.setdefault((event["pid"], event["tid"]), [])
         if event["ph"] == "X" or (event["ph"] == "i" and event["s"] == "t"):
             _begin(event, stack, reading)

@@ -94,13 +94,18 @@ def test_a_violation_stands_at_the_bars_of_its_parties(name: str) -> None:
 
 
 def test_an_arrow_leaves_the_bar_of_a_party_and_not_the_violation() -> None:
-    """As it would if the violation stood behind the bar."""
+    """As it would if it came later, or the violation came first."""
     (path,) = (path for path in EXAMPLES if path.name == RACES[0])
     (picture,) = pictures_of(path, 5)
     trace = written(picture)
     assert {edge.source for edge in picture.edges} & {bar for mark in picture.marks for bar in mark.bars}
-    trace["traceEvents"].sort(key=lambda event: event["ph"] == "i")
-    assert any(problem.startswith("flow") and "'race: " in problem for problem in read_trace(trace).problems)
+    later = deepcopy(trace)
+    for event in later["traceEvents"]:
+        if event["ph"] == "s":
+            event["ts"] += 0.5
+    trace["traceEvents"].sort(key=lambda event: event["ph"] != "i")
+    for changed in (later, trace):
+        assert any(problem.startswith("flow") and "'race: " in problem for problem in read_trace(changed).problems)
 
 
 # What the reader finds ------------------------------------------------------------------------------------------------
@@ -141,6 +146,14 @@ def test_a_right_trace_has_no_problems() -> None:
     assert [(arrow.source.event["name"], arrow.target.event["name"]) for arrow in reading.arrows] == [("later", "last")]
     assert reading.threads == {(1, 3): "t", (1, 4): "u", (1, 5): "v"}
     assert reading.processes == {1: "p"}
+
+
+def test_of_slices_that_begin_together_the_longest_is_outside() -> None:
+    """Whichever comes first in the file; an instant is inside of both."""
+    inside, instant = complete("inside", 3, 0, 7), without({**complete("i", 3, 2, 0), "ph": "i", "s": "t"}, "dur")
+    reading = reading_of(instant, inside, *EVENTS)
+    assert reading.problems == []
+    assert [seen.event["name"] for seen in reading.slices] == ["long", "inside", "inner", "i", "later", "last"]
 
 
 def test_what_ends_where_another_begins_is_over() -> None:

@@ -4,9 +4,11 @@ A timeline in the trace-event format of Chrome, which Perfetto and `chrome://tra
 Agents are the threads of one process, engines those of another; works in flight at the same time have a thread each. A
 cycle is shown as a microsecond. Edges are flows, violations instant events.
 
-Perfetto reads the events by time and, at the same time, in our order. Three things follow from how it reads them:
-- An instant is a slice that lasts until the next one begins, and whoever comes later is in it: so violations stand
-  before the slices, and a flow from a bar with a violation begins in the bar.
+Perfetto reads the events by time; at the same time slices, the longest first, and then the others in our order. Three
+things follow from how it reads them:
+- An instant is a slice that lasts until the next one begins, and a flow that comes later begins in it: so a flow has
+  both ends where its bars begin, and violations come after the flows. The arrow is drawn from the end of the one bar to
+  the beginning of the other all the same.
 - Where a process begins, a thread that has its number ends: so no thread has the number of a process.
 - `displayTimeUnit` only says how chrome://tracing prints times, but older versions read the times in it: so there is
   none.
@@ -31,10 +33,10 @@ def chrome_trace(picture: Timeline) -> dict[str, Any]:
     """`picture` as the object that the JSON file holds."""
     threads = _Threads(picture)
     events = threads.names()
-    events += [_violation(mark, picture.bars[bar], threads) for mark in picture.marks for bar in mark.bars]
     events += [_slice(bar, threads) for bar in picture.bars]
     for number, edge in enumerate(picture.edges):
         events += _flow(number, edge, picture, threads)
+    events += [_violation(mark, picture.bars[bar], threads) for mark in picture.marks for bar in mark.bars]
     return {
         "otherData": {"title": headline(picture), "target": picture.target, "unit": "one microsecond is one cycle"},
         "traceEvents": events,
@@ -120,12 +122,10 @@ def _slice(bar: Bar, threads: _Threads) -> Event:
 
 
 def _flow(number: int, edge: Edge, picture: Timeline, threads: _Threads) -> list[Event]:
-    """An arrow between two slices: each end lies inside its slice, or Perfetto would not find it."""
+    """An arrow between two slices: each end lies where its slice begins, and so on it."""
     source, target = picture.bars[edge.source], picture.bars[edge.target]
-    leaves = max(source.start, min(edge.start, source.end - 0.01))
-    arrives = max(leaves, target.start)
     common: Event = {"id": number, "cat": edge.kind, "name": edge.kind}
     return [
-        {**threads.of(source), "ph": "s", "ts": leaves, **common},
-        {**threads.of(target), "ph": "f", "bp": "e", "ts": arrives, **common},
+        {**threads.of(source), "ph": "s", "ts": source.start, **common},
+        {**threads.of(target), "ph": "f", "bp": "e", "ts": target.start, **common},
     ]
