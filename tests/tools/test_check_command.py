@@ -91,7 +91,7 @@ def test_a_bounded_verdict_says_why_it_is_not_for_every_trip_count(check: Run) -
     reason, verdict = out.split("\n\n")[-2:]
     assert reason == (
         "not for every trip count: @queue: trip count 12 cannot be executed: p.mlir:9:14: error: 'memref.load' op "
-        "reaches outside 'src' in iteration (8,): index 8 of dimension 0, which has 8; run it with matching sizes, or "
+        "reaches outside 'src' in iteration 8: index 8 of dimension 0, which has 8; run it with matching sizes, or "
         "fix the index"
     )
     assert verdict == "safe for trip counts 0..8\n"
@@ -234,6 +234,15 @@ def test_trip_counts_are_numbers_and_ranges(text: str, counts: list[int]) -> Non
 def test_other_trip_counts_are_refused(text: str, complaint: str) -> None:
     with pytest.raises(InputError, match=re.escape(complaint)):
         parse_trip_counts(text)
+
+
+def test_functions_of_one_name_in_several_modules_are_refused(check: Run) -> None:
+    """Not the last of them checked in the place of all."""
+    racy, right = (f"module @{name} {{\n{programs.queue(count)}\n}}\n" for name, count in (("a", 1), ("b", 0)))
+    assert check(racy)[0] == VIOLATION
+    status, out, err = check(racy + right)
+    assert (status, out) == (INPUT, "")
+    assert err == "p.mlir: error: 2 modules have a function @queue: rename all but one, or take them apart\n"
 
 
 def test_trip_counts_bound_what_is_tried(check: Run) -> None:

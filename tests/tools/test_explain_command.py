@@ -86,7 +86,8 @@ def test_program_without_a_meaning_is_shown_all_the_same(run: Run) -> None:
     text = 'func.func @f() {\n  "test.op"() : () -> ()\n  func.return\n}'
     status, out, err = run(text, "-o", "o.html")
     assert (status, err) == (EXPLAINED, "")
-    assert out == "as written: not checked, no timeline\n"
+    reason = "p.mlir:2:3: 'test.op' op has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure"
+    assert out == f"as written: not checked, no timeline\n  not checked: {reason}\n  no timeline: {reason}\n"
     assert "not checked:" in Path("o.html").read_text()
 
 
@@ -161,6 +162,15 @@ def test_refusal_ends_the_page_and_is_reported(run: Run, monkeypatch: pytest.Mon
         (["-o", "o.html", "-p", "cse{a=1}"], "error: -p: "),
         (["-o", "o.html", "-p", "cse{"], "error: "),
         (["-o", "o.html", "--target", "sm_1"], "no cycles are known of the target 'sm_1'"),
+        (
+            ["-o", "o.html", "--function", "h"],
+            "p.mlir: error: there is no function @h with a body; there are: @f, @g\n",
+        ),
+        (
+            ["-o", "o.html", "--function", "f", "--arg", "n=1"],
+            "p.mlir: error: there is no argument 'n'; there are: none",
+        ),
+        (["-o", "o.html", "--arg", "n=1"], "p.mlir: error: say which function with --function; there are: @f, @g\n"),
         (["-o", "o.html", "--trip-count", "-3"], "error: --trip-count -3: a loop runs 0 times or more\n"),
     ],
 )

@@ -52,6 +52,14 @@ def test_which_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "nothing in the function waits for a token" in capsys.readouterr().err
 
 
+def test_the_only_public_function_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    helped = tmp_path / "helped.mlir"
+    task = "%t = async.execute {\nasync.yield\n}\nasync.await %t : !async.token\nreturn\n"
+    helped.write_text(f"func.func private @f() {{\nreturn\n}}\nfunc.func @g() {{\n{task}}}\n")
+    assert waits(helped) == 0
+    assert capsys.readouterr().out.startswith('digraph "g"')
+
+
 @pytest.mark.parametrize("file", sorted(ROOT.glob("examples/**/*.mlir")), ids=lambda file: file.stem)
 def test_every_function_of_the_examples_that_has_tokens_can_be_drawn(file: Path) -> None:
     for function in functions_in(parse(file.read_text())):

@@ -34,25 +34,30 @@ class ArgumentError(Exception):
 
 def find_function(module: Operation, name: str | None) -> tuple[Operation, Region]:
     """
-    The function called `name` in `module`, or its only function with a body when `name` is None.
+    The function called `name` in `module`; its only function with a body, or only public one, when `name` is None.
 
-    Raises `ArgumentError` listing the functions there are.
+    Raises `ArgumentError` listing the functions there are, and where several in different modules have that name.
     """
-    bodies: dict[str, tuple[Operation, Region]] = {}
+    bodies: dict[str, list[tuple[Operation, Region]]] = {}
     for op in module.walk():
         function = FunctionOpInterface.of(op)
         if function is not None and function.function_body.first_block is not None:
-            bodies[function.function_name] = (op, function.function_body)
-    if name is not None and name in bodies:
-        return bodies[name]
+            bodies.setdefault(function.function_name, []).append((op, function.function_body))
     if not bodies:
         raise ArgumentError("there is no function with a body")
     listed = ", ".join(f"@{known}" for known in bodies)
-    if name is not None:
+    if name is None:
+        candidates = list(bodies) if len(bodies) == 1 else list(dict.fromkeys(public_functions(module)))
+        if len(candidates) != 1:
+            raise ArgumentError(f"say which function with --function; there are: {listed}")
+        name = candidates[0]
+    if name not in bodies:
         raise ArgumentError(f"there is no function @{name} with a body; there are: {listed}")
-    if len(bodies) != 1:
-        raise ArgumentError(f"say which function with --function; there are: {listed}")
-    return next(iter(bodies.values()))
+    if len(bodies[name]) > 1:
+        raise ArgumentError(
+            f"{len(bodies[name])} modules have a function @{name}: rename all but one, or take them apart"
+        )
+    return bodies[name][0]
 
 
 def public_functions(module: Operation) -> list[str]:

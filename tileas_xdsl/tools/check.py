@@ -13,7 +13,7 @@ import re
 
 from tileas_xdsl.machine.checking import MOST_COMBINATIONS, check
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.machine_input import machine_errors, named_values, print_json, read_input
+from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, print_json, read_input
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 
 RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     with machine_errors(given.source):
         report = check(
             given.module,
-            arguments.function.removeprefix("@") if arguments.function is not None else None,
+            asked_function(arguments),
             trip_counts=counts,
             capture=arguments.capture,
             args=fixed,

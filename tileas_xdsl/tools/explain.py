@@ -21,17 +21,18 @@ from xdsl.universe import Universe
 from xdsl.utils.arg_spec import parse_pipeline
 
 from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
-from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.arguments import ArgumentError, find_function
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.report import Report, Verdict
 from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError, explain, place_of
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
-from tileas_xdsl.tools.machine_input import named_values
+from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values
 from tileas_xdsl.tools.output_files import write_text
+from tileas_xdsl.tools.rendering import Source
 from tileas_xdsl.tools.timeline import (
     add_run_arguments,
-    chosen_function,
     chosen_trip_count,
     run_values,
     timed_run_of,
@@ -58,13 +59,16 @@ def run(arguments: argparse.Namespace) -> int:
     passes = _passes(arguments.passes)
     name = "<stdin>" if arguments.file == "-" else arguments.file
     context = full_context()
-    module = parse_module(read_text(arguments.file), name, context)
+    text = read_text(arguments.file)
+    module = parse_module(text, name, context)
+    with machine_errors(Source(name, text)):
+        _require_what_is_named(module, arguments)
     road, error = _walk(module, context, passes, name, arguments)
     write_text(str(out), road_html(road))
     for stage in road.stages:
         cycles = f"{stage.picture.cycles:,} cycles" if stage.picture is not None else "no timeline"
         verdict = stage.report.verdict_line if stage.report is not None else "not checked"
-        print(f"{stage.title}: {verdict}, {cycles}")
+        print("\n  ".join([f"{stage.title}: {verdict}, {cycles}", *stage.notes]))
     if error is not None:
         raise error
     unsafe = any(stage.report is not None and stage.report.verdict is Verdict.VIOLATION for stage in road.stages)
@@ -77,6 +81,14 @@ def _destination(out: str | None) -> Path:
     if Path(out).suffix != ".html":
         raise InputError([f"error: -o {out}: the file must be called something.html"])
     return Path(out)
+
+
+def _require_what_is_named(module: ModuleOp, arguments: argparse.Namespace) -> None:
+    """Raises `ArgumentError` for a function, an argument or a value that the program as written does not take."""
+    if arguments.function is None and not arguments.arg:
+        return
+    _, body = find_function(module, asked_function(arguments))
+    argument_values(body, named_values(arguments.arg, "--arg"))
 
 
 # Passes ---------------------------------------------------------------------------------------------------------------
@@ -134,17 +146,26 @@ def _stage(title: str, module: ModuleOp, said: list[Any], arguments: argparse.Na
 
 
 def _checked(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Report | None, str | None]:
-    fixed = {n: int(v, 0) for n, v in named_values(arguments.arg, "--arg") if v.removeprefix("-").isdigit()}
-    name = arguments.function.removeprefix("@") if arguments.function is not None else None
+    fixed = {
+        name: number for name, value in named_values(arguments.arg, "--arg") if (number := _integer(value)) is not None
+    }
     try:
-        return check(module, name, args=fixed), None
+        return check(module, asked_function(arguments), args=fixed), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         return None, f"not checked: {_reason(error)}"
 
 
+def _integer(text: str) -> int | None:
+    """The integer that `text` is, as `tileas check --arg` reads it."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
 def _drawn(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Timeline | None, str | None]:
     try:
-        function, body = chosen_function(module, arguments.function)
+        function, body = find_function(module, asked_function(arguments))
         values = run_values(body, arguments.arg, arguments.trip_count)
         target = arguments.target or stated_target(function)
         return timeline(timed_run_of(module, function, values, target)), None

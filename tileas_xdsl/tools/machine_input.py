@@ -5,6 +5,7 @@ place in front, and JSON on standard output.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 from collections.abc import Generator, Sequence
@@ -48,6 +49,11 @@ def machine_errors(source: Source) -> Generator[None]:
     except (UnsupportedError, UndecidedError) as error:
         place = place_of(error.op) or source.name
         raise InputError([f"{place}: error: '{op_name(error.op)}' op {error.reason}"]) from None
+
+
+def asked_function(arguments: argparse.Namespace) -> str | None:
+    """The name behind `--function`, with or without its `@`; None where there is none."""
+    return arguments.function.removeprefix("@") if arguments.function is not None else None
 
 
 def named_values(texts: Sequence[str], option: str) -> list[tuple[str, str]]:

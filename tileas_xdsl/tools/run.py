@@ -27,7 +27,7 @@ from tileas_xdsl.machine.timing import TimedRun, timed_run
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.machine_input import Input, machine_errors, named_values, print_json, read_input
+from tileas_xdsl.tools.machine_input import Input, asked_function, machine_errors, named_values, print_json, read_input
 from tileas_xdsl.tools.rendering import Line, Source, findings_lines, write_lines
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target, timing_lines
 
@@ -100,8 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     target = chosen_target(arguments)
     given = read_input(arguments.file)
     with machine_errors(given.source):
-        name = arguments.function.removeprefix("@") if arguments.function is not None else None
-        function, body = find_function(given.module, name)
+        function, body = find_function(given.module, asked_function(arguments))
         values = argument_values(body, named_values(arguments.arg, "--arg"))
         out = _destinations(body, arguments.out, "--out")
         _require_different_files(out)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, Region
 
-from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function, public_functions
+from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function
 from tileas_xdsl.machine.deciding import report_undrained
 from tileas_xdsl.machine.loop_bounds import bounding_arguments
 from tileas_xdsl.machine.report import Finding
@@ -25,7 +25,7 @@ from tileas_xdsl.machine.timing import TimedRun, simulate
 from tileas_xdsl.machine.violations import UndecidedError
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.machine_input import machine_errors, named_values, read_input
+from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, read_input
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     target, trip_count = chosen_target(arguments), chosen_trip_count(arguments)
     given = read_input(arguments.file)
     with machine_errors(given.source):
-        function, body = chosen_function(given.module, arguments.function)
+        function, body = find_function(given.module, asked_function(arguments))
         values = run_values(body, arguments.arg, trip_count)
         timed = timed_run_of(given.module, function, values, target or stated_target(function))
     picture = timeline(timed)
@@ -118,14 +118,6 @@ def chosen_trip_count(arguments: argparse.Namespace) -> int:
     if arguments.trip_count < 0:
         raise InputError([f"error: --trip-count {arguments.trip_count}: a loop runs 0 times or more"])
     return arguments.trip_count
-
-
-def chosen_function(module: Operation, name: str | None) -> tuple[Operation, Region]:
-    """The function called `name`; without a name the only public one. Raises `ArgumentError`."""
-    public = public_functions(module)
-    if name is None and len(public) == 1:
-        name = public[0]
-    return find_function(module, name.removeprefix("@") if name is not None else None)
 
 
 def run_values(body: Region, texts: list[str], trip_count: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.interfaces import AsyncOpInterface
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.machine_input import machine_errors, read_input
+from tileas_xdsl.tools.machine_input import asked_function, machine_errors, read_input
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.views.dependences import dependence_dot, dependence_svg
 
@@ -32,9 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     given = read_input(arguments.file)
     chosen = arguments.format or _format_of(arguments.output)
-    name = arguments.function.removeprefix("@") if arguments.function is not None else None
     with machine_errors(given.source):
-        function, _ = find_function(given.module, name)
+        function, _ = find_function(given.module, asked_function(arguments))
     _refuse_nothing(function, given.source.name)
     drawn = FORMATS[chosen](function)
     if arguments.output is None:

@@ -28,7 +28,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import location_of, op_name, remark
 from tileas_xdsl.dialects.async_queue import WaitOp
-from tileas_xdsl.interfaces import enclosing_function
+from tileas_xdsl.interfaces import FunctionOpInterface, enclosing_function
 from tileas_xdsl.machine.arguments import ArgumentError, find_function, public_functions
 from tileas_xdsl.transforms.queue_tighten_waits.judge import Gain, Judge, set_count
 from tileas_xdsl.transforms.queue_tighten_waits.one_queue import OneQueue, other_asynchrony, queue_number
@@ -152,8 +152,9 @@ def _judged_by(wait: WaitOp, module: ModuleOp) -> tuple[str, ...]:
     function = enclosing_function(wait)
     names = public_functions(module)
     called = {op.callee.string_value() for op in module.walk() if isinstance(op, CallOp)}
-    own = [name for name in names if find_function(module, name)[0] is function]
-    return tuple(own if own and own[0] not in called else names)
+    view = FunctionOpInterface.of(function) if function is not None else None
+    own = view.function_name if view is not None else None
+    return (own,) if own in names and own not in called else tuple(names)
 
 
 def emit_tightening(plan: Sequence[Outcome]) -> None:
