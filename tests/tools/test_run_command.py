@@ -191,6 +191,21 @@ def test_more_memory_than_there_is(run: Run) -> None:
             assert err.count("\n") == 1
 
 
+def test_tiles_of_two_sizes_in_one_ring(run: Run) -> None:
+    token, produce = "!nv_tileas.producer_token", "nv_tileas.async.pipeline.produce_one"
+    text = "func.func @f(%x: tensor<4xf32>, %y: tensor<8xf32>) {\n"
+    text += "%p, %c = nv_tileas.async.pipeline.create_pipeline attributes {numStages = 2 : i32, "
+    text += "producerGroupId = 0 : i8, consumerGroupId = 0 : i8} "
+    text += f": () -> ({token}, !nv_tileas.consumer_token)\n"
+    for value, size in (("%x", 4), ("%y", 8)):
+        kind = f"tensor<{size}xf32>"
+        text += f"{produce} %p attributes {{producer_types = [{kind}]}} {{\n^bb0(%slot: {kind}):\n"
+        text += f"nv_tileas.async.pipeline.yield {value} : ({kind}) -> ()\n}} : ({token}) -> ()\n"
+    status, _, err = run(text + "func.return\n}\n")
+    assert status == INPUT
+    assert f"error: '{produce}' op fills a slot of pipeline 'p' for 4 elements with 8" in err
+
+
 def test_an_integer_without_bits_is_zero(run: Run) -> None:
     text = "func.func @f(%a: i0) {\n  func.return\n}\n"
     assert run(text, "--arg", "a=0")[0] == RAN

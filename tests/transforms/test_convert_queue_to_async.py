@@ -230,6 +230,24 @@ func.func @f(%from: memref<8xindex>, %to: memref<8xindex>, %c0: index) {
     assert_same_meaning(before, run_passes(before.clone(), PASS), "f", [{"c0": 3}])
 
 
+def test_a_wait_for_a_queue_of_which_nothing_is_known() -> None:
+    text = """
+func.func @f(%from: memref<8xf32>, %to: memref<8xf32>, %c0: index, %id: index) {
+  async_queue.commit 0 {
+    async_queue.scope {
+      %x = memref.load %from[%c0] : memref<8xf32>
+      memref.store %x, %to[%c0] : memref<8xf32>
+    }
+  }
+  async_queue.wait %id, 0
+  async_queue.wait 0, 0
+  func.return
+}
+"""
+    before = parse(text)
+    assert_same_meaning(before, run_passes(before.clone(), PASS), "f", [{"c0": 3, "id": 0}, {"c0": 3, "id": 7}])
+
+
 def test_a_function_without_queues_stays() -> None:
     module = parse("func.func @f(%a: memref<4xf32>) { func.return }")
     before = print_custom(module)

@@ -424,6 +424,18 @@ def test_what_is_no_copy_stays_an_ordinary_store(body: str, reason: str) -> None
     assert_same_meaning(parse(text), module, "f", [{"p": 1, "n": 2}])
 
 
+def test_a_loop_of_more_turns_than_python_counts() -> None:
+    body = f"""
+    %least = arith.constant -9223372036854775808 : index
+    scf.for %i = %least to %c2 step %c1 {{
+      %v = memref.load %a[%i] : {ROW}
+      memref.store %v, %s[%i] : {SHARED}
+    }}"""
+    module, said = converted(function(scope(body), BOTH))
+    assert copies_in(module) == []
+    assert "it is not known that the copies of its scope go to different places" in said[0].message
+
+
 def test_copies_to_different_places_of_one_buffer() -> None:
     rows = "memref<2x8xf32>", "memref<4x8xf32, 3>"
     body = f"""%slot = arith.remui %n, %c2 : index

@@ -77,6 +77,11 @@ class InFlight:
         found = self.range_of(op.queue)
         return range(found.low, found.high + 1)
 
+    def is_for_one(self, op: CommitOp | WaitOp) -> bool:
+        """Whether it is known which queue `op` is for. (Python counts no range of all numbers.)"""
+        found = self.range_of(op.queue)
+        return found.low == found.high
+
     def count(self, op: WaitOp) -> Range:
         """Between which numbers the count of `op` lies; a negative one counts as 0."""
         found = self.range_of(op.count)
@@ -159,14 +164,14 @@ class _OneQueue:
 
     def _commit(self, op: CommitOp) -> Table:
         ids = self.facts.ids(op)
-        if self.queue not in ids or (self.facts.least and len(ids) > 1):
+        if self.queue not in ids or (self.facts.least and not self.facts.is_for_one(op)):
             return self.identity
         return tuple(min(bound + 1, self.top) for bound in self.identity)
 
     def _wait(self, op: WaitOp) -> Table:
         """A wait that may be for another queue completes nothing for sure, and something perhaps."""
         ids, count = self.facts.ids(op), self.facts.count(op)
-        if self.queue not in ids or (not self.facts.least and len(ids) > 1):
+        if self.queue not in ids or not (self.facts.least or self.facts.is_for_one(op)):
             return self.identity
         left = count.low if self.facts.least else count.high
         return tuple(min(bound, left) for bound in self.identity)

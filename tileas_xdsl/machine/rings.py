@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -197,6 +197,7 @@ def acquire(agent: Agent, ring: Ring, k: int, op: Operation) -> Suspension:
 def write(agent: Agent, ring: Ring, k: int, values: Sequence[Any], op: Operation) -> None:
     """Put `values` into the slot of stage `k`, now."""
     slot = _slot_to_fill(agent, ring, k, op)
+    _must_fit(ring, slot, values, op)
     for view, value in zip(slot.storage, values, strict=True):
         if isinstance(value, View) and value.region.key == view.region.key and value.base is view.base:
             continue
@@ -207,6 +208,7 @@ def write_later(agent: Agent, ring: Ring, k: int, values: Sequence[Any], op: Ope
     """Issue the asynchronous write of `values` into the slot of stage `k`; the stage is full once it is complete."""
     machine = agent.machine
     slot = _slot_to_fill(agent, ring, k, op)
+    _must_fit(ring, slot, values, op)
     moves = [
         (view, value)
         for view, value in zip(slot.storage, values, strict=True)
@@ -234,6 +236,23 @@ def attach(agent: Agent, ring: Ring, k: int, work: AsyncWork) -> None:
     ring.works.setdefault(k, []).append(work)
     expect_bytes(agent, slot.full, work.op, 1)
     promise_bytes(agent, work, slot.full, 1)
+
+
+def _must_fit(ring: Ring, slot: Slot, values: Sequence[Any], op: Operation) -> None:
+    """Raises `UnsupportedError` for other values than the slot has room for; nothing is known of the size of some."""
+    if len(values) != len(slot.storage):
+        raise UnsupportedError(op, f"fills a slot of {len(slot.storage)} values with {len(values)}")
+    for view, value in zip(slot.storage, values, strict=True):
+        given = (
+            tuple(np.shape(cast(Any, value))) if isinstance(value, np.ndarray) else getattr(value, "shape", view.shape)
+        )
+        if given != view.shape:
+            reason = f"fills a slot of {ring.name} for {_sizes(view.shape)} elements with {_sizes(given)}"
+            raise UnsupportedError(op, f"{reason}; let all that fills it agree")
+
+
+def _sizes(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
 
 
 def _slot_to_fill(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:

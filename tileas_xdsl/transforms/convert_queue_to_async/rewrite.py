@@ -103,7 +103,7 @@ class TokenRewriter:
         ids = [queue for queue in self.awaited if queue in self.facts.ids(commit)]
         if ids:
             token = self.emit.joined(members, commit, "group")
-            if len(self.facts.ids(commit)) == 1:
+            if self.facts.is_for_one(commit):
                 [queue] = ids
                 windows[queue] = self.emit.pushed(windows[queue], token, self._form(queue, commit), commit)
             else:
@@ -135,7 +135,7 @@ class TokenRewriter:
 
     def _wait(self, wait: WaitOp, windows: Windows) -> None:
         ids = [queue for queue in self.awaited if queue in self.facts.ids(wait)]
-        if len(self.facts.ids(wait)) == 1:
+        if self.facts.is_for_one(wait):
             for queue in ids:
                 self._await_all_but(wait, windows[queue], wait)
                 windows[queue] = windows[queue].narrowed(self.facts.behind[wait][queue])

@@ -96,9 +96,9 @@ def _loops_around(op: Operation, scope: ScopeOp) -> list[scf.ForOp]:
 
 
 def _values_of(loop: scf.ForOp) -> range | None:
-    """What the induction variable of a loop of constant bounds runs through."""
+    """What the induction variable of a loop of constant bounds runs through; None where that is too much to list."""
     trips, lower, step = static_trip_count(loop), constant_integer(loop.lb), constant_integer(loop.step)
-    if trips is None or lower is None or step is None:
+    if trips is None or lower is None or step is None or trips > MOST_PLACES:
         return None
     return range(lower, lower + trips * step, step)
 
