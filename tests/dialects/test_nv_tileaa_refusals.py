@@ -1009,6 +1009,9 @@ def test_newer_machine_has_block_scaled_formats() -> None:
 TYPES = {
     "!nv_tileaa.queue<[]>": "a queue must carry at least one element type",
     "!nv_tileaa.queue<[i32]>": "a queue carries tiles (tensors), not i32",
+    "!nv_tileaa.queue<[tensor<8xf32>], depth = 2147483648>": (
+        "the depth of a queue must be at most 2147483647, got 2147483648"
+    ),
     "!nv_tileaa.queue<[tensor<8xf32>], depth = 0>": "the depth of a queue must be positive, got 0",
     "!nv_tileaa.queue<[tensor<8xf32>], width = 3>": "Expected one of",
     "!nv_tileaa.memref<8x8xf32, 1, strides = [1]>": "an array of rank 2 needs as many strides, got 1",

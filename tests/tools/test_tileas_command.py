@@ -103,6 +103,14 @@ BAD = {
         "func.func @f() {\n  %0, %1 = foo.bar\n  func.return\n}\n",
         ":2:12: error: foo.bar: there is no such operation in any dialect that is installed here",
     ),
+    "unknown type": (
+        "func.func @f(%a: !foo.bar) {\n  func.return\n}\n",
+        ":1:26: error: 'foo.bar': there is no such type or attribute in any dialect that is installed here",
+    ),
+    "op without a custom form": (
+        "func.func @f(%a: memref<4xf32>) {\n  memref.copy %a, %a : memref<4xf32> to memref<4xf32>\n  func.return\n}\n",
+        ":2:3: error: xDSL reads 'memref.copy' in generic form only: write \"memref.copy\"(...), or let mlir-opt",
+    ),
     "undefined value": (
         'func.func @f() {\n  "test.op"(%x) : (index) -> ()\n  func.return\n}\n',
         ":2:13: error: %x is used and never defined",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -243,9 +243,7 @@ def _must_fit(ring: Ring, slot: Slot, values: Sequence[Any], op: Operation) -> N
     if len(values) != len(slot.storage):
         raise UnsupportedError(op, f"fills a slot of {len(slot.storage)} values with {len(values)}")
     for view, value in zip(slot.storage, values, strict=True):
-        given = (
-            tuple(np.shape(cast(Any, value))) if isinstance(value, np.ndarray) else getattr(value, "shape", view.shape)
-        )
+        given: Any = getattr(value, "shape", view.shape)
         if given != view.shape:
             reason = f"fills a slot of {ring.name} for {_sizes(view.shape)} elements with {_sizes(given)}"
             raise UnsupportedError(op, f"{reason}; let all that fills it agree")

@@ -26,9 +26,13 @@ RESULTS = re.compile(r"(?:%[\w$.-]+\s*(?::\s*\d+\s*)?(?:,\s*)?)+=\s*")
 
 
 NOT_REGISTERED = " is not registered"
-"""How xDSL ends its complaint about an op that no dialect has; it points behind the op's name."""
+"""How xDSL ends its complaint about a name that no dialect has; of an op it begins with `Operation`."""
 
-UNKNOWN = ": there is no such operation in any dialect that is installed here"
+UNKNOWN_OP = ": there is no such operation in any dialect that is installed here"
+UNKNOWN_TYPE = ": there is no such type or attribute in any dialect that is installed here"
+
+NO_CUSTOM_FORM = " does not have a custom format."
+"""How xDSL ends its complaint about an op that it reads in generic form only."""
 
 
 class LocatedParser(Parser):
@@ -73,8 +77,15 @@ class LocatedParser(Parser):
         try:
             op = super().parse_operation()
         except ParseError as error:
-            if error.msg.endswith(NOT_REGISTERED):
-                self.raise_error(error.msg.removeprefix("Operation ").removesuffix(NOT_REGISTERED) + UNKNOWN, name)
+            complaint = error.msg.removeprefix("Operation ")
+            if error.msg != complaint and complaint.endswith(NOT_REGISTERED):
+                self.raise_error(complaint.removesuffix(NOT_REGISTERED) + UNKNOWN_OP, name)
+            if complaint.endswith(NO_CUSTOM_FORM):
+                op_name = complaint.removesuffix(NO_CUSTOM_FORM)
+                way_out = f'write "{op_name}"(...), or let mlir-opt -mlir-print-op-generic write it'
+                self.raise_error(f"xDSL reads '{op_name}' in generic form only: {way_out}", name)
+            if complaint.endswith(NOT_REGISTERED):
+                self.raise_error(complaint.removesuffix(NOT_REGISTERED) + UNKNOWN_TYPE, error.span)
             raise
         except RecursionError:
             raise

@@ -38,6 +38,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+GREATEST_DEPTH = 2**31 - 1
+"""Of a queue: the pipeline that it becomes counts its stages in an i32."""
 RESIDENCIES = ("rmem", "smem", "tmem", "gmem")
 """Where the tiles of a view may live, from the fastest memory to the largest."""
 
@@ -115,6 +117,8 @@ class QueueType(ParametrizedAttribute, TypeAttribute):
                 raise VerifyException(f"a queue carries tiles (tensors), not {element_type}")
         if isinstance(self.depth, IntAttr) and self.depth.data < 1:
             raise VerifyException(f"the depth of a queue must be positive, got {self.depth.data}")
+        if isinstance(self.depth, IntAttr) and self.depth.data > GREATEST_DEPTH:
+            raise VerifyException(f"the depth of a queue must be at most {GREATEST_DEPTH}, got {self.depth.data}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
