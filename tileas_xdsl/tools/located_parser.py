@@ -85,7 +85,7 @@ class LocatedParser(Parser):
                 way_out = f'write "{op_name}"(...), or let mlir-opt -mlir-print-op-generic write it'
                 self.raise_error(f"xDSL reads '{op_name}' in generic form only: {way_out}", name)
             if complaint.endswith(NOT_REGISTERED):
-                self.raise_error(complaint.removesuffix(NOT_REGISTERED) + UNKNOWN_TYPE, error.span)
+                self.raise_error(complaint.removesuffix(NOT_REGISTERED) + UNKNOWN_TYPE, error.span.start)
             raise
         except RecursionError:
             raise
