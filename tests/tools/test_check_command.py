@@ -362,6 +362,10 @@ BAD_OPTIONS = {
     "no equals sign": (["--arg", "n"], "error: --arg n: write --arg NAME=VALUE"),
     "no value": (["--arg", "n="], "error: --arg n=: write --arg NAME=VALUE"),
     "no integer": (["--arg", "n=1.5"], "error: --arg n=1.5: checking takes integers, as n=8"),
+    "more than 64 bits": (
+        ["--arg", "n=0x1ffffffffffffffff"],
+        "error: --arg n=0x1ffffffffffffffff: an argument has 64 bits at most",
+    ),
     "twice": (["--arg", "n=1", "--arg", "n=2"], "error: --arg n is given twice"),
     "unknown argument": (["--arg", "m=1"], "p.mlir: error: there is no argument 'm'; there are: n, src, dst"),
     "number out of range": (["--arg", "7=1"], "p.mlir: error: there is no argument '7'; there are: n, src, dst"),

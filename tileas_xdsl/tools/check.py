@@ -16,6 +16,8 @@ from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, print_json, read_input
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 
+LEAST, GREATEST = -(2**63), 2**64 - 1
+"""Of the integers that 64 bits hold, whichever way they are read."""
 RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
@@ -98,6 +100,8 @@ def _fixed(texts: list[str]) -> dict[str, int]:
             number = int(value, 0)
         except ValueError:
             raise InputError([f"error: --arg {name}={value}: checking takes integers, as {name}=8"]) from None
+        if not LEAST <= number <= GREATEST:
+            raise InputError([f"error: --arg {name}={value}: an argument has 64 bits at most"])
         if name in fixed:
             raise InputError([f"error: --arg {name} is given twice"])
         fixed[name] = number

@@ -30,7 +30,9 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
     high = agent.known(upper, op, "takes as its upper bound")
     stride = agent.known(step, op, "takes as its step")
     if stride <= 0:
-        raise UnsupportedError(op, f"has step {stride}; a loop needs a positive one")
+        raise UnsupportedError(
+            op, f"has step {stride}; a loop needs a positive one: if it is an argument, fix it with --arg"
+        )
     values = yield from agent.run_iterations(op.body.block, range(low, high, stride), inits)
     return results_of(op, values)
 
