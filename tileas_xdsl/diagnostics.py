@@ -205,3 +205,9 @@ def mark_soft_failure(
         else:
             emit(diagnostic)
     _write_status(function, pass_name, pass_status(function, pass_name) | SOFT_FAILURE)
+
+
+def sentence(op: Operation, text: str) -> str:
+    """`ring.mlir:4:5: 'scf.for' does this`, where `text` is the rest of a sentence that begins with the op."""
+    place = location_of(op)
+    return f"{f'{place}: ' if place else ''}'{op_name(op)}' {text}"

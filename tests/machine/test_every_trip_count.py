@@ -98,7 +98,8 @@ def test_slots_in_the_wrong_order_are_noticed(name: str) -> None:
     text, wrong_at = WRONG[name]
     report = check(parse(text))
     assert report.verdict_line != EVERY
-    assert (report.verdict is Verdict.VIOLATION) == (wrong_at < 8)
+    assert report.verdict is Verdict.VIOLATION, str(report)
+    assert report.findings[0].arguments["n"] == wrong_at
     if wrong_at < 8 or FULL:
         assert check(parse(text), trip_counts=[wrong_at]).verdict is Verdict.VIOLATION
     if wrong_at:
@@ -346,3 +347,33 @@ def test_what_cannot_be_followed_to_the_end_of_its_array_is_executed() -> None:
     report = check(parse(STORES.format(shape="2x300", indices="%c1, %i", turns=300)))
     assert report.verdict_line == EVERY
     assert not report.proofs
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "ends"),
+    [("64xi32", "%k", 65), ("?xi32", "%k", None), ("64x4xi32", "%k, %c3", 65), ("4x64xi32", "%c3, %k", 65)],
+)
+def test_where_an_array_ends_is_said(shape: str, indices: str, ends: int | None) -> None:
+    """What is proved holds as far as arrays reach; from there on the program cannot be executed."""
+    text = f"""
+func.func @walk(%x: memref<{shape}>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %one = arith.constant 1 : i32
+  scf.for %k = %c0 to %n step %c1 {{
+    memref.store %one, %x[{indices}] : memref<{shape}>
+  }}
+  func.return
+}}
+"""
+    report = check(parse(text))
+    assert report.verdict_line == EVERY
+    end = report.proofs["walk"].end
+    assert (None if end is None else end.trip_count) == ends
+    assert len(report.ends) == (ends is not None)
+    if ends is not None:
+        assert f"as far as arrays reach: @walk: up to trip count {ends - 1}; then " in str(report)
+        assert check(parse(text), trip_counts=[ends - 1]).verdict is Verdict.SAFE
+        with pytest.raises(UnsupportedError):
+            check(parse(text), trip_counts=[ends])

@@ -315,7 +315,11 @@ def test_long_functions_take_linear_time() -> None:
         dependence_svg(function)
         return time.process_time() - start
 
-    assert seconds(2000) < 20 * max(seconds(250), 0.002)
+    def least(count: int) -> float:
+        """The best of three: what else the machine does only adds."""
+        return min(seconds(count) for _ in range(3))
+
+    assert least(2000) < 20 * max(least(250), 0.002)
 
 
 @pytest.mark.parametrize("text", EVERYTHING)

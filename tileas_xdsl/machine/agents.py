@@ -55,6 +55,8 @@ class Step:
     """Whether it is upstream arithmetic on tiles: an operand that is a view is read first."""
     looks_later: bool = False
     """Whether it looks at its operands after it was reached, so that they may be late values."""
+    gives_float: bool = False
+    """Whether its only result is a float."""
 
 
 @dataclass
@@ -376,6 +378,9 @@ class Agent:
                 return unknown_outcome(step.op)
         if self.recording is not None and any(isinstance(operand, Deferred) for operand in operands):
             return self.recording.apply(step, operands, self)
+        if step.gives_float and self.machine.tape is not None:
+            # A proof does without: floats are data, and seldom decide anything.
+            return UNKNOWN
         return step.function(self, step.op, *operands)
 
     def run_region(self, region: Region, arguments: Sequence[Any] = ()) -> Suspension:

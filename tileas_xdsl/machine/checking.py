@@ -294,7 +294,8 @@ class _Case:
             return "the trip counts that were executed do not begin at 0 without gaps"
         if len(self.bounds) > 1:
             return self._reason_with_several(counts)
-        from tileas_xdsl.machine.recurrence.induction import NoProofError, WrongError, prove
+        from tileas_xdsl.machine.recurrence.induction import prove
+        from tileas_xdsl.machine.recurrence.outcomes import NoProofError, WrongError
 
         try:
             self.report.proofs[self.name] = prove(self._execute, max(counts[-1], 2 * self.deepest + 2), self.target)
@@ -334,7 +335,7 @@ class _Case:
         return True
 
     def _execute(self, trip_count: int, tape: Tape) -> bool:
-        from tileas_xdsl.machine.recurrence.induction import NoProofError
+        from tileas_xdsl.machine.recurrence.outcomes import NoProofError
 
         self.report.executions += 1
         machine = self.subject.machine(Prompt())
@@ -343,5 +344,7 @@ class _Case:
         try:
             self.subject.execute(machine, self._scalars((trip_count,)), EXTENT_OF_PROOFS)
         except (UndecidedError, UnsupportedError) as error:
-            raise NoProofError(f"trip count {trip_count} cannot be executed: {error}") from None
+            known = (trip_count,) in self._right
+            without = " where floats are not followed, as in a proof" if known else ""
+            raise NoProofError(f"trip count {trip_count} cannot be executed{without}: {error}") from None
         return machine.is_right_beyond_doubt

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator, get_effects
 
@@ -198,7 +198,9 @@ class Machine:
         operands, results = tuple(op.operands), tuple(op.results)
         if meaning is not None:
             reads_tiles = _is_tile_arithmetic(op, meaning.kind)
-            return Step(op, meaning.kind, meaning.function, operands, results, reads_tiles, meaning.looks_later)
+            gives_float = len(results) == 1 and isinstance(results[0].type, AnyFloat)
+            looks_later = meaning.looks_later
+            return Step(op, meaning.kind, meaning.function, operands, results, reads_tiles, looks_later, gives_float)
         if not self.with_data and self._is_harmless(op):
             return Step(op, Kind.EFFECT, _uninterpreted, operands, results)
         raise UnsupportedError(op, "has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure")
@@ -235,14 +237,14 @@ class Machine:
 
     def note_access(self, access: Access, mind: Mind) -> None:
         """File an access; every conflict with an earlier one becomes a violation."""
-        if self.tape is not None:
-            self.tape.access(access)
-        if access.region.is_empty:
-            return
         base = access.region.base
         history = self._histories.get(base.serial)
         if history is None:
             history = self._histories[base.serial] = AccessHistory(base)
+        if self.tape is not None:
+            self.tape.access(access, mind, history)
+        if access.region.is_empty:
+            return
         conflicts = list(history.record(access, mind))
         for conflict in conflicts:
             self.report_conflict(conflict)
@@ -307,7 +309,11 @@ class Machine:
             view.region, True, Proxy.UNSPECIFIED, op, agent, None, agent.moment, agent.iteration, self.step_number
         )
         history = self._histories.get(view.base.serial)
-        if history is not None and next(iter(history.conflicts(access, agent.mind)), None) is not None:
+        if history is None:
+            return
+        if self.tape is not None:
+            self.tape.access(access, agent.mind, history)
+        if next(iter(history.conflicts(access, agent.mind)), None) is not None:
             reason = f"may touch '{view.base.name}', which asynchronous work is still using"
             self.open_questions.append(Indeterminacy(op, reason))
 

@@ -225,6 +225,26 @@ class AccessHistory:
             if (other.is_write or access.is_write) and other.region.overlaps(access.region) and not mind.knows(other):
                 yield Conflict(other, access)
 
+    def strangers(self, access: Access, mind: Mind) -> list[Access]:
+        """What is on file, wherever it is, and would be in conflict with `access` if the places were the same."""
+        return [
+            other
+            for other in self.all()
+            if (other.is_write or access.is_write)
+            and (other.work is None or other.work is not access.work)
+            and (not mind.knows(other) or self._lacks_fence(other, access, mind))
+        ]
+
+    def replaced_by(self, access: Access, mind: Mind) -> list[Access]:
+        """What `access` will stand for on file."""
+        return [
+            other
+            for other in self._candidates(self._keys(access.region))
+            if other.region.overlaps(access.region)
+            and (mind.knows(other) or (other.work is not None and other.work is access.work))
+            and self._supersedes(access, other)
+        ]
+
     def all(self) -> list[Access]:
         """Everything on file, oldest first."""
         found = dict.fromkeys(self._wide)

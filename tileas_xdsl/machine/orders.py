@@ -39,6 +39,8 @@ class Order(ABC):
     pauses: Pauses = Pauses.NEVER
     performs_at_once: bool = False
     """Whether work is performed as soon as it is ready."""
+    reads_sources_at_once: bool = False
+    """Whether the source of a store is read as soon as it is issued, where that is work of its own."""
     clock: Clockwork | None = None
     """Keeps the time, if there is any."""
     last: Agent | None = None
@@ -65,10 +67,11 @@ class Prompt(Order):
     """
     Whoever had to wait goes on as soon as that is possible, or begins as soon as there is somebody; else whoever went
     last. Agents keep in step with each other, so that the state of a loop recurs soon. Work is performed only when a
-    wait forces it.
+    wait forces it, but sources are read at once: then a store under way has begun, and only has to be learnt of.
     """
 
     pauses = Pauses.AT_SYNCHRONISATION
+    reads_sources_at_once = True
 
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
         woken = next((agent for agent in runnable if agent.waiting_for is not None or agent.current_op is None), None)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
-from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.violations import Party, Violation
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.over_waits import OverWait
-    from tileas_xdsl.machine.recurrence.induction import Proof
+    from tileas_xdsl.machine.recurrence.outcomes import End, Proof
 
 
 class Verdict(StrEnum):
@@ -134,6 +134,14 @@ class Report:
         return self.bounded if self.verdict is Verdict.SAFE else []
 
     @property
+    def ends(self) -> list[str]:
+        """Where arrays of fixed sizes end before "every trip count" does, one sentence a function."""
+        if not self.holds_for_every_trip_count:
+            return []
+        ends = {name: proof.end for name, proof in self.proofs.items()}
+        return [f"@{name}: {_stops(end)}" for name, end in ends.items() if end is not None]
+
+    @property
     def verdict_line(self) -> str:
         counts = f"trip counts {span(self.trip_counts)}"
         match self.verdict:
@@ -152,6 +160,7 @@ class Report:
         parts += [f"undecided: {reason}" for reason in self.undecided]
         parts += [f"not all tried: {reason}" for reason in self.unexplored]
         parts += [f"not for every trip count: {reason}" for reason in self.bounds_that_matter]
+        parts += [f"as far as arrays reach: {end}" for end in self.ends]
         return "\n\n".join([*parts, self.verdict_line])
 
     def as_data(self) -> dict[str, Any]:
@@ -168,8 +177,22 @@ class Report:
             "warnings": [warning.as_data() for warning in self.warnings],
             "every_trip_count": self.holds_for_every_trip_count,
             "bounded": self.bounds_that_matter,
-            "proofs": {name: {"executed": p.executed, "period": p.period} for name, p in self.proofs.items()},
+            "proofs": {name: _proof_data(proof) for name, proof in self.proofs.items()},
         }
+
+
+def _stops(end: End) -> str:
+    """`up to trip count 64; then ring.mlir:4:5: 'memref.load' reaches outside 'src'`."""
+    return f"up to trip count {end.trip_count - 1}; then {sentence(end.op, end.what)}"
+
+
+def _proof_data(proof: Proof) -> dict[str, Any]:
+    end = proof.end
+    return {
+        "executed": proof.executed,
+        "period": proof.period,
+        "ends": None if end is None else {"trip_count": end.trip_count, "sentence": sentence(end.op, end.what)},
+    }
 
 
 def span(counts: tuple[int, ...]) -> str:

@@ -129,6 +129,8 @@ def report_lines(report: Report, source: Source) -> list[Line]:
         lines += [[*_place(op), ("over-wait: ", LABEL), (warning.message, "")], *_excerpt(op, source), []]
     for reason in report.bounds_that_matter:
         lines += [[("not for every trip count: ", LABEL), (reason, "")], []]
+    for end in report.ends:
+        lines += [[("as far as arrays reach: ", LABEL), (end, "")], []]
     return [*lines, [(report.verdict_line, VERDICT_STYLES[report.verdict])]]
 
 

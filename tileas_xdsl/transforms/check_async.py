@@ -58,6 +58,8 @@ class CheckAsyncPass(ModulePass):
             warn(found.relaxation.op, f"waits for more than is needed: it {found.advice}")
         for reason in report.bounds_that_matter:
             remark(op, f"is not shown to be safe for every trip count: {reason}")
+        for end in report.ends:
+            remark(op, f"is safe as far as its arrays reach: {end}")
         remark(op, f"is {report.verdict_line}")
 
     def _report(self, module: ModuleOp) -> Report:

@@ -66,6 +66,7 @@ class BarrierObject:
 def _at(agent: Agent, op: Operation, address: Any) -> BarrierObject:
     """The barrier at `address`, which must have been made where the agent knows of it."""
     pointer: Pointer = agent.known(address, op, "uses a barrier at")
+    _note_look(agent, op, pointer)
     found: BarrierObject | None = agent.machine.shared.get(("mbarrier", pointer.key))
     if found is None:
         raise UnsupportedError(
@@ -74,6 +75,11 @@ def _at(agent: Agent, op: Operation, address: Any) -> BarrierObject:
     if not agent.mind.knows_moment(found.maker.number, found.moment):
         _unordered_init(agent, op, found)
     return found
+
+
+def _note_look(agent: Agent, op: Operation, pointer: Pointer) -> None:
+    if agent.machine.tape is not None:
+        agent.machine.tape.look(pointer.base, pointer.offset, op)
 
 
 def _unordered_init(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
@@ -102,6 +108,7 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: An
         raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
     name = f"mbarrier '{pointer.base.name}' + {pointer.offset}"
     barrier = BarrierObject(PhaseBarrier(name, expected, op, counted_by_hand=True), agent, agent.moment, op)
+    _note_look(agent, op, pointer)
     agent.machine.shared["mbarrier", pointer.key] = barrier
     agent.local.setdefault("nvvm.unfenced_inits", []).append(barrier)
     agent.machine.happened(agent, op, "init", f"makes {name} for {expected} arrivals a phase", on=barrier.state)
@@ -110,6 +117,7 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: An
 @sync("nvvm.mbarrier.inval")
 def _inval(agent: Agent, op: Operation, address: Any) -> None:
     pointer: Pointer = agent.known(address, op, "invalidates a barrier at")
+    _note_look(agent, op, pointer)
     agent.machine.shared.pop(("mbarrier", pointer.key), None)
 
 
@@ -337,6 +345,8 @@ def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View |
     )
     copy_groups(agent, "bulk reads").uncommitted.append(reading)
     copy_groups(agent, "bulk").uncommitted.append(writing)
+    if machine.order.reads_sources_at_once:
+        machine.perform(reading)
 
 
 @sync("nvvm.cp.async.bulk.commit.group")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Operation
 
@@ -25,8 +26,9 @@ from tileas_xdsl.machine.happens_before import Access
 from tileas_xdsl.machine.meaning import Kind
 from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.recurrence.bounds import access_stays_inside, index_stays_inside
-from tileas_xdsl.machine.recurrence.passing import positions_that_may_move
+from tileas_xdsl.machine.recurrence.bounds import Room
+from tileas_xdsl.machine.recurrence.meetings import Cut, Meetings, Moves
+from tileas_xdsl.machine.recurrence.passing import COUNTS, positions_that_may_move
 from tileas_xdsl.machine.recurrence.portrait import Portrait
 from tileas_xdsl.machine.recurrence.shifts import (
     RULES,
@@ -36,7 +38,7 @@ from tileas_xdsl.machine.recurrence.shifts import (
     check_moves,
     must_move_by_multiples,
 )
-from tileas_xdsl.machine.recurrence.tape import Head, LoopKey, TakenStep, Tape, Turns, Visit
+from tileas_xdsl.machine.recurrence.tape import Head, Look, LoopKey, TakenStep, Tape, Turns, Visit
 from tileas_xdsl.machine.rings import Ring
 from tileas_xdsl.machine.tiled_views import TiledView
 from tileas_xdsl.machine.values import UNKNOWN
@@ -102,11 +104,16 @@ class Alignment:
         self.larger = larger
         self.first_turns = first_turns
         self.growth = growth
+        self.room = Room(growth)
         self.traffic: dict[MemoryObject, _Traffic] = {}
         self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []
         self.cut_at: list[LoopKey] = []
         """The loops at whose heads the tapes are moved against each other."""
+        self.cuts: list[Cut] = []
+        """The states at the beginning and at the end of each round."""
+        self.moves: dict[Access | Look, Moves] = {}
+        """By how far accesses and looks move on, in each overlay."""
         self._agents: dict[int, dict[int, int]] = {}
         """For each overlay, which agent of the larger execution does what one of the smaller does."""
 
@@ -118,16 +125,23 @@ class Alignment:
             self._compare_overlays()
             raise
         self._compare_overlays()
-        for base, traffic in self.traffic.items():
-            if traffic.may_race and traffic.irregular is not None:
-                reason = f"reaches '{base.name}' at places that do not move on together from turn to turn"
-                raise IrregularError(traffic.irregular, reason)
+        if self.smaller.in_piles:
+            Meetings(self.smaller.encounters, self.moves).check(self.smaller.entries, self.cuts)
+        else:
+            self._must_move_together()
         for ring, stages in self.stages.items():
             reason = f"takes stages of {ring.name} that do not come round evenly"
             for op, differences in stages.differences.items():
                 if ring.depth is None:
                     raise IrregularError(op, reason)
                 must_move_by_multiples(op, differences, ring.turns, reason)
+
+    def _must_move_together(self) -> None:
+        """All accesses to an object for which somebody competes, so that two of them meet in every round or in none."""
+        for base, traffic in self.traffic.items():
+            if traffic.may_race and traffic.irregular is not None:
+                reason = f"reaches '{base.name}' at places that do not move on together from turn to turn"
+                raise IrregularError(traffic.irregular, reason, piles_may_help=True)
 
     def _compare_overlays(self) -> None:
         bounds = sorted({place for overlay in self.overlays for place in (overlay.start, overlay.end)})
@@ -153,7 +167,7 @@ class Alignment:
                     end = self._end_of_round(mine, extra)
                     self.overlays.append(Overlay(start, end, distance))
                     start, distance = place, other.turns.heads[other.turn + extra] - place
-                    self._compare_portraits(mine, other, extra)
+                    self._compare_portraits(mine, other, extra, end)
                     self.cut_at.append(mine.turns.key)
             place += 1
         if place + distance != len(theirs):
@@ -169,20 +183,27 @@ class Alignment:
             raise IrregularError(_op_of(head), "does not turn often enough yet")
         return head.turns.heads[head.turn + extra]
 
-    def _compare_portraits(self, mine: Head, other: Head, extra: int) -> None:
+    def _compare_portraits(self, mine: Head, other: Head, extra: int, end_place: int) -> None:
         """The state at the beginning and the end of the round, in both executions, and one round later."""
         begin, end = (self._portrait(self.smaller, mine, turns) for turns in (0, extra))
         first, second, third = (self._portrait(self.larger, other, turns) for turns in (0, extra, 2 * extra))
         op = _op_of(mine)
         if len({p.shape for p in (begin, end, first, second, third)}) > 1:
-            raise IrregularError(op, "finds another state when it comes round again")
+            raise IrregularError(op, "finds another state when it comes round again", piles_may_help=True)
         rows = zip(begin.numbers, end.numbers, first.numbers, second.numbers, third.numbers, strict=True)
         for here, there, early, late, later in rows:
             if late - there != early - here or later - there != late - here:
                 raise IrregularError(op, "comes round with numbers that do not move on evenly")
         overlay = len(self.overlays)
-        for place, base in begin.offsets:
-            traffic = self.traffic.setdefault(base, _Traffic())
+        here, after = _distances(begin, first), _distances(begin, second)
+        begin_place = mine.turns.heads[mine.turn]
+        self.cuts.append(Cut(begin_place, begin, {overlay - 1: here, overlay: after}))
+        self.cuts.append(Cut(end_place, end, {overlay: after}))
+        for place in begin.countdowns:
+            if first.numbers[place] < begin.numbers[place] or second.numbers[place] < begin.numbers[place]:
+                raise IrregularError(op, "counts down to something with every trip count")
+        for place, access in begin.accesses:
+            traffic = self.traffic.setdefault(access.region.base, _Traffic())
             traffic.note_move(overlay - 1, int(first.numbers[place] - begin.numbers[place]), op)
             traffic.note_move(overlay, int(second.numbers[place] - begin.numbers[place]), op)
         for place, ring in begin.rings:
@@ -220,6 +241,8 @@ class Alignment:
                 self._compare_steps(mine, others)
             elif isinstance(mine, Access):
                 self._compare_accesses(mine, others, overlays)
+            elif isinstance(mine, Look):
+                self.moves[mine] = self._look_moves(mine, others, overlays)
             elif isinstance(mine, Visit):
                 for other, overlay in zip(others, overlays, strict=True):
                     self._stages_of(mine.ring).note_move(overlay, other.k - mine.k, mine.op)
@@ -283,9 +306,10 @@ class Alignment:
             if number not in allowed:
                 raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
             if isinstance(mine.operands[number], int):
-                index_stays_inside(op, number, self._moving(op, step, number, mine, others), self.growth)
+                self.room.index(op, number, self._moving(op, step, number, mine, others))
             self._check_place(op, mine.operands)
-        if step.kind is not Kind.CONTROL and _differ(mine.outcomes, [other.outcomes for other in others]):
+        passes_on = step.kind is Kind.CONTROL or op.name in COUNTS
+        if not passes_on and _differ(mine.outcomes, [other.outcomes for other in others]):
             raise IrregularError(op, "gives a number that changes from turn to turn")
 
     @staticmethod
@@ -307,7 +331,12 @@ class Alignment:
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
             traffic.note_move(overlay, theirs.offset - region.offset, mine.op)
-            access_stays_inside(mine, theirs.offset - region.offset, self.growth)
+            self.moves.setdefault(mine, {})[overlay] = theirs.offset - region.offset
+            self.room.access(mine, theirs.offset - region.offset)
+
+    @staticmethod
+    def _look_moves(mine: Look, others: list[Look], overlays: Sequence[int]) -> Moves:
+        return {overlay: other.offset - mine.offset for overlay, other in zip(overlays, others, strict=True)}
 
     def _compare_loops(self, mine: Turns, others: list[Turns]) -> None:
         """A loop turns more often by exactly as much as its bounds have moved apart."""
@@ -328,6 +357,10 @@ class Alignment:
                 raise IrregularError(op, "does not turn more often in step with its bounds")
 
 
+def _distances(portrait: Portrait, other: Portrait) -> tuple[float, ...]:
+    return tuple(there - here for here, there in zip(portrait.numbers, other.numbers, strict=True))
+
+
 def _are_the_same_step(mine: Any, other: Any) -> bool:
     if type(mine) is not type(other):
         return False
@@ -343,7 +376,7 @@ def _turns_left(head: Head) -> int:
 def _op_of(entry: Any) -> Operation:
     if isinstance(entry, TakenStep):
         return entry.step.op
-    if isinstance(entry, Access | Visit):
+    if isinstance(entry, Access | Visit | Look):
         return entry.op
     turns = entry.turns if isinstance(entry, Head) else entry
     op = turns.key[0].parent_op()
@@ -352,7 +385,7 @@ def _op_of(entry: Any) -> Operation:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
+    return isinstance(value, int | float | np.generic)
 
 
 def _differ(values: list[Any], rows: list[list[Any]]) -> bool:

@@ -7,24 +7,27 @@ The induction over trip counts: `prove(execute, checked)`.
 
 First the state at the heads of the loops that turn more often at a larger trip count is watched in one long execution,
 to see from which turn on and after how many turns it recurs; from that follows q. Then N is looked for.
+
+Where a state does not recur because more is left behind with every turn, all of this is done once more, with what is
+left behind in piles (see `piles`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
 
-from xdsl.ir import Operation
-
-from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.recurrence.alignment import Alignment
+from tileas_xdsl.machine.recurrence.outcomes import End, Execute, NoProofError, Proof
 from tileas_xdsl.machine.recurrence.portrait import Portrait
 from tileas_xdsl.machine.recurrence.settled import Reach
 from tileas_xdsl.machine.recurrence.shifts import Growth, IrregularError
 from tileas_xdsl.machine.recurrence.tape import LoopKey, Tape, Turns, Wanted
+from tileas_xdsl.machine.recurrence.trials import Trials
 
 LONGEST_PERIOD = 64
 """Turns after which a state must have recurred."""
@@ -36,28 +39,6 @@ MOST_ENTRIES = 600_000
 """Entries of all tapes together after which the search for a proof is given up."""
 
 
-@dataclass(frozen=True)
-class Proof:
-    """Every trip count is right: those up to `executed` were executed, larger ones repeat them."""
-
-    executed: int
-    """The largest trip count that was executed."""
-    period: int
-    """A trip count that is larger by this much does the same, and some turns more."""
-
-
-class NoProofError(Exception):
-    """Why nothing can be said of larger trip counts than those that were executed."""
-
-
-class WrongError(Exception):
-    """A larger trip count than those asked for has been executed, and is wrong or cannot be decided."""
-
-    def __init__(self, trip_count: int) -> None:
-        self.trip_count = trip_count
-        super().__init__(f"trip count {trip_count}")
-
-
 class _LongerPeriodError(Exception):
     """The state recurs, but the numbers that the program computes come round after a longer time only."""
 
@@ -67,10 +48,6 @@ class _LongerPeriodError(Exception):
         super().__init__(reason)
 
 
-Execute = Callable[[int, Tape], bool]
-"""Execute one trip count and write it on a tape. Returns whether it is right beyond doubt."""
-
-
 def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
     """
     Prove every trip count right, given that those up to `checked` are; up to `target`, if there is one trip count that
@@ -78,14 +55,23 @@ def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
 
     Raises `NoProofError` where that fails, `WrongError` when a larger trip count turns out to be wrong.
     """
-    by_turns = _Induction(execute, checked, target, as_slots_turn=True)
+
+    def by(*, in_piles: bool) -> Proof:
+        by_turns = _Induction(execute, checked, target, as_slots_turn=True, in_piles=in_piles)
+        try:
+            return by_turns.prove()
+        except NoProofError:
+            if not by_turns.meets_equal_slots:
+                raise
+        # The program may tell the slots of a ring apart: by computing with their numbers, for one.
+        return _Induction(execute, checked, target, as_slots_turn=False, in_piles=in_piles).prove()
+
     try:
-        return by_turns.prove()
-    except NoProofError:
-        if not by_turns.meets_equal_slots:
+        return by(in_piles=False)
+    except NoProofError as error:
+        if not error.piles_may_help:
             raise
-    # The program may tell the slots of a ring apart: by computing with their numbers, for one.
-    return _Induction(execute, checked, target, as_slots_turn=False).prove()
+    return by(in_piles=True)
 
 
 @dataclass(frozen=True)
@@ -109,14 +95,18 @@ Recurrences = dict[LoopKey, Recurrence]
 
 
 class _Induction:
-    def __init__(self, execute: Execute, checked: int, target: int | None, *, as_slots_turn: bool) -> None:
+    def __init__(
+        self, execute: Execute, checked: int, target: int | None, *, as_slots_turn: bool, in_piles: bool
+    ) -> None:
         self.execute = execute
         self.checked = checked
         self.target = target
         self.as_slots_turn = as_slots_turn
+        self.in_piles = in_piles
         self.meets_equal_slots = False
         self.entries = 0
         self.executed = set(range(checked + 1))
+        self.trials = Trials(execute, self.executed)
         self.reach = Reach()
         self.reason = ""
         """Why the state at one of the loop heads does not recur; others may do instead."""
@@ -145,12 +135,12 @@ class _Induction:
     # Executions -------------------------------------------------------------------------------------------------------
 
     def _run(self, trip_count: int, wanted: Wanted | None = None) -> Tape:
-        tape = Tape(wanted, self.reach, as_slots_turn=self.as_slots_turn)
+        tape = Tape(wanted, self.reach, as_slots_turn=self.as_slots_turn, in_piles=self.in_piles)
         right = self.execute(trip_count, tape)
         self.entries += len(tape.entries)
         self.meets_equal_slots |= tape.meets_equal_slots
         if not right:
-            raise WrongError(trip_count)
+            raise self.trials.wrong(trip_count)
         reach = self.reach | tape.reached
         if wanted is None or reach == self.reach:
             # Else an access may have been forgotten that somebody was not known to be concerned with.
@@ -195,7 +185,7 @@ class _Induction:
                 missing = [key for key in keys if key not in found]
                 self.reason = self._why_not(tape, missing[0]) if missing else ""
                 return found, trip_count
-        raise NoProofError(self._why_not(tape, keys[0]))
+        raise NoProofError(self._why_not(tape, keys[0]), piles_may_help=True)
 
     @staticmethod
     def _why_not(tape: Tape, key: LoopKey) -> str:
@@ -238,8 +228,8 @@ class _Induction:
         # Loops of several agents that run at the same time are cut at the head that recurs first.
         start, latest = min(starts), max(starts)
         most = max(seen_at, latest + 2 * period) + 2 * period
-        good = 0
-        reason = ""
+        good: list[Alignment] = []
+        reason, piles_may_help = "", bool(self.reason)
         trip_count = start - 1
         while trip_count < most or good:
             trip_count = trip_count + 1 if good or trip_count < start or trip_count >= latest else latest
@@ -252,27 +242,36 @@ class _Induction:
                 alignment = Alignment(*pair, first_turns, Growth(trip_count, period, self.target))
                 alignment.check()
             except IrregularError as error:
-                good, reason = 0, sentence(error.op, error.reason)
+                good, reason = [], sentence(error.op, error.reason)
+                piles_may_help |= error.piles_may_help
                 crossing = trip_count + error.rounds * period
-                if crossing <= FAREST_CROSSING:
+                if error.rounds and crossing <= FAREST_CROSSING:
                     most = max(most, crossing + period)
+                far = trip_count + max(error.rounds, error.wrong_after) * period
+                self.trials.must_be_right((far, far + period))
                 if error.factor > 1:
                     raise _LongerPeriodError(period * error.factor, reason) from None
                 continue
             tapes.pop(trip_count)
-            good += 1
+            good.append(alignment)
             # The loops of other agents are cut at the same time: there is no need to look at their heads, too.
             wanted = {key: wanted[key] for key in alignment.cut_at}
-            if good == period:
+            if len(good) == period:
                 self._close(trip_count + period)
-                return Proof(trip_count + period, period)
-        raise NoProofError(self.reason or reason)
+                return Proof(trip_count + period, period, _first_end(good))
+        raise NoProofError(self.reason or reason, piles_may_help=piles_may_help)
 
     def _close(self, last: int) -> None:
         """Execute what has been left out so far."""
         for trip_count in range(last):
             if trip_count not in self.executed:
                 self._run(trip_count)
+
+
+def _first_end(alignments: Iterable[Alignment]) -> End | None:
+    """The array that ends first."""
+    ends = (alignment.room.end for alignment in alignments)
+    return min((end for end in ends if end is not None), key=lambda end: end.trip_count, default=None)
 
 
 def _rate(fewer: Turns, more: Turns) -> Fraction:
@@ -320,9 +319,3 @@ def _recurrence_of(portraits: Sequence[Portrait]) -> Recurrence | None:
 
 def _even(first: Portrait, second: Portrait, third: Portrait) -> bool:
     return all(b - a == c - b for a, b, c in zip(first.numbers, second.numbers, third.numbers, strict=True))
-
-
-def sentence(op: Operation, text: str) -> str:
-    """`ring.mlir:4:5: 'scf.for' does this`."""
-    place = location_of(op)
-    return f"{f'{place}: ' if place else ''}'{op_name(op)}' {text}"

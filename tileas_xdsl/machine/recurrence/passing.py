@@ -38,6 +38,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "scf.while": ("arguments",),
     "cf.br": ("arguments",),
     "cf.cond_br": ("then_arguments", "else_arguments"),
+    "async.create_group": ("size",),
     "func.call": ("arguments",),
     "llvm.call": ("args",),
 }
@@ -45,6 +46,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 STAGES = "nv_tileas.async.pipeline."
 """The ops of this family take stages as integers."""
+COUNTS = frozenset({"async.add_to_group"})
+"""Ops that give a number which is part of the state, and moves on as it does: how many members a group has."""
 PASSED_ON = frozenset({"nv_tileaa.execute", "nv_tileas.async.pipeline.agent_switch", "async.call", "llvm.br"})
 """Ops that hand all their operands to regions, functions or blocks."""
 

@@ -13,6 +13,9 @@ every stage. Else it is drawn with slots and parities as they are, and recurs af
 Clocks are drawn by what they know: of all moments of an agent only those count that some access, work, arrival or wait
 still refers to. What is settled (see `settled`) is left out. Anything of a kind that nobody has said how to draw is
 refused, never skipped.
+
+Where `in_piles`, what turns leave behind and nobody tells apart is drawn in piles (see `piles`), without saying how
+many there are.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from tileas_xdsl.machine.works import AsyncWork
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.execution import Machine
+    from tileas_xdsl.machine.recurrence.piles import Leftover, Row
     from tileas_xdsl.machine.rings import Ring
     from tileas_xdsl.machine.synchronization import PhaseBarrier
 
@@ -43,24 +47,39 @@ class UnknownStateError(Exception):
 
 
 @dataclass(frozen=True)
+class Pile:
+    """A row of things left behind, and the places in `numbers` of the offsets of its first and last members."""
+
+    row: Row
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class Portrait:
     """One state of the machine, see above."""
 
     shape: tuple[object, ...]
     numbers: tuple[int | float, ...]
-    offsets: tuple[tuple[int, MemoryObject], ...]
-    """(place in `numbers`, object) for the byte offset of each access that is not settled."""
+    accesses: tuple[tuple[int, Access], ...]
+    """(place in `numbers` of its byte offset, access) for each access that is not settled."""
     rings: tuple[tuple[int, Ring], ...] = ()
     """(place in `numbers`, ring) for the first free stage of each ring."""
+    piles: tuple[Pile, ...] = ()
+    """What lies about in even distances, and nobody tells apart."""
+    barriers: tuple[tuple[int, MemoryObject], ...] = ()
+    """(place in `numbers` of its byte offset, object) for each barrier in memory that is in no pile."""
+    countdowns: tuple[int, ...] = ()
+    """Places in `numbers` of those that have not come to 0 yet, where something happens."""
     refusal: str | None = None
     """Why the state cannot be compared."""
 
 
-def draw(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool) -> Portrait:
+def draw(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool, in_piles: bool) -> Portrait:
     """The portrait of `machine`, all agents of which have paused."""
     from tileas_xdsl.machine.recurrence.drawn.whole import paint_machine
 
-    painter = Painter(machine, unsettled, as_slots_turn)
+    painter = Painter(machine, unsettled, as_slots_turn, in_piles)
     try:
         paint_machine(painter)
     except UnknownStateError as error:
@@ -103,9 +122,23 @@ class Painter:
     machine: Machine
     unsettled: Unsettled
     as_slots_turn: bool = False
+    in_piles: bool = False
+    """Whether what turns leave behind is drawn in piles: see `piles`."""
     shape: list[object] = field(default_factory=list[object])
     numbers: list[int | float] = field(default_factory=list["int | float"])
-    offsets: list[tuple[int, MemoryObject]] = field(default_factory=list[tuple[int, MemoryObject]])
+    accesses: list[tuple[int, Access]] = field(default_factory=list[tuple[int, Access]])
+    barriers: list[tuple[int, MemoryObject]] = field(default_factory=list[tuple[int, MemoryObject]])
+    countdowns: list[int] = field(default_factory=list[int])
+    leftovers: list[Leftover] = field(default_factory=list["Leftover"])
+    passed_over: dict[AsyncWork, list[int]] = field(default_factory=dict[AsyncWork, list[int]])
+    """
+    Works in old groups of queues, which are left out, as nobody waits for one of these groups without the others; and
+    in which of the queues they are.
+    """
+    queues: int = 0
+    """How many queues have been drawn."""
+    unfenced: dict[int, int] = field(default_factory=dict[int, int])
+    """By id of a barrier in memory, the agent by its name that has made it and not fenced that yet."""
     rings: list[tuple[int, Ring]] = field(default_factory=list["tuple[int, Ring]"])
     turns: dict[int, int] = field(default_factory=dict[int, int])
     """By id of a barrier of a ring, the turn of its slot from which parities count."""
@@ -140,6 +173,10 @@ class Painter:
             name = self._names[id(value)] = len(self.things)
             self.things.append(value)
         self.shape.append(name)
+
+    def name_of(self, value: Any) -> int:
+        """The name of something that has been named."""
+        return self._names[id(value)]
 
     def has_drawn(self, value: Any) -> bool:
         """Whether `value` has been named."""
@@ -207,7 +244,7 @@ class Painter:
         """An access with which somebody may race."""
         region = access.region
         self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, id(access.op)))
-        self.offsets.append((len(self.numbers), region.base))
+        self.accesses.append((len(self.numbers), access))
         self.number(region.offset)
         if access.work is not None:
             self.thing(access.work)
@@ -226,6 +263,7 @@ class Painter:
 
     def finished(self) -> Portrait:
         """The portrait, with every clock replaced by which of the moments that matter it knows."""
+        piles = self._gathered()
         order = {agent: sorted(moments) for agent, moments in self._moments.items()}
         from tileas_xdsl.machine.agents import Agent
 
@@ -237,4 +275,30 @@ class Painter:
                 (names[agent], bisect_right(order[agent], moment)) for agent, moment in clock.items() if agent in order
             ]
             self.shape[place] = tuple(sorted(entry for entry in known if entry[1]))
-        return Portrait(tuple(self.shape), tuple(self.numbers), tuple(self.offsets), tuple(self.rings))
+        return Portrait(
+            tuple(self.shape),
+            tuple(self.numbers),
+            tuple(self.accesses),
+            tuple(self.rings),
+            piles,
+            tuple(self.barriers),
+            tuple(self.countdowns),
+        )
+
+    def _gathered(self) -> tuple[Pile, ...]:
+        """Draw what was left behind, in piles."""
+        if not self.leftovers:
+            return ()
+        from tileas_xdsl.machine.recurrence.piles import gather
+
+        piles: list[Pile] = []
+        for heap in gather(self.leftovers, [clock for _, clock in self._clocks]):
+            self.literal(("left behind", *heap.kind, heap.known_by))
+            for clock in heap.learnt:
+                self.clock(clock)
+            for row in heap.rows:
+                self.literal(row.step)
+                piles.append(Pile(row, len(self.numbers), len(self.numbers) + 1))
+                self.number(row.members[0].offset)
+                self.number(row.members[-1].offset)
+        return tuple(piles)

@@ -37,12 +37,20 @@ class Reach:
     """Those whose lifetime ends, which asks who knows of the works on them."""
     by: frozenset[tuple[str, object]] = frozenset()
     """Which agents (by `role_of`) reach which objects, and the agents that have started these."""
+    in_flight: int = 0
+    """The largest number of groups that any wait leaves in flight."""
 
     def __or__(self, other: Reach) -> Reach:
-        return Reach(self.fenced | other.fenced, self.read | other.read, self.ended | other.ended, self.by | other.by)
+        return Reach(
+            self.fenced | other.fenced,
+            self.read | other.read,
+            self.ended | other.ended,
+            self.by | other.by,
+            max(self.in_flight, other.in_flight),
+        )
 
     @staticmethod
-    def of(accesses: Iterable[Access]) -> Reach:
+    def of(accesses: Iterable[Access], in_flight: int) -> Reach:
         fenced: set[str] = set()
         read: set[str] = set()
         ended: set[str] = set()
@@ -59,7 +67,7 @@ class Reach:
             while agent is not None and (base.family, role_of(agent)) not in by:
                 by.add((base.family, role_of(agent)))
                 agent = agent.parent
-        return Reach(frozenset(fenced), frozenset(read), frozenset(ended), frozenset(by))
+        return Reach(frozenset(fenced), frozenset(read), frozenset(ended), frozenset(by), in_flight)
 
 
 def role_of(agent: Agent) -> object:

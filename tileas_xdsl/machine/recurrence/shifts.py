@@ -52,10 +52,22 @@ class Growth:
 
 class IrregularError(Exception):
     """
-    A step that does not repeat evenly. It might, with a period that is `factor` times as long, or `rounds` later.
+    A step that does not repeat evenly. It might, with a period that is `factor` times as long, or `rounds` later, or
+    where what turns leave behind is gathered in `piles`. It may go wrong some `wrong_after` rounds later.
     """
 
-    def __init__(self, op: Operation, reason: str, *, factor: int = 1, rounds: int = 0) -> None:
+    def __init__(
+        self,
+        op: Operation,
+        reason: str,
+        *,
+        factor: int = 1,
+        rounds: int = 0,
+        piles_may_help: bool = False,
+        wrong_after: int = 0,
+    ) -> None:
+        self.wrong_after = wrong_after
+        self.piles_may_help = piles_may_help
         self.op = op
         self.reason = reason
         self.factor = factor

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Block, Operation
 
-from tileas_xdsl.machine.happens_before import Access
+from tileas_xdsl.machine.happens_before import Access, AccessHistory, Mind
+from tileas_xdsl.machine.memory import MemoryObject
 from tileas_xdsl.machine.recurrence.portrait import Portrait, draw
 from tileas_xdsl.machine.recurrence.settled import Reach, Unsettled
 
@@ -81,6 +82,25 @@ class Visit:
 
 
 @dataclass(slots=True, eq=False)
+class Look:
+    """An op makes, looks for or removes the barrier at byte `offset` of `base`."""
+
+    base: MemoryObject
+    offset: int
+    op: Operation
+
+
+@dataclass(slots=True, eq=False)
+class Encounter:
+    """What an access finds on the file of its object."""
+
+    strangers: list[Access]
+    """Accesses that it does not know of, or not well enough: with them it would race if the places were the same."""
+    replaced: list[Access]
+    """Accesses in whose stead it is on file from here on."""
+
+
+@dataclass(slots=True, eq=False)
 class Head:
     """The place of the tape where a turn of a loop begins."""
 
@@ -96,14 +116,26 @@ class Tape:
     What one execution did, in order.
 
     `wanted(loop, turn)` says at which loop heads to draw a portrait of the machine; `reach` is what executions are
-    known to touch. What this one touches is `reached` in the end. `as_slots_turn`: see `portrait`.
+    known to touch. What this one touches is `reached` in the end. `as_slots_turn`, `in_piles`: see `portrait`.
     """
 
-    def __init__(self, wanted: Wanted | None = None, reach: Reach = NOTHING, *, as_slots_turn: bool = False) -> None:
+    def __init__(
+        self,
+        wanted: Wanted | None = None,
+        reach: Reach = NOTHING,
+        *,
+        as_slots_turn: bool = False,
+        in_piles: bool = False,
+    ) -> None:
         self.wanted = wanted
         self.as_slots_turn = as_slots_turn
+        self.in_piles = in_piles
         self.meets_equal_slots = False
-        self.entries: list[TakenStep | Head | Access | Visit | Turns] = []
+        self.in_flight = 0
+        """The largest number of groups that a wait has left in flight."""
+        self.encounters: dict[Access, Encounter] = {}
+        """Of each access, where it is asked for."""
+        self.entries: list[TakenStep | Head | Access | Visit | Look | Turns] = []
         self.loops: list[Turns] = []
         self.portraits: dict[tuple[LoopKey, int], Portrait] = {}
         self.cut: tuple[LoopKey, int] | None = None
@@ -115,8 +147,19 @@ class Tape:
         self.entries.append(taken)
         return taken
 
-    def access(self, access: Access) -> None:
+    def access(self, access: Access, mind: Mind, file: AccessHistory) -> None:
+        """Somebody who knows `mind` makes `access` to an object of which `file` holds the earlier ones."""
         self.entries.append(access)
+        if self.in_piles:
+            self.encounters[access] = Encounter(file.strangers(access, mind), file.replaced_by(access, mind))
+
+    def look(self, base: MemoryObject, offset: int, op: Operation) -> None:
+        if self.in_piles:
+            self.entries.append(Look(base, offset, op))
+
+    def waits(self, in_flight: int) -> None:
+        """Somebody waits until no more than the youngest `in_flight` groups may be unfinished."""
+        self.in_flight = max(self.in_flight, in_flight)
 
     def visit(self, ring: Ring, k: int, op: Operation) -> None:
         self.meets_equal_slots |= ring.has_equal_slots
@@ -124,7 +167,7 @@ class Tape:
 
     @property
     def reached(self) -> Reach:
-        return Reach.of(entry for entry in self.entries if isinstance(entry, Access))
+        return Reach.of((entry for entry in self.entries if isinstance(entry, Access)), self.in_flight)
 
     def loop(self, agent: Agent, body: Block, bounds: Any) -> Turns:
         number = self._runs.get(body, 0)
@@ -138,6 +181,8 @@ class Tape:
         """Draw the portrait for which an agent has paused. False if none has."""
         if self.cut is None:
             return False
-        self.portraits[self.cut] = draw(machine, self._unsettled, as_slots_turn=self.as_slots_turn)
+        self.portraits[self.cut] = draw(
+            machine, self._unsettled, as_slots_turn=self.as_slots_turn, in_piles=self.in_piles
+        )
         self.cut = None
         return True

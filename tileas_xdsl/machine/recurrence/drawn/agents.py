@@ -57,6 +57,9 @@ def _paint_local(painter: Painter, agent: Agent, key: str, value: Any) -> None:
         barrier, generation = value
         painter.thing(barrier)
         painter.literal(generation - barrier.generation)
+    elif key == "nvvm.unfenced_inits" and painter.in_piles:
+        # A fence fences all of them; which ones they are is said where they are drawn.
+        painter.unfenced.update(dict.fromkeys(map(id, value), painter.name_of(agent)))
     elif key == "nv_tileas.open_stages":
         for ring, k in value:
             paint_stage(painter, ring, k)

@@ -6,7 +6,8 @@ from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.happens_before import Mind
 from tileas_xdsl.machine.meanings.nvvm import BarrierObject, StateCondition
 from tileas_xdsl.machine.meanings.rocdl import CounterCondition
-from tileas_xdsl.machine.recurrence.portrait import Painter, draws_thing, draws_value
+from tileas_xdsl.machine.recurrence.drawn.leftovers import can_be_left
+from tileas_xdsl.machine.recurrence.portrait import Painter, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.recurrence.settled import is_settled, is_settled_phase
 from tileas_xdsl.machine.synchronization import (
     EndOfAgents,
@@ -74,11 +75,17 @@ def paint_queue(painter: Painter, queue: GroupQueue, owner: Agent | None) -> Non
     A wait counts from the youngest group, so groups in front that are settled make no difference. Of a queue that only
     `owner` waits for nobody else learns.
     """
+    painter.queues += 1
     first = 0
+    old = len(queue.groups) - painter.unsettled.reach.in_flight
     for number, group in enumerate(queue.groups):
         mind = owner.mind if owner is not None and number < queue.known_complete else None
         if not all(_is_news_to_nobody(work, painter, mind) for work in group.works):
-            break
+            # Every wait is for all groups that are as old as this one.
+            if number >= old or not all(can_be_left(painter, work) for work in group.works):
+                break
+            for work in group.works:
+                painter.passed_over.setdefault(work, []).append(painter.queues)
         first = number + 1
     painter.literal(len(queue.groups) - first)
     for group in queue.groups[first:]:
@@ -88,6 +95,15 @@ def paint_queue(painter: Painter, queue: GroupQueue, owner: Agent | None) -> Non
         painter.literal(max(queue.observed_by(agent), first) - first)
     painter.moments(queue.commits)
     painter.moments(queue.waits)
+
+
+def must_be_young(painter: Painter, age: int) -> None:
+    """
+    Refuse to draw in piles where somebody waits, or may wait, for the groups that are older than the youngest `age`,
+    though no wait leaves as many in flight. Raises `UnknownStateError`.
+    """
+    if painter.in_piles and age > painter.unsettled.reach.in_flight:
+        raise UnknownStateError("a token for an old group of a queue")
 
 
 def _is_news_to_nobody(work: AsyncWork, painter: Painter, only: Mind | None) -> bool:
@@ -111,6 +127,7 @@ def _group_condition(painter: Painter, condition: GroupCondition) -> None:
 
 @draws_value(QueueCondition)
 def _queue_condition(painter: Painter, condition: QueueCondition) -> None:
+    must_be_young(painter, condition.queue.committed - condition.ordinal)
     painter.literal(("queue", condition.queue.committed - condition.ordinal, condition.in_flight))
     painter.thing(condition.queue)
 

@@ -10,6 +10,7 @@ from tileas_xdsl.machine.meanings.nv_tileas.tma import Descriptor
 from tileas_xdsl.machine.meanings.nvgpu import CopyToken, GroupToken
 from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.recurrence.drawn.barriers import must_be_young
 from tileas_xdsl.machine.recurrence.portrait import Painter, draws_thing, draws_value
 from tileas_xdsl.machine.tiled_views import TiledView
 from tileas_xdsl.machine.values import ElementType
@@ -101,6 +102,8 @@ def _group_token(painter: Painter, token: GroupToken) -> None:
     queue, ordinal = token.group.queue, token.group.ordinal
     has_seen = queue.observed_by(token.owner) >= ordinal
     painter.thing(token.owner)
+    if not has_seen:
+        must_be_young(painter, queue.committed - ordinal)
     painter.literal("seen" if has_seen else queue.committed - ordinal)
 
 

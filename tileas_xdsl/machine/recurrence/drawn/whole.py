@@ -11,6 +11,7 @@ from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.memory import MemoryObject
 from tileas_xdsl.machine.pointers import Addresses
 from tileas_xdsl.machine.recurrence.drawn import agents, barriers, rings, values, works
+from tileas_xdsl.machine.recurrence.drawn.leftovers import PutOff
 from tileas_xdsl.machine.recurrence.drawn.rings import is_idle, note_turns
 from tileas_xdsl.machine.recurrence.portrait import Painter, UnknownStateError
 from tileas_xdsl.machine.resources import CREATED
@@ -35,17 +36,20 @@ def paint_machine(painter: Painter) -> None:
             raise UnknownStateError("an asynchronous scope that is half recorded")
         painter.thing(agent)
     painter.value(machine.order.last)
-    painter.works(machine.works_under_way())
-    painter.works(painter.unsettled.works(machine, painter.witnesses))
     painter.draw_things()
+    put_off = PutOff(painter)
+    for work in dict.fromkeys([*machine.works_under_way(), *painter.unsettled.works(machine, painter.witnesses)]):
+        put_off.work(work)
     for key, value in machine.shared.items():
-        _paint_shared(painter, key, value)
+        _paint_shared(painter, key, value, put_off)
     painter.draw_things()
-    _paint_mbarriers(painter)
-    _paint_memory(painter)
+    _paint_mbarriers(painter, put_off)
+    _paint_memory(painter, put_off)
+    put_off.draw_what_was_named()
+    put_off.leave_the_rest()
 
 
-def _paint_shared(painter: Painter, key: Any, value: Any) -> None:
+def _paint_shared(painter: Painter, key: Any, value: Any, put_off: PutOff) -> None:
     match key:
         case ("queue", number):
             painter.literal(("queue", number))
@@ -72,7 +76,7 @@ def _paint_shared(painter: Painter, key: Any, value: Any) -> None:
         case "nv_tileaa.addresses":
             painter.sequence(value)
         case _ if key == TASKS:
-            _paint_tasks(painter, value)
+            _paint_tasks(painter, value, put_off)
         case _ if key is Addresses:
             painter.sequence(value.objects)
         case FunctionType():
@@ -88,32 +92,25 @@ def _paint_facts(painter: Painter, key: FunctionType, facts: dict[Any, Any]) -> 
         painter.value(base)
 
 
-def _paint_tasks(painter: Painter, tasks: list[tuple[Agent, Operation, bool]]) -> None:
+def _paint_tasks(painter: Painter, tasks: list[tuple[Agent, Operation, bool]], put_off: PutOff) -> None:
     """The tasks that somebody still has to await: see `tasks`."""
     for child, op, is_empty in tasks:
         end = child.moment - 2
-        if is_empty or (child.finished and all(one.knows_moment(child.number, end) for one in painter.witnesses)):
-            continue
-        painter.literal(("task", id(op)))
-        painter.thing(child)
-        painter.moment(child.number, end)
+        if not is_empty and not (child.finished and all(w.knows_moment(child.number, end) for w in painter.witnesses)):
+            put_off.task(child, op)
 
 
-def _paint_mbarriers(painter: Painter) -> None:
+def _paint_mbarriers(painter: Painter, put_off: PutOff) -> None:
     """Barriers in memory, by their places; a place that nobody can name any more has none."""
     bases = {thing.serial: thing for thing in painter.things if isinstance(thing, MemoryObject)}
     for key, barrier in painter.machine.shared.items():
         if isinstance(key, tuple) and key[0] == "mbarrier":
             serial, offset = cast("tuple[str, tuple[int, int]]", key)[1]
-            painter.literal("mbarrier")
-            if serial in bases:
-                painter.thing(bases[serial])
-                painter.number(offset)
-            painter.thing(barrier)
+            put_off.barrier(bases.get(serial), offset, barrier)
     painter.draw_things()
 
 
-def _paint_memory(painter: Painter) -> None:
+def _paint_memory(painter: Painter, put_off: PutOff) -> None:
     """The accesses on file of all objects that can still be reached, and the products that accumulate there."""
     products: dict[MemoryObject, Event] = painter.machine.shared.get("nv_tileas.latest_products", {})
     place = 0
@@ -122,7 +119,7 @@ def _paint_memory(painter: Painter) -> None:
         if isinstance(base, MemoryObject):
             painter.literal(("memory", place))
             for access in painter.unsettled.accesses(painter.machine, base, painter.witnesses):
-                painter.access(access)
+                put_off.access(access)
             if base in products:
                 painter.thing(products[base])
             painter.draw_things()

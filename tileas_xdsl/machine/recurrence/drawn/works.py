@@ -62,5 +62,17 @@ def _late_value(_painter: Painter, _value: LateValue) -> None:
 
 @draws_thing(PromiseGroup)
 def _promise_group(painter: Painter, group: PromiseGroup) -> None:
-    painter.literal(group.size)
-    painter.sequence(group.members)
+    """Who waits for it learns what all its members know, so those that are complete count as one."""
+    missing = group.size - len(group.members)
+    painter.literal(missing == 0)
+    painter.number(len(group.members))
+    if missing:
+        painter.countdowns.append(len(painter.numbers))
+        painter.number(missing)
+    known = Knowledge()
+    for member in group.members:
+        if member.complete:
+            known.merge(member.knowledge)
+    known.works = [work for work in dict.fromkeys(known.works) if not is_settled(work, painter.witnesses)]
+    painter.value(known)
+    painter.sequence(member for member in group.members if not member.complete)

@@ -1,0 +1,217 @@
+"""
+What turns leave behind: works, accesses, tasks and barriers that nothing refers to by name.
+
+Whether something does is known only when all else has been drawn. Until then they are put off; what has been named by
+the end is drawn where it stands, the rest is left to be gathered in piles (see `piles`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.happens_before import Access, Clock
+from tileas_xdsl.machine.meanings.nvvm import BarrierObject
+from tileas_xdsl.machine.memory import MemoryObject
+from tileas_xdsl.machine.recurrence.piles import Leftover
+from tileas_xdsl.machine.recurrence.portrait import Painter, UnknownStateError
+from tileas_xdsl.machine.recurrence.settled import is_settled, is_settled_phase
+from tileas_xdsl.machine.synchronization import Phase, PhaseBarrier
+from tileas_xdsl.machine.works import AsyncWork
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.agents import Agent
+
+
+def can_be_left(painter: Painter, work: AsyncWork) -> bool:
+    """
+    Whether `work`, if nothing refers to it by name, only waits to be learnt of: it has begun and tells nobody of its
+    end, and so it is with the works that whoever learns of it learns of besides, none of which brings any others.
+    """
+    besides = _known_besides(painter, work)
+    return _only_waits(painter, work) and all(
+        _only_waits(painter, before) and not _known_besides(painter, before) for before in besides
+    )
+
+
+def _only_waits(painter: Painter, work: AsyncWork) -> bool:
+    tells_somebody = not work.complete and bool(work.signals)
+    is_plain = work.resource is None and work.look is None
+    return painter.in_piles and work.ready and is_plain and not tells_somebody
+
+
+def _known_besides(painter: Painter, work: AsyncWork) -> list[AsyncWork]:
+    """The works known to whoever learns of `work`, unless everybody knows of them."""
+    return [before for before in work.mind.works if not is_settled(before, painter.witnesses)]
+
+
+@dataclass
+class PutOff:
+    """What is put off, for one portrait."""
+
+    painter: Painter
+    works: list[AsyncWork] = field(default_factory=list[AsyncWork])
+    accesses: list[Access] = field(default_factory=list[Access])
+    tasks: list[tuple[Agent, Operation]] = field(default_factory=list["tuple[Agent, Operation]"])
+    barriers: list[tuple[MemoryObject | None, int, BarrierObject]] = field(
+        default_factory=list["tuple[MemoryObject | None, int, BarrierObject]"]
+    )
+
+    def work(self, work: AsyncWork) -> None:
+        """A work that is under way, or of which somebody may still have to learn."""
+        if can_be_left(self.painter, work):
+            self.works.append(work)
+        else:
+            self.painter.thing(work)
+
+    def access(self, access: Access) -> None:
+        """An access with which somebody may race."""
+        work = access.work
+        if self.painter.in_piles and (work is None or can_be_left(self.painter, work)):
+            self.accesses.append(access)
+        else:
+            self.painter.access(access)
+
+    def task(self, child: Agent, op: Operation) -> None:
+        """A task that somebody still has to await."""
+        if self.painter.in_piles and child.finished:
+            self.tasks.append((child, op))
+        else:
+            _paint_task(self.painter, child, op)
+
+    def barrier(self, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> None:
+        """A barrier at byte `offset` of `base`; that is None where nobody can name it any more."""
+        if self.painter.in_piles and _is_at_rest(self.painter, barrier.state):
+            self.barriers.append((base, offset, barrier))
+        else:
+            _paint_barrier(self.painter, base, offset, barrier)
+
+    # The end ----------------------------------------------------------------------------------------------------------
+
+    def draw_what_was_named(self) -> None:
+        """Draw what something refers to by name after all."""
+        painter = self.painter
+        drawn = -1
+        while drawn != len(painter.things):
+            drawn = len(painter.things)
+            works, self.works = self.works, []
+            for work in works:
+                if painter.has_drawn(work):
+                    painter.thing(work)
+                else:
+                    self.works.append(work)
+            accesses, self.accesses = self.accesses, []
+            for access in accesses:
+                if access.work is not None and painter.has_drawn(access.work):
+                    painter.access(access)
+                else:
+                    self.accesses.append(access)
+            tasks, self.tasks = self.tasks, []
+            for child, op in tasks:
+                if painter.has_drawn(child):
+                    _paint_task(painter, child, op)
+                else:
+                    self.tasks.append((child, op))
+            barriers, self.barriers = self.barriers, []
+            for base, offset, barrier in barriers:
+                if painter.has_drawn(barrier) or painter.has_drawn(barrier.state):
+                    _paint_barrier(painter, base, offset, barrier)
+                else:
+                    self.barriers.append((base, offset, barrier))
+            painter.draw_things()
+
+    def leave_the_rest(self) -> None:
+        """Leave to the piles what nothing refers to. Raises `UnknownStateError`."""
+        painter = self.painter
+        if any(painter.has_drawn(work) for work in painter.passed_over):
+            raise UnknownStateError("an old group of a queue, some work of which is known by another name")
+        bring: dict[AsyncWork, list[AsyncWork]] = {}
+        for work in self.works:
+            for before in _known_besides(painter, work):
+                bring.setdefault(before, []).append(work)
+        painter.leftovers += [_left_work(painter, work, bring) for work in self.works]
+        painter.leftovers += [_left_access(painter, access, bring) for access in self.accesses]
+        painter.leftovers += [_left_task(child, op) for child, op in self.tasks]
+        painter.leftovers += [_left_barrier(painter, *barrier) for barrier in self.barriers]
+
+
+Bringers = dict[AsyncWork, list[AsyncWork]]
+"""By work, those left behind with which it becomes known."""
+
+
+def _left_work(painter: Painter, work: AsyncWork, bring: Bringers) -> Leftover:
+    touched = tuple(sorted({touch.view.base.family for touch in work.touches}))
+    kind = ("work", id(work.op), work.engine, work.complete, touched, _queues_of(painter, work))
+    minds = (work.mind, *(before.mind for before in _known_besides(painter, work)))
+    return Leftover(kind, (work.observers,), work=work, brought_by=tuple(bring.get(work, ())), minds=minds)
+
+
+def _queues_of(painter: Painter, work: AsyncWork) -> tuple[int, ...]:
+    """The queues in an old group of which `work` is: who waits for one of them learns of the works in there only."""
+    return tuple(painter.passed_over.get(work, ()))
+
+
+def _left_access(painter: Painter, access: Access, bring: Bringers) -> Leftover:
+    region, work = access.region, access.work
+    form = (region.counts, region.strides, region.itemsize)
+    kind = ("access", id(access.op), painter.name_of(region.base), form, access.is_write, access.proxy, work is None)
+    if work is None:
+        return Leftover(kind, ({access.agent.number: access.moment},), region.base, region.offset, access)
+    kind = (*kind, _queues_of(painter, work))
+    brought_by = (work, *bring.get(work, ()))
+    return Leftover(kind, (work.observers,), region.base, region.offset, access, brought_by=brought_by)
+
+
+def _left_task(child: Agent, op: Operation) -> Leftover:
+    return Leftover(("task", id(op)), ({child.number: _end_of(child)},))
+
+
+def _left_barrier(painter: Painter, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> Leftover:
+    state = barrier.state
+    last = state.last_completed
+    moments = [{agent: clock[agent]} for clock in _moments_of(last) for agent in sorted(clock)]
+    kind = (
+        "barrier",
+        id(barrier.op),
+        None if base is None else painter.name_of(base),
+        barrier.fenced,
+        painter.unfenced.get(id(barrier)),
+        (state.expected, state.counted_by_hand, state.valid, painter.parity(state, state.current.index)),
+        (last.arrived, last.bytes_arrived, *map(len, _moments_of(last))),
+    )
+    return Leftover(kind, ({barrier.maker.number: barrier.moment}, *moments), base, offset)
+
+
+def _moments_of(phase: Phase) -> tuple[Clock, ...]:
+    return (phase.arrivals, phase.expectations, phase.waits)
+
+
+def _is_at_rest(painter: Painter, barrier: PhaseBarrier) -> bool:
+    """Whether the present phase has not begun, and everybody knows of the one before."""
+    present = barrier.current
+    untouched = barrier.pending == barrier.expected and not barrier.bytes_outstanding and not barrier.contributors
+    nobody = not (present.arrivals or present.expectations or present.waits or present.works)
+    return untouched and nobody and not barrier.hands_on and is_settled_phase(barrier.last_completed, painter.witnesses)
+
+
+def _end_of(child: Agent) -> int:
+    """The last moment of a task is the one after it kept its promises."""
+    return child.moment - 2
+
+
+def _paint_task(painter: Painter, child: Agent, op: Operation) -> None:
+    painter.literal(("task", id(op)))
+    painter.thing(child)
+    painter.moment(child.number, _end_of(child))
+
+
+def _paint_barrier(painter: Painter, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> None:
+    painter.literal("mbarrier")
+    if base is not None:
+        painter.thing(base)
+        painter.barriers.append((len(painter.numbers), base))
+        painter.number(offset)
+    painter.thing(barrier)
+    painter.literal(painter.unfenced.get(id(barrier)))
