@@ -18,6 +18,7 @@ from tests.machine.looping_programs import damaged, random_program
 from tests.machine.ring_programs import AS_COUNTED, RIGHT, WRONG, get, put, random_relay, relay
 from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import parse, run_passes
+from tests.tools import programs
 from tileas_xdsl.machine.arguments import find_function, public_functions
 from tileas_xdsl.machine.checking import check
 from tileas_xdsl.machine.deciding import Subject
@@ -77,6 +78,60 @@ def test_rings_are_proved_by_the_turns_of_their_slots(name: str) -> None:
     report = check(parse(RIGHT[name]))
     assert report.verdict_line == EVERY, str(report)
     assert report.proofs["relay"].period == PERIODS.get(name, 1)
+
+
+DEEP = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "text", [handshake(DEEP, f"{READ}\n{RELEASE}"), relay([DEEP], put(0, DEEP, None), get(0, DEEP, None))]
+)
+def test_rings_that_are_too_deep_for_a_proof_are_reported(text: str) -> None:
+    """Two turns of the ring would have to be executed before the proof begins."""
+    report = check(parse(text))
+    assert report.verdict_line == "safe for trip counts 0..8"
+    (reason,) = report.bounded
+    assert reason.partition(": ")[2] == (
+        "a ring has 1000000 slots, so that trip counts up to 2000002 would have to be tried; fix the depth or ask with "
+        "--trip-counts"
+    )
+    assert check(parse(text), args={"n": 300}).verdict_line == EVERY
+    assert check(parse(text), trip_counts=[300]).bounded == []
+
+
+def test_a_ring_that_is_too_deep_may_have_a_constant_number_of_stages() -> None:
+    """It is executed as it stands: the way by all trip counts would be longer."""
+    report = check(parse(with_constant(relay([DEEP], put(0, DEEP, None), get(0, DEEP, None)), 300)))
+    assert report.verdict_line == EVERY
+    assert not report.proofs
+
+
+def test_functions_with_rings_of_different_depths_share_the_trip_counts_of_the_shallowest() -> None:
+    """One is proved; the verdict on both names the trip counts that the other was tried with."""
+    deep = relay([20], put(0, 20, None), get(0, 20, None))
+    alone = check(parse(deep))
+    assert (alone.verdict_line, alone.trip_counts[-1]) == (EVERY, 42)
+    for text in (deep + programs.queue(0), programs.queue(0) + deep):
+        assert check(parse(text)).verdict_line == "safe for trip counts 0..8"
+
+
+def test_a_proof_starts_from_what_was_executed() -> None:
+    """Trip count 11 is wrong. Of a ring of five slots more than the nine that were asked for would be tried else."""
+    wrong = """
+    %far = arith.constant 11 : index
+    %is = arith.cmpi eq, %n, %far : index
+    scf.if %is {
+      %weight = arith.constant 1.0 : f32
+      async_queue.commit 0 {
+        async_queue.scope {
+          memref.store %weight, %src[%c0, %c0] : memref<?x?xf32>
+        }
+      }
+    }"""
+    module = parse(relay([5], put(0, 5, None), get(0, 5, None), last=wrong))
+    report = check(module, trip_counts=range(9), prove=True)
+    assert report.verdict is Verdict.VIOLATION
+    assert report.findings[0].arguments == {"n": 11}
 
 
 PERIODS = {"a table with a place for each slot": 6}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256
-"""Combinations of trip counts that are run before the caller is asked to fix some arguments."""
+"""Combinations of trip counts that are run; for more of them the caller is asked to fix some arguments."""
 TIMED_AS = "generic"
 """The target with whose cycles the cost of a wait is told."""
 EXTENT_OF_PROOFS = 1 << 16
@@ -64,9 +64,9 @@ def check(
     Check `function`, or every public function with a body, of `module`.
 
     Index and integer arguments that bound loops take each of `trip_counts`; `args` fixes some of them. By default these
-    are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots, and every trip count is proved from there; `prove` says
-    whether to do that. Arrays are objects of their own unless `may_alias` pairs them. Ops named in `assume_pure` count
-    as functions of their operands.
+    are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots and that is below `MOST_COMBINATIONS`, and every trip count
+    is proved from there; `prove` says whether to do that. Arrays are objects of their own unless `may_alias` pairs
+    them. Ops named in `assume_pure` count as functions of their operands.
 
     Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
     """
@@ -79,8 +79,12 @@ def check(
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
     with seldom_collecting():
-        for name in names:
+        tried = [
             _check_function(module, name, counts, dict(args or {}), assumptions, report, may_add_counts=not asked)
+            for name in names
+        ]
+    # What is said of all functions is what each of them was tried with.
+    report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
     return report
 
 
@@ -96,13 +100,14 @@ def _must_be_arguments(module: Operation, functions: Sequence[str], named: Seque
 def _check_function(
     module: Operation,
     name: str,
-    counts: Sequence[int],
+    counts: tuple[int, ...],
     fixed: Mapping[str, int],
     assumptions: Assumptions,
     report: Report,
     *,
     may_add_counts: bool,
-) -> None:
+) -> tuple[int, ...] | None:
+    """Returns the trip counts that were tried, None where the function has no argument that varies."""
     op, body = find_function(module, name)
     names = argument_names(body)
     fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if is_argument(body, n)}
@@ -116,10 +121,11 @@ def _check_function(
     case = _Case(name, Subject(op, body, assumptions), fixed, bounds, report)
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if bounds or not asks_for_all or not _holds_in_general(case, counts):
-        case.decide(counts, may_add_counts=may_add_counts)
+        counts = case.decide(counts, may_add_counts=may_add_counts)
+    return counts if bounds else None
 
 
-def _holds_in_general(case: _Case, counts: Sequence[int]) -> bool:
+def _holds_in_general(case: _Case, counts: tuple[int, ...]) -> bool:
     """
     Whether a function with loops that are long, and constant, is right however often they turn. If so that is reported;
     if not, nothing is said: it may be right as it is.
@@ -127,7 +133,7 @@ def _holds_in_general(case: _Case, counts: Sequence[int]) -> bool:
     general = generalised(case.subject.op)
     if general is None:
         return False
-    report = Report([case.name], tuple(counts), tries_every_trip_count=True)
+    report = Report([case.name], counts, tries_every_trip_count=True)
     larger = _Case(
         case.name, Subject(general.op, general.body, case.subject.assumptions), case.fixed, [general.turns], report
     )
@@ -141,10 +147,6 @@ def _holds_in_general(case: _Case, counts: Sequence[int]) -> bool:
         case.report.proofs |= report.proofs
         case.report.warnings += report.warnings
     return report.holds_for_every_trip_count
-
-
-def _with_more(counts: tuple[int, ...], last: int) -> tuple[int, ...]:
-    return (*counts, *range(counts[-1] + 1, last + 1))
 
 
 class _Case:
@@ -170,6 +172,8 @@ class _Case:
         """The one trip count for which a proof is wanted, if it is one only: see `long_loops`."""
         self.deepest = 0
         """Slots of the deepest ring that was met."""
+        self.too_deep = ""
+        """Why it is so deep that not all the trip counts are tried that a proof would start from."""
         self.is_open = False
         """Whether something was found, or left undecided."""
         self._seen: set[object] = set()
@@ -177,19 +181,35 @@ class _Case:
         """The values that were executed and found right."""
         self._waits: dict[Operation, dict[int | None, None]] = {}
 
-    def decide(self, counts: Sequence[int], *, may_add_counts: bool) -> None:
-        """Decide about all combinations of `counts`, more of them where rings are deep, and every one if asked for."""
+    def decide(self, counts: tuple[int, ...], *, may_add_counts: bool) -> tuple[int, ...]:
+        """
+        Decide about all combinations of `counts`, more of them where rings are deep, and every one if asked for.
+        Returns the trip counts that were tried.
+        """
         report = self.report
         for values in product(counts, repeat=len(self.bounds)):
             self.check(values)
         if len(self.bounds) == 1 and may_add_counts and not self.is_open:
-            report.trip_counts = _with_more(report.trip_counts, 2 * self.deepest + 2)
-            for number in range(counts[-1] + 1, 2 * self.deepest + 3):
+            more = self._more_than(counts)
+            for number in more:
                 self.check((number,))
+            counts = (*counts, *more)
         if report.tries_every_trip_count and not self.is_open:
             self.check_every_trip_count(counts)
         if report.tries_every_trip_count and not self.is_open:
             self.look_for_over_waits()
+        return counts
+
+    def _more_than(self, counts: Sequence[int]) -> range:
+        """The trip counts behind `counts` up to those at which the deepest ring has turned twice; none if too many."""
+        last = 2 * self.deepest + 2
+        if last >= MOST_COMBINATIONS:
+            self.too_deep = (
+                f"a ring has {self.deepest} slots, so that trip counts up to {last} would have to be tried; "
+                "fix the depth or ask with --trip-counts"
+            )
+            return range(0)
+        return range(counts[-1] + 1, last + 1)
 
     def check(self, values: Sequence[int]) -> None:
         """Decide about these values of the arguments, and report."""
@@ -294,11 +314,13 @@ class _Case:
             return "the trip counts that were executed do not begin at 0 without gaps"
         if len(self.bounds) > 1:
             return self._reason_with_several(counts)
+        if self.too_deep:
+            return self.too_deep
         from tileas_xdsl.machine.recurrence.induction import prove
         from tileas_xdsl.machine.recurrence.outcomes import NoProofError, WrongError
 
         try:
-            self.report.proofs[self.name] = prove(self._execute, max(counts[-1], 2 * self.deepest + 2), self.target)
+            self.report.proofs[self.name] = prove(self._execute, counts[-1], self.target)
         except NoProofError as error:
             return str(error)
         except WrongError as error:
