@@ -25,7 +25,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Finding, Report
+from tileas_xdsl.machine.report import Finding, Report, Verdict
 from tileas_xdsl.machine.timing import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import Timeline, timeline
@@ -93,7 +93,7 @@ class Exhibit:
     @property
     def is_as_expected(self) -> bool:
         """Whether the checker rejects the one program for the right reason and accepts the other."""
-        return self.kind_found == self.kind and self.report_on_good.verdict_line.startswith("safe for ")
+        return self.kind_found == self.kind and self.report_on_good.verdict is Verdict.SAFE
 
     @property
     def kind_found(self) -> str:

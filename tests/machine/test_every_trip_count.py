@@ -248,6 +248,24 @@ def test_a_function_without_loops_that_grow_needs_no_proof() -> None:
     assert report.executions == 1
 
 
+def test_a_verdict_names_trip_counts_only_where_an_argument_takes_them() -> None:
+    still = "func.func @still(%n: index) {\n  func.return\n}"
+    assert check(parse(still), trip_counts=range(9)).verdict_line == "safe"
+    assert check(parse(still + copying(NEVER)), trip_counts=range(9)).verdict_line == "safe for trip counts 0..8"
+    assert check(parse(copying(NEVER)), args={"n": 4}, trip_counts=[0]).verdict_line == "safe"
+    assert check(parse(programs.CALL)).verdict_line == "undecided"
+    assert check(parse(programs.CALL + copying(NEVER))).verdict_line == "undecided for trip counts 0..8"
+
+
+def test_a_verdict_names_extents_that_are_made_up() -> None:
+    """A loop to the end of an array of any size."""
+    text = STORES.replace("%n = arith.constant {turns} : index", "%n = memref.dim %a, %c0 : memref<{shape}xi32>")
+    open_extent = check(parse(text.format(shape="?", indices="%i")))
+    assert open_extent.verdict_line == "safe for open extents of 1024"
+    assert "give the array a fixed size" in open_extent.bounded[0]
+    assert check(parse(text.format(shape="8", indices="%i")), trip_counts=[0]).verdict_line == "safe"
+
+
 def test_each_of_two_arguments_is_proved_by_itself() -> None:
     text = in_sequence("%begin = arith.addi %n, %c0 : index", arguments=", %m: index", second="%m")
     report = check(parse(text))

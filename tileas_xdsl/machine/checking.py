@@ -85,6 +85,7 @@ def check(
         ]
     # What is said of all functions is what each of them was tried with.
     report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
+    report.varies_trip_counts = any(each is not None for each in tried)
     return report
 
 
@@ -118,11 +119,17 @@ def _check_function(
             f"@{name} has {len(bounds)} arguments that bound loops ({', '.join(bounds)}): {combinations} combinations "
             f"of trip counts; fix some with --arg {bounds[-1]}=4"
         )
+    report.makes_up_extents |= _made_up_extent(op) is not None
     case = _Case(name, Subject(op, body, assumptions), fixed, bounds, report)
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if bounds or not asks_for_all or not _holds_in_general(case, counts):
         counts = case.decide(counts, may_add_counts=may_add_counts)
     return counts if bounds else None
+
+
+def _made_up_extent(function: Operation) -> Operation | None:
+    """The first op around `function`, in it or in what it may call, that tells an open extent which bounds a loop."""
+    return next((op for op in function.get_toplevel_object().walk() if bounds_loops_by_an_extent(op)), None)
 
 
 def _holds_in_general(case: _Case, counts: tuple[int, ...]) -> bool:
@@ -302,9 +309,7 @@ class _Case:
             self.report.bounded.append(f"@{self.name}: {reason}")
 
     def _reason_against(self, counts: Sequence[int]) -> str | None:
-        extent = next(
-            (op for op in self.subject.op.get_toplevel_object().walk() if bounds_loops_by_an_extent(op)), None
-        )
+        extent = _made_up_extent(self.subject.op)
         if extent is not None:
             error = UndecidedError(extent, f"bounds a loop by an extent, which is taken to be {DYNAMIC_EXTENT}")
             return f"{error}; give the array a fixed size, or the loop an argument"

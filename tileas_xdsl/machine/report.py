@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from xdsl.printer import Printer
 
 from tileas_xdsl.diagnostics import op_name, sentence
+from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.violations import Party, Violation
 
 if TYPE_CHECKING:
@@ -110,6 +111,10 @@ class Report:
     """Whether a proof for every trip count was asked for."""
     proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
     """By function, the proofs that were found."""
+    varies_trip_counts: bool = True
+    """Whether any of the functions has an argument that takes `trip_counts`."""
+    makes_up_extents: bool = False
+    """Whether loops of them are bounded by extents of arrays that the types leave open: `DYNAMIC_EXTENT` is taken."""
     bounded: list[str] = field(default_factory=list[str])
     """Why what was found holds for the trip counts that were executed only, one sentence a function."""
 
@@ -143,16 +148,20 @@ class Report:
 
     @property
     def verdict_line(self) -> str:
-        counts = f"trip counts {span(self.trip_counts)}"
         match self.verdict:
             case Verdict.SAFE if self.holds_for_every_trip_count:
                 return "safe for every trip count"
-            case Verdict.SAFE:
-                return f"safe for {counts}"
-            case Verdict.UNDECIDED:
-                return f"undecided for {counts}"
+            case Verdict.SAFE | Verdict.UNDECIDED:
+                return " for ".join([str(self.verdict), *self._tried])
             case Verdict.VIOLATION:
                 return f"unsafe: {', '.join(self.kinds)}"
+
+    @property
+    def _tried(self) -> list[str]:
+        """What the verdict holds for, where other calls may differ."""
+        if self.varies_trip_counts:
+            return [f"trip counts {span(self.trip_counts)}"]
+        return [f"open extents of {DYNAMIC_EXTENT}"] if self.makes_up_extents else []
 
     def __str__(self) -> str:
         parts = [str(finding) for finding in self.findings]
