@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import MemRefType, SymbolRefAttr, UnrankedMemRefType
+from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
@@ -14,7 +15,8 @@ from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.handles import unknown_results
 from tileas_xdsl.machine.memory import View
 from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
 
 
 def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Suspension:
@@ -36,7 +38,9 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
             raise UnsupportedError(op, f"calls @{callee.string_value()}, {nesting}") from None
     if agent.machine.with_data:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
-    for argument in arguments:
+    for operand, argument in zip(op.operands, arguments, strict=False):
+        if argument is UNKNOWN and isinstance(operand.type, MemRefType | UnrankedMemRefType | LLVMPointerType):
+            raise UndecidedError(op, f"hands @{callee.string_value()} memory that depends on what is not computed")
         if isinstance(argument, View | Pointer):
             agent.machine.doubt_access(agent, argument.base.whole(), op)
     return unknown_results(op)

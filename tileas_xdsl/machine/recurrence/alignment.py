@@ -12,36 +12,27 @@ grow, one after the other, move the tapes against each other several times.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.agents import Step
 from tileas_xdsl.machine.happens_before import Access
-from tileas_xdsl.machine.meaning import Kind
 from tileas_xdsl.machine.memory import MemoryObject, View
 from tileas_xdsl.machine.pointers import Pointer
 from tileas_xdsl.machine.recurrence.bounds import Room
 from tileas_xdsl.machine.recurrence.meetings import Cut, Meetings, Moves
-from tileas_xdsl.machine.recurrence.passing import COUNTS, positions_that_may_move
 from tileas_xdsl.machine.recurrence.portrait import Portrait
 from tileas_xdsl.machine.recurrence.shifts import (
-    RULES,
     Growth,
     IrregularError,
-    Moving,
-    check_moves,
     must_move_by_multiples,
 )
+from tileas_xdsl.machine.recurrence.steps import Steps
 from tileas_xdsl.machine.recurrence.tape import Head, Look, LoopKey, TakenStep, Tape, Turns, Visit
 from tileas_xdsl.machine.rings import Ring
-from tileas_xdsl.machine.tiled_views import TiledView
-from tileas_xdsl.machine.values import UNKNOWN
 
 PLACES = (Pointer, View)
 SIZES = frozenset({"memref.dim", "memref.rank"})
@@ -55,26 +46,6 @@ class Overlay:
     start: int
     end: int
     distance: int
-
-
-@dataclass
-class _Traffic:
-    """What is known of the accesses to one object."""
-
-    written: bool = False
-    agents: set[int] = field(default_factory=set[int])
-    asynchronous: bool = False
-    moves: dict[int, int] = field(default_factory=dict[int, int])
-    """For each overlay by how far its accesses move on."""
-    irregular: Operation | None = None
-
-    @property
-    def may_race(self) -> bool:
-        return self.written and (self.asynchronous or len(self.agents) > 1)
-
-    def note_move(self, overlay: int, shift: int, op: Operation) -> None:
-        if self.moves.setdefault(overlay, shift) != shift:
-            self.irregular = op
 
 
 @dataclass
@@ -105,7 +76,7 @@ class Alignment:
         self.first_turns = first_turns
         self.growth = growth
         self.room = Room(growth)
-        self.traffic: dict[MemoryObject, _Traffic] = {}
+        self.steps = Steps(growth, self.room)
         self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []
         self.cut_at: list[LoopKey] = []
@@ -114,6 +85,8 @@ class Alignment:
         """The states at the beginning and at the end of each round."""
         self.moves: dict[Access | Look, Moves] = {}
         """By how far accesses and looks move on, in each overlay."""
+        self.overwritten: set[MemoryObject] = set()
+        """The objects to which something is written at places that move on."""
         self._agents: dict[int, dict[int, int]] = {}
         """For each overlay, which agent of the larger execution does what one of the smaller does."""
 
@@ -125,10 +98,8 @@ class Alignment:
             self._compare_overlays()
             raise
         self._compare_overlays()
-        if self.smaller.in_piles:
-            Meetings(self.smaller.encounters, self.moves).check(self.smaller.entries, self.cuts)
-        else:
-            self._must_move_together()
+        Meetings(self.smaller.encounters, self.moves).check(self.smaller.entries, self.cuts)
+        self._must_keep_what_is_read()
         for ring, stages in self.stages.items():
             reason = f"takes stages of {ring.name} that do not come round evenly"
             for op, differences in stages.differences.items():
@@ -136,12 +107,12 @@ class Alignment:
                     raise IrregularError(op, reason)
                 must_move_by_multiples(op, differences, ring.turns, reason)
 
-    def _must_move_together(self) -> None:
-        """All accesses to an object for which somebody competes, so that two of them meet in every round or in none."""
-        for base, traffic in self.traffic.items():
-            if traffic.may_race and traffic.irregular is not None:
-                reason = f"reaches '{base.name}' at places that do not move on together from turn to turn"
-                raise IrregularError(traffic.irregular, reason, piles_may_help=True)
+    def _must_keep_what_is_read(self) -> None:
+        """Where numbers are taken from memory, nothing else may come to lie in their places later."""
+        for base, op in self.steps.read_from.items():
+            if base in self.overwritten:
+                reason = f"takes a number from '{base.name}', of which other places are overwritten from turn to turn"
+                raise IrregularError(op, reason)
 
     def _compare_overlays(self) -> None:
         bounds = sorted({place for overlay in self.overlays for place in (overlay.start, overlay.end)})
@@ -202,10 +173,6 @@ class Alignment:
         for place in begin.countdowns:
             if first.numbers[place] < begin.numbers[place] or second.numbers[place] < begin.numbers[place]:
                 raise IrregularError(op, "counts down to something with every trip count")
-        for place, access in begin.accesses:
-            traffic = self.traffic.setdefault(access.region.base, _Traffic())
-            traffic.note_move(overlay - 1, int(first.numbers[place] - begin.numbers[place]), op)
-            traffic.note_move(overlay, int(second.numbers[place] - begin.numbers[place]), op)
         for place, ring in begin.rings:
             stages = self._stages_of(ring)
             stages.note_move(overlay - 1, int(first.numbers[place] - begin.numbers[place]), op)
@@ -238,7 +205,7 @@ class Alignment:
                 for other, names in zip(others, agents, strict=True):
                     if names.setdefault(mine.agent, other.agent) != other.agent:
                         raise IrregularError(_op_of(mine), "is a step of another agent at a larger trip count")
-                self._compare_steps(mine, others)
+                self.steps.compare(mine, others)
             elif isinstance(mine, Access):
                 self._compare_accesses(mine, others, overlays)
             elif isinstance(mine, Look):
@@ -249,90 +216,17 @@ class Alignment:
             elif isinstance(mine, Turns):
                 self._compare_loops(mine, others)
 
-    def _compare_steps(self, mine: TakenStep, others: list[TakenStep]) -> None:
-        step = mine.step
-        if step.kind is Kind.TERMINATOR:
-            return
-        moving = _differences(step.op, mine.operands, [other.operands for other in others])
-        if _gives_number(step) and step.kind is not Kind.CONTROL and (moving or _differ_in_place(mine, others)):
-            self._must_not_read_what_is_known(mine, others)
-        if not moving and not _differ(mine.outcomes, [other.outcomes for other in others]):
-            return
-        if step.kind is Kind.PURE:
-            self._compare_pure(mine, others, moving)
-        else:
-            self._compare_effects(mine, others, moving)
-
-    @staticmethod
-    def _must_not_read_what_is_known(mine: TakenStep, others: list[TakenStep]) -> None:
-        """What was stored at one place says nothing of what was stored at the next."""
-        if mine.step.kind is Kind.PURE and not any(isinstance(operand, PLACES) for operand in mine.operands):
-            return
-        if mine.step.op.name not in SIZES and any(
-            _is_number(outcome) for step in (mine, *others) for outcome in step.outcomes
-        ):
-            raise IrregularError(mine.step.op, "takes a number from a place that changes from turn to turn")
-
-    def _compare_pure(self, mine: TakenStep, others: list[TakenStep], moving: Collection[int]) -> None:
-        """A step that computes: its rule says how its result moves on, and so it did."""
-        step = mine.step
-        op = step.op
-        if all(outcome is UNKNOWN for taken in (mine, *others) for outcome in taken.outcomes):
-            return
-        if op.name == "arith.select" and 0 not in moving and not isinstance(mine.outcome, int):
-            return
-        rule = RULES.get(op.name)
-        if rule is None or not all(isinstance(value, int) for value in (mine.outcome, *mine.operands)):
-            raise IrregularError(op, "computes with numbers that change from turn to turn")
-        if not all(isinstance(other.outcome, int) for other in others):
-            raise IrregularError(op, "is known in some turns only")
-        values = [self._moving(op, step, number, mine, others) for number in range(len(mine.operands))]
-        found = tuple(int(other.outcome) - int(mine.outcome) for other in others)
-        if found != rule(op, values):
-            raise IrregularError(op, "does not move on evenly from turn to turn")
-        check_moves(op, Moving(int(mine.outcome), found), step.results[0].type, self.growth)
-
-    def _moving(self, op: Operation, step: Step, number: int, mine: TakenStep, others: list[TakenStep]) -> Moving:
-        value = int(mine.operands[number])
-        moving = Moving(value, tuple(int(other.operands[number]) - value for other in others))
-        check_moves(op, moving, step.operands[number].type, self.growth)
-        return moving
-
-    def _compare_effects(self, mine: TakenStep, others: list[TakenStep], moving: dict[int, tuple[int, ...]]) -> None:
-        step = mine.step
-        op = step.op
-        allowed = positions_that_may_move(op)
-        for number in moving:
-            if number not in allowed:
-                raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
-            if isinstance(mine.operands[number], int):
-                self.room.index(op, number, self._moving(op, step, number, mine, others))
-            self._check_place(op, mine.operands)
-        passes_on = step.kind is Kind.CONTROL or op.name in COUNTS
-        if not passes_on and _differ(mine.outcomes, [other.outcomes for other in others]):
-            raise IrregularError(op, "gives a number that changes from turn to turn")
-
-    @staticmethod
-    def _check_place(op: Operation, operands: Sequence[Any]) -> None:
-        """A number that moves on names a place in an array that is walked axis by axis."""
-        for operand in operands:
-            if isinstance(operand, TiledView) and any(len(group) > 1 for group in operand.groups):
-                raise IrregularError(op, "walks through several axes of an array at once")
-
     def _compare_accesses(self, mine: Access, others: list[Access], overlays: Sequence[int]) -> None:
         region = mine.region
-        traffic = self.traffic.setdefault(region.base, _Traffic())
-        traffic.written |= mine.is_write
-        traffic.agents.add(mine.agent.number)
-        traffic.asynchronous |= mine.work is not None
         for other, overlay in zip(others, overlays, strict=True):
             theirs = other.region
             same = (region.counts, region.strides, region.itemsize) == (theirs.counts, theirs.strides, theirs.itemsize)
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
-            traffic.note_move(overlay, theirs.offset - region.offset, mine.op)
             self.moves.setdefault(mine, {})[overlay] = theirs.offset - region.offset
             self.room.access(mine, theirs.offset - region.offset)
+            if mine.is_write and theirs.offset != region.offset:
+                self.overwritten.add(region.base)
 
     @staticmethod
     def _look_moves(mine: Look, others: list[Look], overlays: Sequence[int]) -> Moves:
@@ -382,43 +276,3 @@ def _op_of(entry: Any) -> Operation:
     op = turns.key[0].parent_op()
     assert op is not None
     return op
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.generic)
-
-
-def _differ(values: list[Any], rows: list[list[Any]]) -> bool:
-    """Whether a number differs between `values` and one of `rows`."""
-    for row in rows:
-        for mine, other in zip(values, row, strict=True):
-            if mine is not other and (_is_number(mine) or _is_number(other)) and mine != other:
-                return True
-    return False
-
-
-def _differences(op: Operation, values: list[Any], rows: list[list[Any]]) -> dict[int, tuple[int, ...]]:
-    """By place, the shifts of the numbers that are not the same in all of `rows`."""
-    found: dict[int, tuple[int, ...]] = {}
-    for row in rows:
-        for place, (mine, other) in enumerate(zip(values, row, strict=True)):
-            if mine is other or place in found or not (_is_number(mine) or _is_number(other)) or mine == other:
-                continue
-            column = [r[place] for r in rows]
-            if not _is_number(mine) or not all(map(_is_number, column)):
-                raise IrregularError(op, "knows a number in some turns only")
-            found[place] = tuple(int(entry) - int(mine) for entry in column)
-    return found
-
-
-def _gives_number(step: Step) -> bool:
-    return any(isinstance(result.type, IntegerType | IndexType) for result in step.results)
-
-
-def _differ_in_place(mine: TakenStep, others: list[TakenStep]) -> bool:
-    """Whether an address among the operands is another one."""
-    for other in others:
-        for address, theirs in zip(mine.operands, other.operands, strict=True):
-            if isinstance(address, PLACES) and isinstance(theirs, PLACES) and address.offset != theirs.offset:
-                return True
-    return False

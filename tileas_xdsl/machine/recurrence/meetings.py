@@ -21,11 +21,13 @@ from math import gcd
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.happens_before import Access
 from tileas_xdsl.machine.memory import ByteRegion, MemoryObject
 from tileas_xdsl.machine.recurrence.portrait import Pile, Portrait
 from tileas_xdsl.machine.recurrence.shifts import IrregularError
 from tileas_xdsl.machine.recurrence.tape import Encounter, Look
+from tileas_xdsl.machine.works import AsyncWork
 
 Moves = dict[int, int]
 """For each overlay, by how many bytes a place moves on."""
@@ -75,14 +77,15 @@ class Meetings:
         default_factory=dict[tuple[int, int, tuple[tuple[int, int], ...]], Look]
     )
 
-    def check(self, entries: Iterable[object], cuts: Sequence[Cut]) -> None:
+    def check(self, entries: Sequence[object], cuts: Sequence[Cut]) -> None:
+        contested = _contested(entry for entry in entries if isinstance(entry, Access))
         ahead = sorted(cuts, key=lambda cut: cut.place, reverse=True)
         for place, entry in enumerate(entries):
             while ahead and ahead[-1].place <= place:
                 self.cut = ahead.pop()
                 self.recent.clear()
                 self.looks.clear()
-            if isinstance(entry, Access):
+            if isinstance(entry, Access) and entry.region.base in contested:
                 self._pass_access(entry)
             elif isinstance(entry, Look):
                 self._pass_look(entry)
@@ -172,6 +175,18 @@ class Meetings:
             return [min(leaves, default=None) if in_step else 1]
         beyond = becomes_zero(look.offset - last, [*(-shift for shift in behind), step])
         return [beyond, becomes_zero(look.offset - first, [*ahead, -step])]
+
+
+def _contested(accesses: Iterable[Access]) -> set[MemoryObject]:
+    """The objects on which somebody may race: they are written, and by works or reached by several agents."""
+    written: set[MemoryObject] = set()
+    agents: dict[MemoryObject, set[Agent | AsyncWork]] = {}
+    for access in accesses:
+        base = access.region.base
+        if access.is_write:
+            written.add(base)
+        agents.setdefault(base, set()).update((access.agent, access.work) if access.work else (access.agent,))
+    return {base for base in written if len(agents[base]) > 1}
 
 
 Rounds = int | None

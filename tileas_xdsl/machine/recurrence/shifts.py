@@ -211,6 +211,13 @@ def _same(op: Operation, values: Numbers) -> tuple[int, ...]:
     return values[0].shifts
 
 
+def _extended_by_zeros(op: Operation, values: Numbers) -> tuple[int, ...]:
+    """A negative number is read as a large one, and comes down to 0 where it stops being negative."""
+    if not values[0].stays and not values[0].never_negative:
+        raise IrregularError(op, "extends by zeros a number that changes from turn to turn and may be negative")
+    return values[0].shifts
+
+
 def _narrowed(op: Operation, values: Numbers) -> tuple[int, ...]:
     width = bit_width(op.results[0].type)
     if width >= LEAST_WIDTH:
@@ -247,10 +254,9 @@ RULES: dict[str, Rule] = {
     "arith.maxsi": _extreme(max),
     "arith.select": _selected,
     "arith.index_cast": _narrowed,
-    "arith.index_castui": _narrowed,
     "arith.trunci": _narrowed,
     "arith.extsi": _same,
-    "arith.extui": _same,
+    "arith.extui": _extended_by_zeros,
     "llvm.add": _sum,
     "llvm.sub": _difference,
     "llvm.mul": _product,
@@ -263,7 +269,7 @@ RULES: dict[str, Rule] = {
     "llvm.select": _selected,
     "llvm.trunc": _narrowed,
     "llvm.sext": _same,
-    "llvm.zext": _same,
+    "llvm.zext": _extended_by_zeros,
 }
 
 

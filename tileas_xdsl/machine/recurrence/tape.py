@@ -134,7 +134,7 @@ class Tape:
         self.in_flight = 0
         """The largest number of groups that a wait has left in flight."""
         self.encounters: dict[Access, Encounter] = {}
-        """Of each access, where it is asked for."""
+        """Of each access."""
         self.entries: list[TakenStep | Head | Access | Visit | Look | Turns] = []
         self.loops: list[Turns] = []
         self.portraits: dict[tuple[LoopKey, int], Portrait] = {}
@@ -150,12 +150,11 @@ class Tape:
     def access(self, access: Access, mind: Mind, file: AccessHistory) -> None:
         """Somebody who knows `mind` makes `access` to an object of which `file` holds the earlier ones."""
         self.entries.append(access)
-        if self.in_piles:
+        if not access.region.is_empty:
             self.encounters[access] = Encounter(file.strangers(access, mind), file.replaced_by(access, mind))
 
     def look(self, base: MemoryObject, offset: int, op: Operation) -> None:
-        if self.in_piles:
-            self.entries.append(Look(base, offset, op))
+        self.entries.append(Look(base, offset, op))
 
     def waits(self, in_flight: int) -> None:
         """Somebody waits until no more than the youngest `in_flight` groups may be unfinished."""
