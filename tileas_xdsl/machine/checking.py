@@ -25,6 +25,7 @@ from tileas_xdsl.machine.arguments import (
 )
 from tileas_xdsl.machine.deciding import Assumptions, Decision, Subject, decide
 from tileas_xdsl.machine.garbage import seldom_collecting
+from tileas_xdsl.machine.left_out import LeftOut
 from tileas_xdsl.machine.long_loops import generalised
 from tileas_xdsl.machine.loop_bounds import bounding_arguments, bounds_loops_by_an_extent
 from tileas_xdsl.machine.orders import Lazy, Prompt, Timed
@@ -33,7 +34,7 @@ from tileas_xdsl.machine.recurrence.extent import deepest
 from tileas_xdsl.machine.report import Finding, Report, span
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.timing import timed_run
-from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.violations import NoStepError, UndecidedError, UnsupportedError
 from tileas_xdsl.targets.timing import timing_table
 
 if TYPE_CHECKING:
@@ -181,6 +182,8 @@ class _Case:
         """Slots of the deepest ring that was met."""
         self.too_deep = ""
         """Why it is so deep that not all the trip counts are tried that a proof would start from."""
+        self.left_out = LeftOut(subject.body, bounds)
+        """Values with which there is no program."""
         self.is_open = False
         """Whether something was found, or left undecided."""
         self._seen: set[object] = set()
@@ -192,10 +195,14 @@ class _Case:
         """
         Decide about all combinations of `counts`, more of them where rings are deep, and every one if asked for.
         Returns the trip counts that were tried.
+
+        Raises `NoStepError` where none is.
         """
         report = self.report
         for values in product(counts, repeat=len(self.bounds)):
             self.check(values)
+        if self.left_out and len(self.left_out) == len(counts) ** len(self.bounds):
+            self.left_out.raise_first()
         if len(self.bounds) == 1 and may_add_counts and not self.is_open:
             more = self._more_than(counts)
             for number in more:
@@ -205,7 +212,8 @@ class _Case:
             self.check_every_trip_count(counts)
         if report.tries_every_trip_count and not self.is_open:
             self.look_for_over_waits()
-        return counts
+        report.left_out += [f"@{self.name}: {calls}" for calls in self.left_out.sentences()]
+        return tuple(count for count in counts if (count,) not in self.left_out)
 
     def _more_than(self, counts: Sequence[int]) -> range:
         """The trip counts behind `counts` up to those at which the deepest ring has turned twice; none if too many."""
@@ -219,9 +227,16 @@ class _Case:
         return range(counts[-1] + 1, last + 1)
 
     def check(self, values: Sequence[int]) -> None:
-        """Decide about these values of the arguments, and report."""
+        """
+        Decide about these values of the arguments, and report.
+
+        Raises `NoStepError` where a loop has no positive step for another reason than these values.
+        """
         try:
             decision = decide(self.subject, self._scalars(values))
+        except NoStepError as error:
+            self.left_out.add(values, error)
+            return
         except UndecidedError as error:
             self.is_open = True
             self.report.undecided.append(str(error))
@@ -321,6 +336,8 @@ class _Case:
             return self._reason_with_several(counts)
         if self.too_deep:
             return self.too_deep
+        if self.left_out:
+            return self.left_out.reason_against_a_proof()
         from tileas_xdsl.machine.recurrence.induction import prove
         from tileas_xdsl.machine.recurrence.outcomes import NoProofError, WrongError
 
@@ -339,17 +356,22 @@ class _Case:
         proved = [name for name in names if len(names) == 2 and not self.is_open and self._is_proved(name, counts)]
         if self.is_open:
             return None
+        others = [next(n for n in names if n != name) for name in proved]
         known = [
-            f"every {name} is proved where {', '.join(n for n in names if n != name)} is {span(tuple(counts))}"
-            for name in proved
+            f"every {name} is proved where {other} is {span(tuple(self._programs(other, counts)))}"
+            for name, other in zip(proved, others, strict=True)
         ]
         what = "; ".join([f"{len(names)} arguments bound loops ({', '.join(names)})", *known])
         return f"{what}; fix all but one with --arg to prove the rest"
 
+    def _programs(self, name: str, counts: Sequence[int]) -> list[int]:
+        """The `counts` that the argument `name`, of two, can have."""
+        return [count for count in counts if not self.left_out.holds_all_with(name, count, len(counts))]
+
     def _is_proved(self, name: str, counts: Sequence[int]) -> bool:
         """Prove every value of the argument `name` for each value of the other one; report what is found wrong."""
         other = next(n for n in self.bounds if n != name)
-        for value in counts:
+        for value in self._programs(other, counts):
             report = Report([self.name], tuple(counts))
             alone = _Case(self.name, self.subject, {**self.fixed, other: value}, [name], report, told=self.bounds)
             alone.check_every_trip_count(counts)

@@ -4,10 +4,10 @@ What decides how often loops turn: the arguments and the extents of arrays that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
-from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
@@ -21,6 +21,17 @@ def bounding_arguments(body: Region) -> list[str]:
         name
         for name, argument in zip(argument_names(body), block.args, strict=True)
         if is_integer_scalar(argument.type) and _decides_control(argument)
+    ]
+
+
+def step_arguments(body: Region, loop: Operation) -> list[str]:
+    """Names of the integer arguments from which the step of `loop`, an `scf.for`, is computed, in order."""
+    block = body.first_block
+    assert block is not None
+    return [
+        name
+        for name, argument in zip(argument_names(body), block.args, strict=True)
+        if any(use.operation is loop and use.index == STEP for use in _reached_uses(argument))
     ]
 
 
@@ -49,20 +60,24 @@ CONTROL_OPERANDS = {
     "cf.switch": 1,
 }
 """How many leading operands of an op decide what runs."""
+STEP = 2
+"""Which operand of an `scf.for` is its step."""
 
 
 def _decides_control(argument: SSAValue) -> bool:
+    return any(use.index < CONTROL_OPERANDS.get(use.operation.name, 0) for use in _reached_uses(argument))
+
+
+def _reached_uses(argument: SSAValue) -> Iterator[Use]:
+    """The uses of `argument`, and of all that is computed from it."""
     stack, seen = [argument], {argument}
     while stack:
         for use in stack.pop().uses:
-            op = use.operation
-            if use.index < CONTROL_OPERANDS.get(op.name, 0):
-                return True
-            for value in _flows_to(op, use.index):
+            yield use
+            for value in _flows_to(use.operation, use.index):
                 if value not in seen:
                     seen.add(value)
                     stack.append(value)
-    return False
 
 
 def _flows_to(op: Operation, index: int) -> list[SSAValue]:

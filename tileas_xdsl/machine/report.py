@@ -115,6 +115,8 @@ class Report:
     """Whether any of the functions has an argument that takes `trip_counts`."""
     makes_up_extents: bool = False
     """Whether loops of them are bounded by extents of arrays that the types leave open: `DYNAMIC_EXTENT` is taken."""
+    left_out: list[str] = field(default_factory=list[str])
+    """Which values of arguments were left out, because a loop has no positive step with them: sentences."""
     bounded: list[str] = field(default_factory=list[str])
     """Why what was found holds for the trip counts that were executed only, one sentence a function."""
 
@@ -168,6 +170,7 @@ class Report:
         parts += [str(warning) for warning in self.warnings]
         parts += [f"undecided: {reason}" for reason in self.undecided]
         parts += [f"not all tried: {reason}" for reason in self.unexplored]
+        parts += [f"left out: {calls}" for calls in self.left_out]
         parts += [f"not for every trip count: {reason}" for reason in self.bounds_that_matter]
         parts += [f"as far as arrays reach: {end}" for end in self.ends]
         return "\n\n".join([*parts, self.verdict_line])
@@ -184,6 +187,7 @@ class Report:
             "unexplored": self.unexplored,
             "executions": self.executions,
             "warnings": [warning.as_data() for warning in self.warnings],
+            "left_out": self.left_out,
             "every_trip_count": self.holds_for_every_trip_count,
             "bounded": self.bounds_that_matter,
             "proofs": {name: _proof_data(proof) for name, proof in self.proofs.items()},

@@ -121,5 +121,9 @@ class UnsupportedError(Exception):
         super().__init__(f"{prefix}error: '{op_name(op)}' op {reason}")
 
 
+class NoStepError(UnsupportedError):
+    """A loop has a step that is not positive: called with these arguments it is no program."""
+
+
 class StuckError(Exception):
     """No agent can step and no issued work can complete. The machine turns this into a violation."""

@@ -127,6 +127,8 @@ def report_lines(report: Report, source: Source) -> list[Line]:
     for warning in report.warnings:
         op = warning.relaxation.op
         lines += [[*_place(op), ("over-wait: ", LABEL), (warning.message, "")], *_excerpt(op, source), []]
+    for calls in report.left_out:
+        lines += [[("left out: ", LABEL), (calls, "")], []]
     for reason in report.bounds_that_matter:
         lines += [[("not for every trip count: ", LABEL), (reason, "")], []]
     for end in report.ends:

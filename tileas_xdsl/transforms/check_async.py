@@ -56,6 +56,8 @@ class CheckAsyncPass(ModulePass):
             raise PassFailedException(str(report))
         for found in report.warnings:
             warn(found.relaxation.op, f"waits for more than is needed: it {found.advice}")
+        for calls in report.left_out:
+            remark(op, f"is checked without some calls: {calls}")
         for reason in report.bounds_that_matter:
             remark(op, f"is not shown to be safe for every trip count: {reason}")
         for end in report.ends:

@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 
 from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.meaning import control, terminators
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.violations import NoStepError, UnsupportedError
 
 terminators(scf.YieldOp, scf.ConditionOp)
 
@@ -30,7 +30,7 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
     high = agent.known(upper, op, "takes as its upper bound")
     stride = agent.known(step, op, "takes as its step")
     if stride <= 0:
-        raise UnsupportedError(
+        raise NoStepError(
             op, f"has step {stride}; a loop needs a positive one: if it is an argument, fix it with --arg"
         )
     values = yield from agent.run_iterations(op.body.block, range(low, high, stride), inits)
