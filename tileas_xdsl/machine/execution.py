@@ -217,8 +217,8 @@ class Machine:
         """What is under `view` now, without noting an access."""
         if not self.with_data:
             # A proof does without floats, wherever they come from.
-            beside_the_point = self.tape is not None and view.element.is_float
-            return UNKNOWN if beside_the_point else view.base.known_at(view)
+            is_followed = self.tape is None or not (self.tape.in_piles or view.element.is_float)
+            return view.base.known_at(view) if is_followed else UNKNOWN
         array = view.array()
         if view.shape:
             return array.copy()

@@ -15,7 +15,7 @@ still refers to. What is settled (see `settled`) is left out. Anything of a kind
 refused, never skipped.
 
 Where `in_piles`, what turns leave behind and nobody tells apart is drawn in piles (see `piles`), without saying how
-many there are.
+many there are. Numbers in memory, of which a loop may leave more and more, are not followed then.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tileas_xdsl.machine.works import Touch
 @draws_thing(MemoryObject)
 def _object(painter: Painter, base: MemoryObject) -> None:
     painter.literal((base.shape, base.element.dtype.str, base.space, base.lifetime_over))
-    if base.name in painter.unsettled.reach.read:
+    if base.family in painter.unsettled.reach.read and not painter.in_piles:
         for offset in sorted(base.cells):
             cell = base.cells[offset]
             painter.literal((offset, cell.element.dtype.str))
