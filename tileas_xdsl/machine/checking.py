@@ -8,7 +8,7 @@ than they need be are told (`over_waits`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ MOST_COMBINATIONS = 256
 """Combinations of trip counts that are run; for more of them the caller is asked to fix some arguments."""
 TIMED_AS = "generic"
 """The target with whose cycles the cost of a wait is told."""
+Tell = Callable[[str], None]
+"""Takes what is done from now on, in a few words, for those who wait."""
 EXTENT_OF_PROOFS = 1 << 16
 """The same where trip counts grow: an array is taken to be as large as the loops that walk it."""
 
@@ -60,6 +62,7 @@ def check(
     may_alias: Sequence[tuple[str, str]] = (),
     assume_pure: Sequence[str] = (),
     prove: bool | None = None,
+    tell: Tell | None = None,
 ) -> Report:
     """
     Check `function`, or every public function with a body, of `module`.
@@ -67,7 +70,7 @@ def check(
     Index and integer arguments that bound loops take each of `trip_counts`; `args` fixes some of them. By default these
     are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots and that is below `MOST_COMBINATIONS`, and every trip count
     is proved from there; `prove` says whether to do that. Arrays are objects of their own unless `may_alias` pairs
-    them. Ops named in `assume_pure` count as functions of their operands.
+    them. Ops named in `assume_pure` count as functions of their operands. `tell` is called with what is being done.
 
     Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
     """
@@ -81,13 +84,19 @@ def check(
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
     with seldom_collecting():
         tried = [
-            _check_function(module, name, counts, dict(args or {}), assumptions, report, may_add_counts=not asked)
+            _check_function(
+                module, name, counts, dict(args or {}), assumptions, report, tell or _nobody, may_add_counts=not asked
+            )
             for name in names
         ]
     # What is said of all functions is what each of them was tried with.
     report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
     report.varies_trip_counts = any(each is not None for each in tried)
     return report
+
+
+def _nobody(_text: str) -> None:
+    """Nobody wants to be told."""
 
 
 def _must_be_arguments(module: Operation, functions: Sequence[str], named: Sequence[str]) -> None:
@@ -106,6 +115,7 @@ def _check_function(
     fixed: Mapping[str, int],
     assumptions: Assumptions,
     report: Report,
+    tell: Tell,
     *,
     may_add_counts: bool,
 ) -> tuple[int, ...] | None:
@@ -121,7 +131,7 @@ def _check_function(
             f"of trip counts; fix some with --arg {bounds[-1]}=4"
         )
     report.makes_up_extents |= _made_up_extent(op) is not None
-    case = _Case(name, Subject(op, body, assumptions), fixed, bounds, report)
+    case = _Case(name, Subject(op, body, assumptions), fixed, bounds, report, tell)
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if bounds or not asks_for_all or not _holds_in_general(case, counts):
         counts = case.decide(counts, may_add_counts=may_add_counts)
@@ -143,7 +153,12 @@ def _holds_in_general(case: _Case, counts: tuple[int, ...]) -> bool:
         return False
     report = Report([case.name], counts, tries_every_trip_count=True)
     larger = _Case(
-        case.name, Subject(general.op, general.body, case.subject.assumptions), case.fixed, [general.turns], report
+        case.name,
+        Subject(general.op, general.body, case.subject.assumptions),
+        case.fixed,
+        [general.turns],
+        report,
+        case.tell,
     )
     larger.target = general.number
     try:
@@ -167,6 +182,7 @@ class _Case:
         fixed: Mapping[str, int],
         bounds: Sequence[str],
         report: Report,
+        tell: Tell,
         told: Sequence[str] = (),
     ) -> None:
         self.name = name
@@ -174,6 +190,7 @@ class _Case:
         self.fixed = fixed
         self.bounds = bounds
         self.report = report
+        self.tell = tell
         self.told = told or bounds
         """The arguments that a finding names."""
         self.target: int | None = None
@@ -232,6 +249,7 @@ class _Case:
 
         Raises `NoStepError` where a loop has no positive step for another reason than these values.
         """
+        self.tell(self._call(values))
         try:
             decision = decide(self.subject, self._scalars(values))
         except NoStepError as error:
@@ -248,6 +266,11 @@ class _Case:
 
     def _scalars(self, values: Sequence[int]) -> dict[str, int]:
         return {**self.fixed, **dict(zip(self.bounds, values, strict=True))}
+
+    def _call(self, values: Sequence[int]) -> str:
+        """`@ring(n = 4)`."""
+        scalars = self._scalars(values)
+        return f"@{self.name}({', '.join(f'{name} = {scalars[name]}' for name in self.told)})"
 
     def _report(self, values: Sequence[int], decision: Decision) -> None:
         report = self.report
@@ -286,6 +309,7 @@ class _Case:
         return all(self._execute_relaxed(values, relaxation) for values in self._right)
 
     def _execute_relaxed(self, values: Sequence[int], relaxation: Relaxation) -> bool:
+        self.tell(f"{self._call(values)}: waits that could be weaker")
         machine = self.subject.machine(Lazy())
         machine.relaxed = relaxation
         return self._is_right(machine, values)
@@ -301,13 +325,11 @@ class _Case:
 
     def _cost_of(self, relaxation: Relaxation) -> Cost | None:
         """Cycles of the call with the largest values, under the order `timed`."""
-        values = dict(zip(self.bounds, self._right[-1], strict=True))
         try:
             cycles = [self._cycles_of(relaxed) for relaxed in (None, relaxation)]
         except (UndecidedError, UnsupportedError):
             return None
-        call = f"@{self.name}({', '.join(f'{name} = {value}' for name, value in values.items())})"
-        return Cost(call, *cycles)
+        return Cost(self._call(self._right[-1]), *cycles)
 
     def _cycles_of(self, relaxed: Relaxation | None) -> int:
         machine = self.subject.machine(Timed(timing_table(TIMED_AS)))
@@ -373,7 +395,7 @@ class _Case:
         other = next(n for n in self.bounds if n != name)
         for value in self._programs(other, counts):
             report = Report([self.name], tuple(counts))
-            alone = _Case(self.name, self.subject, {**self.fixed, other: value}, [name], report, told=self.bounds)
+            alone = _Case(self.name, self.subject, {**self.fixed, other: value}, [name], report, self.tell, self.bounds)
             alone.check_every_trip_count(counts)
             self.report.executions += report.executions
             self.report.findings += report.findings
@@ -387,6 +409,7 @@ class _Case:
         from tileas_xdsl.machine.recurrence.outcomes import NoProofError
 
         self.report.executions += 1
+        self.tell(f"{self._call((trip_count,))}: proving every trip count")
         machine = self.subject.machine(Prompt())
         machine.trace.recording = False
         machine.tape = tape

@@ -14,6 +14,7 @@ import re
 from tileas_xdsl.machine.checking import MOST_COMBINATIONS, check
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, print_json, read_input
+from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 
 LEAST, GREATEST = -(2**63), 2**64 - 1
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     fixed = _fixed(arguments.arg)
     aliases = [_pair(text) for text in arguments.may_alias]
     given = read_input(arguments.file, allow_unregistered=bool(arguments.assume_pure))
-    with machine_errors(given.source):
+    with machine_errors(given.source), progress() as tell:
         report = check(
             given.module,
             asked_function(arguments),
@@ -66,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             args=fixed,
             may_alias=aliases,
             assume_pure=arguments.assume_pure,
+            tell=tell,
         )
     if arguments.format == "json":
         print_json({"file": given.source.name, **report.as_data()})
