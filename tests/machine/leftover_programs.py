@@ -274,6 +274,7 @@ def _write(place: Place) -> str:
       llvm.store %one, %w_p : f32, !llvm.ptr<1>"""
 
 
+WAIT_FOR_ALL = "nvvm.cp.async.bulk.wait_group 0"
 EVERY_16_BYTES = Place(2, 0)
 FROM_AFAR = Place(2, 200)
 THERE = Place(0, 200)
@@ -316,6 +317,7 @@ NEVER = {
     "elements that are written, then copied": quantise(EVERY_16_BYTES, EVERY_16_BYTES),
     "elements copied in another distance": quantise(Place(1, 0), Place(4, 9)),
     "elements that a second loop leaves alone": quantise(Place(3, 0), Place(3, 0), again=_write(Place(3, 302))),
+    "stores of which the last are awaited at the very end": stores(EVERY_16_BYTES, leaves=30, late=WAIT_FOR_ALL),
     "a barrier for each tile": barriers(Place(1, 0), Place(1, 0)),
     "a barrier for each tile, at some distance": barriers(Place(3, 7), Place(3, 7)),
 }

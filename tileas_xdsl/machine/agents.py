@@ -59,9 +59,9 @@ class Step:
     """Whether its only result is a float."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Activation:
-    """One call of a function: its values and its sequence of marks."""
+    """One call of a function: its values and its sequence of marks. No two are the same."""
 
     function: Operation | None
     values: dict[SSAValue, Any] = field(default_factory=dict[SSAValue, Any])

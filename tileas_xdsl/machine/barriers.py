@@ -198,10 +198,10 @@ def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operatio
 
 
 def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: int, op: Operation) -> Suspension:
-    """Wait until the oldest `ordinal` groups of `queue` are complete; `in_flight` is how many that leaves, in words."""
+    """Wait until the oldest `ordinal` groups of `queue` are complete; `in_flight` is how many that may leave."""
     agent.machine.shares(f"queue {queue.name}", alone=False)
     if agent.machine.tape is not None:
-        agent.machine.tape.waits(queue.committed - ordinal)
+        agent.machine.tape.waits(in_flight)
     if not agent.mind.knows_moments(queue.commits):
         agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
     queue.waits[agent.number] = agent.moment

@@ -44,6 +44,8 @@ class Leftover:
     """The works left behind with which it becomes known."""
     minds: tuple[Mind, ...] = ()
     """What whoever observes it learns besides, if it is a work."""
+    apart: int = 0
+    """What makes it different from others of its kind, but not from its like in another turn: it is not drawn."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class Heap:
     """What whoever observes them learns besides: of all moments, and of those that were fenced."""
 
 
-Key = tuple[tuple[object, ...], tuple[bool, ...], tuple[int, ...]]
-"""The kind of a leftover, who knows of it, and by number the heaps of the works with which it becomes known."""
+Key = tuple[tuple[object, ...], tuple[bool, ...], tuple[int, ...], int]
+"""The kind of a leftover, who knows of it, by number the heaps of works with which it becomes known, and `apart`."""
 
 
 def gather(leftovers: Sequence[Leftover], clocks: Sequence[Clock]) -> list[Heap]:
@@ -93,12 +95,12 @@ def _alike(
     for leftover in leftovers:
         known = tuple(_is_known(moment, clock) for moment in leftover.known_by for clock in clocks)
         brought_by = tuple(sorted(places[work] for work in leftover.brought_by if work in places))
-        heaps.setdefault((leftover.kind, known, brought_by), []).append(leftover)
+        heaps.setdefault((leftover.kind, known, brought_by, leftover.apart), []).append(leftover)
     return heaps
 
 
 def _heap(key: Key, members: Sequence[Leftover]) -> Heap:
-    kind, known, brought_by = key
+    kind, known, brought_by, _ = key
     return Heap((*kind, brought_by), known, _rows(members), tuple(_learnt_from(members)))
 
 

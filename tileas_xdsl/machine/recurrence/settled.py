@@ -97,6 +97,14 @@ class Witness:
     def has_fenced(self, access: Access, space: str) -> bool:
         return any(mind.has_fenced(access, space) for mind in self.minds)
 
+    def has_fenced_all(self, fenced: dict[str, Clock]) -> bool:
+        """Whether it has fenced all that is fenced there, each space by itself."""
+        moments = [(space, agent, moment) for space, clock in fenced.items() for agent, moment in clock.items()]
+        return all(
+            any(mind.fenced.get(space, {}).get(agent, -1) >= moment for mind in self.minds)
+            for space, agent, moment in moments
+        )
+
     def knows_phase(self, phase: Phase) -> bool:
         return self.knows_moments(phase.arrivals) and all(self.knows_work(work) for work in phase.works)
 

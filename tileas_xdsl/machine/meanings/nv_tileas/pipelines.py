@@ -145,7 +145,8 @@ def _sorted_operands(agent: Agent, op: Operation, operands: Sequence[Any]) -> tu
 def _implicit_ring(agent: Agent, op: ProduceOp) -> Ring:
     """The pipeline that a produce op without a token operand is by itself, in this activation."""
     fact = _fact_of(agent, op)
-    key = ("implicit ring", fact.key, id(agent.activation))
+    # The activation itself, not its address: that may be the next one's as soon as this one is over.
+    key = ("implicit ring", fact.key, agent.activation)
     ring: Ring | None = agent.machine.shared.get(key)
     if ring is None:
         depth = op.num_stages.value.data if op.num_stages is not None else None

@@ -181,7 +181,8 @@ def _left_barrier(painter: Painter, base: MemoryObject | None, offset: int, barr
         (state.expected, state.counted_by_hand, state.valid, painter.parity(state, state.current.index)),
         (last.arrived, last.bytes_arrived, *map(len, _moments_of(last))),
     )
-    return Leftover(kind, ({barrier.maker.number: barrier.moment}, *moments), base, offset)
+    known_by = ({barrier.maker.number: barrier.moment}, *moments)
+    return Leftover(kind, known_by, base, offset, apart=state.current.index)
 
 
 def _moments_of(phase: Phase) -> tuple[Clock, ...]:
@@ -189,11 +190,14 @@ def _moments_of(phase: Phase) -> tuple[Clock, ...]:
 
 
 def _is_at_rest(painter: Painter, barrier: PhaseBarrier) -> bool:
-    """Whether the present phase has not begun, and everybody knows of the one before."""
-    present = barrier.current
+    """Whether the present phase has not begun, and everybody knows of the one before, and what it hands on."""
+    present, last = barrier.current, barrier.last_completed
     untouched = barrier.pending == barrier.expected and not barrier.bytes_outstanding and not barrier.contributors
     nobody = not (present.arrivals or present.expectations or present.waits or present.works)
-    return untouched and nobody and not barrier.hands_on and is_settled_phase(barrier.last_completed, painter.witnesses)
+    if not (untouched and nobody) or barrier.hands_on:
+        return False
+    fenced = all(witness.has_fenced_all(last.knowledge.fenced) for witness in painter.witnesses)
+    return fenced and is_settled_phase(last, painter.witnesses)
 
 
 def _end_of(child: Agent) -> int:

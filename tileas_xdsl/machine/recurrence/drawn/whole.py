@@ -62,7 +62,7 @@ def _paint_shared(painter: Painter, key: Any, value: Any, put_off: PutOff) -> No
                 painter.literal(("rendezvous", name))
                 painter.thing(value)
         case ("implicit ring", root, activation):
-            if activation in painter.activations:
+            if id(activation) in painter.activations:
                 painter.literal(("implicit ring", id(root)))
                 painter.thing(value)
         case ("mbarrier", _) | "nv_tileas.latest_products":
