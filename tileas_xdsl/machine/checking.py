@@ -50,6 +50,8 @@ Tell = Callable[[str], None]
 """Takes what is done from now on, in a few words, for those who wait."""
 EXTENT_OF_PROOFS = 1 << 16
 """The same where trip counts grow: an array is taken to be as large as the loops that walk it."""
+STEPS_OF_PROOFS = 2_000_000
+"""Steps after which an execution for a proof is given up, which may be one of a far trip count."""
 
 
 def check(
@@ -413,6 +415,7 @@ class _Case:
         machine = self.subject.machine(Prompt())
         machine.trace.recording = False
         machine.tape = tape
+        machine.step_budget = STEPS_OF_PROOFS
         try:
             self.subject.execute(machine, self._scalars((trip_count,)), EXTENT_OF_PROOFS)
         except (UndecidedError, UnsupportedError) as error:
