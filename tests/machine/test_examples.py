@@ -144,6 +144,20 @@ def test_example_is_safe(file: str, function: str, make: Callable[[int], Case]) 
     assert report.verdict is Verdict.SAFE, str(report)
 
 
+FILES = sorted(path.name for path in (ROOT / "examples").glob("*.mlir"))
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if "_race" not in file])
+def test_every_right_example_is_proved_for_every_trip_count(file: str) -> None:
+    report = check(example(file))
+    assert report.verdict_line == "safe for every trip count", str(report)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if "_race" in file])
+def test_every_wrong_example_is_found(file: str) -> None:
+    assert check(example(file)).verdict is Verdict.VIOLATION
+
+
 MUTANTS: dict[str, tuple[str, str, str, str, str]] = {
     "a count that is one too high": (
         "cp_async_ring.mlir",

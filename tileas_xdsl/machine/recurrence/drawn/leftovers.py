@@ -7,8 +7,9 @@ the end is drawn where it stands, the rest is left to be gathered in piles (see 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.ir import Operation
 
@@ -23,6 +24,11 @@ from tileas_xdsl.machine.works import AsyncWork
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.agents import Agent
+
+
+Item = TypeVar("Item")
+Placed = tuple[MemoryObject | None, int, BarrierObject]
+"""A barrier at a byte of an object; that is None where nobody can name it any more."""
 
 
 def can_be_left(painter: Painter, work: AsyncWork) -> bool:
@@ -55,9 +61,7 @@ class PutOff:
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
     accesses: list[Access] = field(default_factory=list[Access])
     tasks: list[tuple[Agent, Operation]] = field(default_factory=list["tuple[Agent, Operation]"])
-    barriers: list[tuple[MemoryObject | None, int, BarrierObject]] = field(
-        default_factory=list["tuple[MemoryObject | None, int, BarrierObject]"]
-    )
+    barriers: list[Placed] = field(default_factory=list[Placed])
 
     def work(self, work: AsyncWork) -> None:
         """A work that is under way, or of which somebody may still have to learn."""
@@ -79,14 +83,34 @@ class PutOff:
         if self.painter.in_piles and child.finished:
             self.tasks.append((child, op))
         else:
-            _paint_task(self.painter, child, op)
+            self._paint_task((child, op))
 
     def barrier(self, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> None:
         """A barrier at byte `offset` of `base`; that is None where nobody can name it any more."""
         if self.painter.in_piles and _is_at_rest(self.painter, barrier.state):
             self.barriers.append((base, offset, barrier))
         else:
-            _paint_barrier(self.painter, base, offset, barrier)
+            self._paint_barrier((base, offset, barrier))
+
+    def _paint_task(self, task: tuple[Agent, Operation]) -> None:
+        child, op = task
+        self.painter.literal(("task", id(op)))
+        self.painter.thing(child)
+        self.painter.moment(child.number, _end_of(child))
+
+    def _has_drawn_barrier(self, placed: Placed) -> bool:
+        barrier = placed[2]
+        return self.painter.has_drawn(barrier) or self.painter.has_drawn(barrier.state)
+
+    def _paint_barrier(self, placed: Placed) -> None:
+        painter, (base, offset, barrier) = self.painter, placed
+        painter.literal("mbarrier")
+        if base is not None:
+            painter.thing(base)
+            painter.barriers.append((len(painter.numbers), base))
+            painter.number(offset)
+        painter.thing(barrier)
+        painter.literal(painter.unfenced.get(id(barrier)))
 
     # The end ----------------------------------------------------------------------------------------------------------
 
@@ -96,30 +120,10 @@ class PutOff:
         drawn = -1
         while drawn != len(painter.things):
             drawn = len(painter.things)
-            works, self.works = self.works, []
-            for work in works:
-                if painter.has_drawn(work):
-                    painter.thing(work)
-                else:
-                    self.works.append(work)
-            accesses, self.accesses = self.accesses, []
-            for access in accesses:
-                if access.work is not None and painter.has_drawn(access.work):
-                    painter.access(access)
-                else:
-                    self.accesses.append(access)
-            tasks, self.tasks = self.tasks, []
-            for child, op in tasks:
-                if painter.has_drawn(child):
-                    _paint_task(painter, child, op)
-                else:
-                    self.tasks.append((child, op))
-            barriers, self.barriers = self.barriers, []
-            for base, offset, barrier in barriers:
-                if painter.has_drawn(barrier) or painter.has_drawn(barrier.state):
-                    _paint_barrier(painter, base, offset, barrier)
-                else:
-                    self.barriers.append((base, offset, barrier))
+            self.works = _sifted(self.works, painter.has_drawn, painter.thing)
+            self.accesses = _sifted(self.accesses, lambda access: painter.has_drawn(access.work), painter.access)
+            self.tasks = _sifted(self.tasks, lambda task: painter.has_drawn(task[0]), self._paint_task)
+            self.barriers = _sifted(self.barriers, self._has_drawn_barrier, self._paint_barrier)
             painter.draw_things()
 
     def leave_the_rest(self) -> None:
@@ -135,6 +139,17 @@ class PutOff:
         painter.leftovers += [_left_access(painter, access, bring) for access in self.accesses]
         painter.leftovers += [_left_task(child, op) for child, op in self.tasks]
         painter.leftovers += [_left_barrier(painter, *barrier) for barrier in self.barriers]
+
+
+def _sifted(items: list[Item], is_named: Callable[[Item], bool], paint: Callable[[Item], None]) -> list[Item]:
+    """Paint those of `items` that are named; returns the others."""
+    left: list[Item] = []
+    for item in items:
+        if is_named(item):
+            paint(item)
+        else:
+            left.append(item)
+    return left
 
 
 Bringers = dict[AsyncWork, list[AsyncWork]]
@@ -203,19 +218,3 @@ def _is_at_rest(painter: Painter, barrier: PhaseBarrier) -> bool:
 def _end_of(child: Agent) -> int:
     """The last moment of a task is the one after it kept its promises."""
     return child.moment - 2
-
-
-def _paint_task(painter: Painter, child: Agent, op: Operation) -> None:
-    painter.literal(("task", id(op)))
-    painter.thing(child)
-    painter.moment(child.number, _end_of(child))
-
-
-def _paint_barrier(painter: Painter, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> None:
-    painter.literal("mbarrier")
-    if base is not None:
-        painter.thing(base)
-        painter.barriers.append((len(painter.numbers), base))
-        painter.number(offset)
-    painter.thing(barrier)
-    painter.literal(painter.unfenced.get(id(barrier)))
