@@ -251,7 +251,7 @@ PROVED_WRONGLY = [
     Program("a flag that one turn sets and restores", RESTORED_FLAG, 31, decided=False),
     Program("a flag that a store under way overwrites", FLAG_UNDER_WAY, 91, Verdict.UNDECIDED, decided=False),
     Program("waits for barriers in a row, one of them not complete", BARRIER_LEFT_OUT, 31, decided=False),
-    Program("a negative number extended by zeros", EXTENDED_BY_ZEROS, 40, decided=False),
+    Program("a negative number extended by zeros", EXTENDED_BY_ZEROS, 40),
     Program("a table of floats with one other entry", TABLE_OF_FLOATS, 41, decided=False),
     Program("a buffer that a float chooses for an unknown function", CHOSEN_BY_A_FLOAT, 40, Verdict.UNDECIDED, False),
 ]
@@ -416,7 +416,7 @@ QUEUES = [
     Program("a second loop 90 further, of loads", then_loop(EACH, read(onwards(90), "i")), 91),
     Program("a second loop at odd places", then_loop(EVEN, store(ODD, "i")), None),
     Program("a second loop at every third place", then_loop(EVEN, store(Place(3, 90), "i")), 46),
-    Program("a second loop that goes down", then_loop(EACH, store(Down(240), "i")), 121, decided=False),
+    Program("a second loop that goes down", then_loop(EACH, store(Down(240), "i")), 121),
     Program("a second loop that goes down, away", then_loop(onwards(600), store(Down(500), "i")), None),
     Program("a second loop behind one of twice as many turns", TWICE_AS_LONG, 91),
     Program("a second loop of loads where the first loads", LOADS_TWICE, None),

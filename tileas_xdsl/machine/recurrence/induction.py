@@ -247,8 +247,7 @@ class _Induction:
                 crossing = trip_count + error.rounds * period
                 if error.rounds and crossing <= FAREST_CROSSING:
                     most = max(most, crossing + period)
-                far = trip_count + max(error.rounds, error.wrong_after) * period
-                self.trials.must_be_right((far, far + period))
+                self.trials.look_ahead(trip_count, max(error.rounds, error.wrong_after), period)
                 if error.factor > 1:
                     raise _LongerPeriodError(period * error.factor, reason) from None
                 continue

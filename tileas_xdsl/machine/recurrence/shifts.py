@@ -214,7 +214,9 @@ def _same(op: Operation, values: Numbers) -> tuple[int, ...]:
 def _extended_by_zeros(op: Operation, values: Numbers) -> tuple[int, ...]:
     """A negative number is read as a large one, and comes down to 0 where it stops being negative."""
     if not values[0].stays and not values[0].never_negative:
-        raise IrregularError(op, "extends by zeros a number that changes from turn to turn and may be negative")
+        reason = "extends by zeros a number that changes from turn to turn and may be negative"
+        fastest = max(map(abs, values[0].shifts))
+        raise IrregularError(op, reason, wrong_after=-(-abs(values[0].value) // fastest))
     return values[0].shifts
 
 

@@ -8,8 +8,6 @@ executed, though nobody would have come so far by trying one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tileas_xdsl.machine.recurrence.outcomes import Execute, NoProofError, WrongError
 from tileas_xdsl.machine.recurrence.tape import Tape
 
@@ -25,11 +23,15 @@ class Trials:
         self.executed = executed
         self._tried: dict[int, bool] = {}
 
-    def must_be_right(self, trip_counts: Iterable[int]) -> None:
-        """Raises `WrongError` if one of `trip_counts`, as far as they are not too large, goes wrong."""
-        for trip_count in trip_counts:
-            if trip_count <= FAREST and not self._is_right(trip_count):
-                raise self.wrong(trip_count)
+    def look_ahead(self, trip_count: int, rounds: int, period: int) -> None:
+        """
+        Raises `WrongError` if something goes wrong where two that are so many `rounds` apart at `trip_count` meet: one
+        comes to the other, or both come half of the way.
+        """
+        for far in (rounds // 2 + 1, rounds, rounds + 1) if rounds else ():
+            there = trip_count + far * period
+            if there <= FAREST and not self._is_right(there):
+                raise self.wrong(there)
 
     def wrong(self, trip_count: int) -> WrongError:
         """
