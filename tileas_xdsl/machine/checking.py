@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
@@ -31,9 +30,6 @@ from tileas_xdsl.machine.proving import check_every_trip_count, made_up_extent
 from tileas_xdsl.machine.report import Report
 from tileas_xdsl.machine.slack import look_for_over_waits
 from tileas_xdsl.machine.violations import UnsupportedError
-
-if TYPE_CHECKING:
-    pass
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256

@@ -55,10 +55,14 @@ def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") ->
     agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete", on=promise)
 
 
+def end_of(child: Agent) -> int:
+    """The moment at which a task that is over kept its promises: of its last one nobody learns."""
+    return child.moment - 2
+
+
 def _report_unawaited(first: Agent) -> None:
     for child, op, is_idle in first.machine.shared[TASKS]:
-        # Its last moment is the one after the promises were kept.
-        if is_idle or first.mind.knows_moment(child.number, child.moment - 2):
+        if is_idle or first.mind.knows_moment(child.number, end_of(child)):
             continue
         _report_unawaited_task(first, child, op)
 

@@ -20,23 +20,14 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.happens_before import Access
-from tileas_xdsl.machine.memory import MemoryObject, View
-from tileas_xdsl.machine.pointers import Pointer
+from tileas_xdsl.machine.memory import MemoryObject
 from tileas_xdsl.machine.recurrence.bounds import Room
 from tileas_xdsl.machine.recurrence.meetings import Cut, Meetings, Moves
 from tileas_xdsl.machine.recurrence.portrait import Portrait
-from tileas_xdsl.machine.recurrence.shifts import (
-    Growth,
-    IrregularError,
-    must_move_by_multiples,
-)
+from tileas_xdsl.machine.recurrence.shifts import Growth, IrregularError, must_move_by_multiples
 from tileas_xdsl.machine.recurrence.steps import Steps
 from tileas_xdsl.machine.recurrence.tape import Head, Look, LoopKey, TakenStep, Tape, Turns, Visit
 from tileas_xdsl.machine.rings import Ring
-
-PLACES = (Pointer, View)
-SIZES = frozenset({"memref.dim", "memref.rank"})
-"""Ops that take a number from an array, wherever it lies."""
 
 
 @dataclass
@@ -166,9 +157,8 @@ class Alignment:
             if late - there != early - here or later - there != late - here:
                 raise IrregularError(op, "comes round with numbers that do not move on evenly")
         overlay = len(self.overlays)
-        here, after = _distances(begin, first), _distances(begin, second)
-        begin_place = mine.turns.heads[mine.turn]
-        self.cuts.append(Cut(begin_place, begin, {overlay - 1: here, overlay: after}))
+        before, after = _distances(begin, first), _distances(begin, second)
+        self.cuts.append(Cut(mine.turns.heads[mine.turn], begin, {overlay - 1: before, overlay: after}))
         self.cuts.append(Cut(end_place, end, {overlay: after}))
         for place in begin.countdowns:
             if first.numbers[place] < begin.numbers[place] or second.numbers[place] < begin.numbers[place]:
@@ -209,7 +199,8 @@ class Alignment:
             elif isinstance(mine, Access):
                 self._compare_accesses(mine, others, overlays)
             elif isinstance(mine, Look):
-                self.moves[mine] = self._look_moves(mine, others, overlays)
+                shifts = [other.offset - mine.offset for other in others]
+                self.moves[mine] = dict(zip(overlays, shifts, strict=True))
             elif isinstance(mine, Visit):
                 for other, overlay in zip(others, overlays, strict=True):
                     self._stages_of(mine.ring).note_move(overlay, other.k - mine.k, mine.op)
@@ -227,10 +218,6 @@ class Alignment:
             self.room.access(mine, theirs.offset - region.offset)
             if mine.is_write and theirs.offset != region.offset:
                 self.overwritten.add(region.base)
-
-    @staticmethod
-    def _look_moves(mine: Look, others: list[Look], overlays: Sequence[int]) -> Moves:
-        return {overlay: other.offset - mine.offset for overlay, other in zip(overlays, others, strict=True)}
 
     def _compare_loops(self, mine: Turns, others: list[Turns]) -> None:
         """A loop turns more often by exactly as much as its bounds have moved apart."""

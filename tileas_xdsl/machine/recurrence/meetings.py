@@ -32,6 +32,9 @@ from tileas_xdsl.machine.works import AsyncWork
 Moves = dict[int, int]
 """For each overlay, by how many bytes a place moves on."""
 
+Rounds = int | None
+"""So many rounds later, about; None for never."""
+
 MOST_PLACES = 4096
 """Places at which two regions are compared before they count as meeting."""
 
@@ -189,14 +192,10 @@ def _contested(accesses: Iterable[Access]) -> set[MemoryObject]:
     return {base for base in written if len(agents[base]) > 1}
 
 
-Rounds = int | None
-"""So many rounds later, about; None for never."""
-
-
 def _must_never(op: Operation, base: MemoryObject, ways: Sequence[Rounds]) -> None:
     """Raises `IrregularError` unless by one of the `ways` to look at it, it never happens."""
     rounds = [rounds for rounds in ways if rounds is not None]
-    if len(rounds) == len(ways) and rounds:
+    if len(rounds) == len(ways):
         reason = f"may come to other places of '{base.name}' many turns later, of which it does not know"
         raise IrregularError(op, reason, wrong_after=max(rounds))
 

@@ -20,6 +20,7 @@ from tileas_xdsl.machine.recurrence.piles import Leftover
 from tileas_xdsl.machine.recurrence.portrait import Painter, UnknownStateError
 from tileas_xdsl.machine.recurrence.settled import is_settled, is_settled_phase
 from tileas_xdsl.machine.synchronization import Phase, PhaseBarrier
+from tileas_xdsl.machine.tasks import end_of
 from tileas_xdsl.machine.works import AsyncWork
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class PutOff:
         child, op = task
         self.painter.literal(("task", id(op)))
         self.painter.thing(child)
-        self.painter.moment(child.number, _end_of(child))
+        self.painter.moment(child.number, end_of(child))
 
     def _has_drawn_barrier(self, placed: Placed) -> bool:
         barrier = placed[2]
@@ -180,7 +181,7 @@ def _left_access(painter: Painter, access: Access, bring: Bringers) -> Leftover:
 
 
 def _left_task(child: Agent, op: Operation) -> Leftover:
-    return Leftover(("task", id(op)), ({child.number: _end_of(child)},))
+    return Leftover(("task", id(op)), ({child.number: end_of(child)},))
 
 
 def _left_barrier(painter: Painter, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> Leftover:
@@ -213,8 +214,3 @@ def _is_at_rest(painter: Painter, barrier: PhaseBarrier) -> bool:
         return False
     fenced = all(witness.has_fenced_all(last.knowledge.fenced) for witness in painter.witnesses)
     return fenced and is_settled_phase(last, painter.witnesses)
-
-
-def _end_of(child: Agent) -> int:
-    """The last moment of a task is the one after it kept its promises."""
-    return child.moment - 2

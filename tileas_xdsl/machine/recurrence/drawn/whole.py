@@ -15,7 +15,7 @@ from tileas_xdsl.machine.recurrence.drawn.leftovers import PutOff
 from tileas_xdsl.machine.recurrence.drawn.rings import is_idle, note_turns
 from tileas_xdsl.machine.recurrence.portrait import Painter, UnknownStateError
 from tileas_xdsl.machine.resources import CREATED
-from tileas_xdsl.machine.tasks import TASKS
+from tileas_xdsl.machine.tasks import TASKS, end_of
 from tileas_xdsl.machine.works import Event
 
 # Each file says how to draw the things and values of its room.
@@ -95,8 +95,8 @@ def _paint_facts(painter: Painter, key: FunctionType, facts: dict[Any, Any]) -> 
 def _paint_tasks(painter: Painter, tasks: list[tuple[Agent, Operation, bool]], put_off: PutOff) -> None:
     """The tasks that somebody still has to await: see `tasks`."""
     for child, op, is_empty in tasks:
-        end = child.moment - 2
-        if not is_empty and not (child.finished and all(w.knows_moment(child.number, end) for w in painter.witnesses)):
+        knows = (witness.knows_moment(child.number, end_of(child)) for witness in painter.witnesses)
+        if not is_empty and not (child.finished and all(knows)):
             put_off.task(child, op)
 
 
