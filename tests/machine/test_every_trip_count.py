@@ -450,3 +450,23 @@ func.func @walk(%x: memref<{shape}>, %n: index) {{
         assert check(parse(text), trip_counts=[ends - 1]).verdict is Verdict.SAFE
         with pytest.raises(UnsupportedError):
             check(parse(text), trip_counts=[ends])
+
+
+def test_of_a_loop_that_ends_before_its_array_nothing_is_said() -> None:
+    """Its trip count is what it is."""
+    text = """
+func.func @walk(%x: memref<60000xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 50000 : index
+  %one = arith.constant 1 : i32
+  scf.for %k = %c0 to %n step %c1 {
+    memref.store %one, %x[%k] : memref<60000xi32>
+  }
+  func.return
+}
+"""
+    report = check(parse(text))
+    assert report.verdict_line == EVERY
+    assert "walk" in report.proofs
+    assert not report.ends

@@ -28,7 +28,7 @@ class Room:
 
     growth: Growth
     end: End | None = None
-    """Where the first array ends, if any does."""
+    """Where the first array ends, if any does; nothing of it where it is known that the loop goes no farther."""
 
     def access(self, access: Access, shift: int) -> None:
         """Note an access that moves on by `shift` bytes a round. Raises `IrregularError` if it goes too far."""
@@ -56,7 +56,8 @@ class Room:
     def _note(self, rounds: int, op: Operation, what: str) -> None:
         """What `op` does after more than `rounds` rounds."""
         outside = self.growth.trip_count + (rounds + 1) * self.growth.by
-        if self.growth.target is not None and outside <= self.growth.target:
-            raise IrregularError(op, f"{what} before turn {self.growth.target}")
-        if self.end is None or outside < self.end.trip_count:
+        if self.growth.target is not None:
+            if outside <= self.growth.target:
+                raise IrregularError(op, f"{what} before turn {self.growth.target}")
+        elif self.end is None or outside < self.end.trip_count:
             self.end = End(outside, op, what)
