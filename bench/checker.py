@@ -37,7 +37,7 @@ def gemm(passes: str, slots: int = 4) -> ModuleOp:
 
 def seconds_to_check(module: ModuleOp, iterations: int) -> float:
     """Seconds of one check at one trip count."""
-    from tileas_xdsl.machine.checking import check
+    from tileas_xdsl.checker.verdict.checking import check
 
     start = perf_counter()
     report = check(module, trip_counts=[iterations])
@@ -49,7 +49,7 @@ def seconds_to_check(module: ModuleOp, iterations: int) -> float:
 
 def seconds_to_prove(module: ModuleOp) -> tuple[float, int]:
     """Seconds of one check for every trip count, and the largest trip count that was executed for it."""
-    from tileas_xdsl.machine.checking import check
+    from tileas_xdsl.checker.verdict.checking import check
 
     start = perf_counter()
     report = check(module)
@@ -89,8 +89,8 @@ def proofs() -> list[dict[str, Any]]:
 def operations(module: ModuleOp, iterations: int) -> int:
     """How many operations such a check executes."""
     from tileas_xdsl.machine.arguments import find_function, symbolic_arguments
-    from tileas_xdsl.machine.execution import Machine
-    from tileas_xdsl.machine.orders import Lazy
+    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.orders import Lazy
     from tileas_xdsl.machine.running import execute
 
     function, body = find_function(module, None)

@@ -25,9 +25,9 @@ from xdsl.utils.exceptions import PassFailedException
 from bench.tvm import executions, queues, tir
 from bench.tvm.executions import Event, instances
 from bench.tvm.loops import RFC_EXAMPLES, AnnotatedLoop, random_loop
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.violations import ViolationKind
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.violations import ViolationKind
 
 RESULTS = Path(__file__).parents[1] / "build" / "bench"
 

@@ -22,7 +22,7 @@ from xdsl.passes import PassPipeline
 from xdsl.printer import Printer
 from xdsl.universe import Universe
 
-from tileas_xdsl.machine.checking import check
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.machine.running import run
 
 HERE = Path(__file__).parent

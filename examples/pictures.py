@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 
-from tileas_xdsl.machine.timing import simulate
+from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import timeline
 from tileas_xdsl.views.timeline.svg import timeline_svg

@@ -17,8 +17,8 @@ from xdsl.utils.exceptions import PassFailedException
 from examples import demo
 from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import recorded_diagnostics
-from tileas_xdsl.machine.checking import check
 from tileas_xdsl.names import DRIVERS, PASSES
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))

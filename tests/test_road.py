@@ -15,8 +15,8 @@ from tests.machine.test_examples import TRIP_COUNTS, Case, attention, product
 from tests.machine.tile_programs import ORDERS, assert_no_violations
 from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import run
 
 QUEUES = ("tileas-queue-to-pipeline", "tileas-materialize-async", "tileas-optimize-pipeline-region")

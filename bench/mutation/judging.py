@@ -16,10 +16,10 @@ from enum import StrEnum
 from bench.mutation.changes import Mutant
 from bench.mutation.reasons import reason
 from tests.machine.explorer.explorer import Exploration, TooLargeError, explore
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report, Verdict
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 MOST_STATES = 20_000
 

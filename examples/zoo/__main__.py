@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 
 from examples.zoo.exhibits import Exhibit, exhibits
 from examples.zoo.pages import write_pages
-from tileas_xdsl.machine.violations import Party
+from tileas_xdsl.machine.core.violations import Party
 
 WIDTH_IN_A_PIPE = 160
 

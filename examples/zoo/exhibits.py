@@ -24,9 +24,9 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Finding, Report, Verdict
-from tileas_xdsl.machine.timing import simulate
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
+from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import Timeline, timeline
 

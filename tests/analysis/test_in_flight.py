@@ -9,8 +9,8 @@ from tests.support.ir import parse
 from tileas_xdsl.analysis.in_flight import UNBOUNDED, InFlight, in_flight
 from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.machine.core.synchronization import GroupQueue
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.synchronization import GroupQueue
 
 GROUP = "async_queue.commit 0 { async_queue.scope {} }"
 

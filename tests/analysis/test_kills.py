@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects import memref, scf
 
 from tests.support.ir import parse
-from tileas_xdsl.analysis.kills import first_uncovered_read
+from tileas_xdsl.analysis.overwritten import first_uncovered_read
 
 PROGRAM = """
 func.func @f(%A: memref<4x4xi32>, %v: i32, %p: i1, %n: index) {{

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tests.machine.leftover_programs import Place
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.report import Verdict
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.violations import UnsupportedError
 
 POINTER = """
   %number = "memref.extract_aligned_pointer_as_index"({memref}) : ({type}) -> index

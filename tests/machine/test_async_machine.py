@@ -8,8 +8,8 @@ import pytest
 from tests.machine.async_programs import CONSTANTS, PROGRAMS
 from tests.support.async_runtime import run_natively
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
 ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(20))]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import run
 
 BUFFERS = "%a: memref<16xi32>, %b: memref<16xi32>, %c: memref<16xi32>"

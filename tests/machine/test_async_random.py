@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.machine.running import run
 
 BUFFERS = 4

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.support.ir import ROOT, chunks, parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report, Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
 Array = NDArray[Any]

@@ -15,8 +15,8 @@ from tests.support.async_runtime import Native, arguments_of, contents, run_nati
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.safe_token_programs import safe_program
 from tests.support.token_meaning import FULL, numbers_of
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import run
 
 EXECUTE = re.compile(r"^  (%\w+)(?:, %\w+)* = async\.execute \[(.*?)\]", re.MULTILINE)

@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import parse
 from tests.support.meaning import run_in_order
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.violations import UnsupportedError
 
 ORDERS = ("eager", "lazy", "random:0", "random:1", "random:2")
 SOURCE = np.arange(1, 33, dtype=np.float32).reshape(8, 4)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.machine.core.violations import Violation, ViolationKind
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.violations import Violation, ViolationKind
 
 WAIT_EMPTY = "nvvm.mbarrier.try_wait.parity %e, %turn, %ticks : !llvm.ptr<3>, i32, i32"
 WAIT_FULL = "nvvm.mbarrier.try_wait.parity %f, %bit, %ticks : !llvm.ptr<3>, i32, i32"

@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.machine.tile_programs import ORDERS, assert_no_violations
 from tests.support.ir import ROOT, parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
 TRIP_COUNTS = (0, 1, 2, 3, 7)

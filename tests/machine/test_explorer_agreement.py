@@ -38,15 +38,16 @@ from tests.machine.explorer.explorer import Exploration, TooLargeError, explore
 from tests.machine.explorer.programs import Sample, generate
 from tests.machine.explorer.statements import MODELS
 from tests.support.ir import ROOT, parse
-from tileas_xdsl.machine import deciding, exploration
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.happens_before import Mind
+from tileas_xdsl.checker.verdict import deciding
+from tileas_xdsl.checker.verdict import interleavings as exploration
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.synchronization import GroupCondition, MarkSequence, Phase
+from tileas_xdsl.machine.core.violations import UnsupportedError, ViolationKind
 from tileas_xdsl.machine.meanings import async_
-from tileas_xdsl.machine.report import Report
-from tileas_xdsl.machine.synchronization import GroupCondition, MarkSequence, Phase
-from tileas_xdsl.machine.violations import UnsupportedError, ViolationKind
-from tileas_xdsl.machine.works import Event
 
 PROGRAMS = 500 if os.environ.get("TILEAS_CASES") == "full" else 50
 COMPARED = {"race", "deadlock", "undrained"}

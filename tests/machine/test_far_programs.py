@@ -12,9 +12,9 @@ import pytest
 
 from tests.machine.far_programs import PROGRAMS, Program
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
 EVERY = "safe for every trip count"

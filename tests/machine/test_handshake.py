@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import run
 
 TILE = "tensor<8x4xf16, #smem>"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.violations import NoStepError
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.machine.core.violations import NoStepError
 
 FILL = """
 func.func @fill(%a: memref<?xi32>, %n: index, %s: index) {

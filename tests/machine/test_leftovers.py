@@ -14,14 +14,14 @@ from xdsl.dialects.builtin import f32
 from tests.machine.leftover_programs import FAMILIES, FAR, NEVER, Far, random_leftovers, stores, tasks
 from tests.machine.leftover_programs import Place as Line
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.happens_before import Mind
-from tileas_xdsl.machine.memory import ByteRegion, MemoryObject
-from tileas_xdsl.machine.recurrence.meetings import Other, becomes_zero, meeting
-from tileas_xdsl.machine.recurrence.piles import Leftover, gather
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.values import element_type
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.checker.proof.separation import Other, becomes_zero, meeting
+from tileas_xdsl.checker.snapshot.leftovers import Leftover, gather
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
+from tileas_xdsl.machine.core.values import element_type
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
 EVERY = "safe for every trip count"

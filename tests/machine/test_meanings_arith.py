@@ -23,9 +23,9 @@ from tests.machine.native import Call, Function, call_natively, op_function
 from tests.machine.numbers import FORMATS, bits_of, same, value_of, width_of
 from tests.machine.support import call, machine_for
 from tests.support.ir import parse
-from tileas_xdsl.machine.numerics import to_float
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import to_float
 
 # Integers against Python's --------------------------------------------------------------------------------------------
 

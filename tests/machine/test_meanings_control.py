@@ -11,11 +11,11 @@ from xdsl.ir import Dialect, Operation
 
 from tests.machine.support import call, machine_for
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.meaning import meaning_of
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.meaning import meaning_of
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
 
 def checking() -> Any:

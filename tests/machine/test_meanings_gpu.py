@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.violations import UnsupportedError
 
 KIND = "memref<8xf32>"
 

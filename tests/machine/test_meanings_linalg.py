@@ -12,9 +12,9 @@ from tests.machine.numbers import bits_of
 from tests.machine.support import call, machine_for
 from tests.machine.test_meanings_memref import memory
 from tests.support.ir import parse
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
 
 Shapes = dict[str, tuple[int, ...]]
 

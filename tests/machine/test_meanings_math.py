@@ -14,7 +14,7 @@ from tests.machine.native import Call, Function, call_natively, op_function
 from tests.machine.numbers import FORMATS, bits_of, same, spaced, value_of, width_of
 from tests.machine.support import call
 from tests.support.ir import parse
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 EXACT = ["absf", "ceil", "floor", "round", "roundeven", "sqrt", "trunc"]
 """Functions whose result every implementation has to the bit."""

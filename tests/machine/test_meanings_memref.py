@@ -15,10 +15,10 @@ from tests.machine.native import Call, Function, call_natively
 from tests.machine.numbers import bits_of
 from tests.machine.support import call, machine_for
 from tests.support.ir import parse
-from tileas_xdsl.machine.execution import Machine
-from tileas_xdsl.machine.memory import MemoryObject, View
-from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type
-from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
 
 def element(attribute: Any) -> ElementType:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.machine.support import call, machine_for
 from tests.machine.test_meanings_memref import spell
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 
 def function(arguments: dict[str, str], body: str, result: str) -> str:

@@ -15,10 +15,10 @@ import pytest
 from xdsl.dialects.builtin import f32, i8, i16, i64
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.memory import MemoryObject, View
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.values import ElementType, element_type
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.values import ElementType, element_type
 
 ROUNDS = 3000
 FOUND = [element_type(attribute) for attribute in (i8, i16, f32, i64)]

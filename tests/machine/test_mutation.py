@@ -18,7 +18,7 @@ from bench.mutation.judging import Outcome, judge
 from bench.mutation.programs import Program, right_programs
 from bench.mutation.reasons import reason
 from tests.support.ir import ROOT, parse
-from tileas_xdsl.machine.report import Report
+from tileas_xdsl.checker.verdict.report import Report
 
 EVERY = 1 if os.environ.get("TILEAS_CASES") == "full" else 25
 

@@ -7,9 +7,9 @@ import pytest
 from tests.machine.growing_programs import NEVER, copying
 from tests.machine.looping_programs import window
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.over_waits import OverWait
-from tileas_xdsl.machine.report import Report
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.over_waits import OverWait
+from tileas_xdsl.checker.verdict.report import Report
 
 
 def advice(report: Report) -> list[str]:

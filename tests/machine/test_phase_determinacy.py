@@ -23,10 +23,10 @@ from tests.machine.explorer.snippets import (
 )
 from tests.machine.test_explorer_agreement import COMPARED, kinds_of
 from tests.support.ir import parse
-from tileas_xdsl.machine import exploration
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report, Verdict
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.checker.verdict import interleavings as exploration
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 STORE_L = "llvm.store %v, %l : i32, !llvm.ptr<3>"
 STORE_L1 = "llvm.store %v, %l1 : i32, !llvm.ptr<3>"

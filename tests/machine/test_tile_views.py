@@ -13,12 +13,12 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import f32
 
 from tests.machine.support import machine_for
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.memory import MemoryObject, View
-from tileas_xdsl.machine.tiled_views import Lanes, TiledView, assembled, pieces_behind, read_pieces
-from tileas_xdsl.machine.tiles import PointerTile, retyped_view, strides_of_reshape
-from tileas_xdsl.machine.values import ElementType
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.values import ElementType
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.tiled_views import Lanes, TiledView, assembled, pieces_behind, read_pieces
+from tileas_xdsl.machine.tiles.tiles import PointerTile, retyped_view, strides_of_reshape
 
 F32 = ElementType(f32, np.dtype(np.float32))
 OP = test.TestOp()

@@ -14,13 +14,13 @@ from tests.dialects.nv_tileaa_samples import SAMPLES, program
 from tests.machine.support import call, machine_for
 from tests.machine.tile_programs import exactly, floats, function, outcome_of, result_of, verdict_of
 from tests.support.ir import parse
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.meaning import meaning_of
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.machine.core.meaning import meaning_of
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
 
 GENERATOR = np.random.default_rng(7)
 

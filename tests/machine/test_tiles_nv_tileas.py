@@ -21,12 +21,12 @@ from tests.machine.tile_programs import (
     verdict_of,
 )
 from tests.support.ir import parse
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.meaning import meaning_of
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.machine.core.meaning import meaning_of
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.violations import UnsupportedError
 
 TYPES = {
     "T": "tensor<8x4xf32>",

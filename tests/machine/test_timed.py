@@ -19,11 +19,11 @@ from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT, parse, run_passes
 from tests.support.materialize_async import gemm, materialized, tagged
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.clockwork import Clockwork
-from tileas_xdsl.machine.orders import Timed
+from tileas_xdsl.machine.core.orders import Timed
+from tileas_xdsl.machine.core.violations import UndecidedError, ViolationKind
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.timing import TimedRun, simulate
-from tileas_xdsl.machine.violations import UndecidedError, ViolationKind
+from tileas_xdsl.machine.time.simulated_time import Clockwork
+from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.targets.cycles import TABLES
 from tileas_xdsl.targets.timing import TARGETS, Rate, TensorCore, timing_table
 

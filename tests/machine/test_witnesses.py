@@ -9,10 +9,10 @@ import pytest
 from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import parse
 from tests.tools import programs
-from tileas_xdsl.machine import explain
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Finding, Report
-from tileas_xdsl.machine.trace import Elision, Happening
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Finding, Report
+from tileas_xdsl.checker.witnesses import explain
+from tileas_xdsl.machine.core.trace import Elision, Happening
 
 
 def only_finding(text: str, **options: Any) -> Finding:

@@ -9,8 +9,8 @@ import pytest
 
 from examples.zoo import __main__ as command
 from examples.zoo.exhibits import BAD, FIELDS, Exhibit, code, exhibits, read_exhibit
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.violations import ViolationKind
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.violations import ViolationKind
 
 EXHIBITS = exhibits()
 MOST_LINES = 8

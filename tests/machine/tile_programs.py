@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tests.support.ir import parse
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.machine.running import Outcome, run
 
 ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(10))]

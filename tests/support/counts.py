@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.support.ir import print_custom
 from tests.support.meaning import run_in_order, same_bits
 from tileas_xdsl.analysis.dominance import verify_dominance
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report
 
 
 def kinds_of(report: Report) -> tuple[str, list[str]]:

@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation
 
 from tests.support.ir import parse, print_custom, run_passes
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp, ProduceOneAsyncOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
 PASS = "tileas-materialize-async"

@@ -16,10 +16,10 @@ from xdsl.ir import Operation
 
 from tests.support.ir import print_custom
 from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.rings import Ring
+from tileas_xdsl.machine.parts.rings import Ring
 from tileas_xdsl.machine.running import Outcome, run
 
 ORDERS = ("eager", "lazy", "random:0", "random:1", "random:2")

@@ -8,10 +8,10 @@ import numpy as np
 from xdsl.dialects.builtin import Float32Type, ModuleOp
 
 from tests.support.ir import parse, print_custom, run_passes
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.machine.arguments import find_function
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
 FULL = os.environ.get("TILEAS_CASES") == "full"

@@ -418,7 +418,7 @@ def test_each_unreadable_or_unsupported_program_gets_a_place_and_status_2(name: 
 def test_checking_leaves_the_module_as_it_was() -> None:
     """The same module checked twice gives the same report, word for word."""
     from tests.support.ir import print_custom
-    from tileas_xdsl.machine.checking import check as check_module
+    from tileas_xdsl.checker.verdict.checking import check as check_module
     from tileas_xdsl.tools.inputs import read_module
 
     module = read_module(str(RACE))

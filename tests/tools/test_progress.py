@@ -15,7 +15,7 @@ from tests.machine.growing_programs import NEVER, copying
 from tests.support.ir import ROOT, parse
 from tests.tools.conftest import Run
 from tests.tools.programs import queue
-from tileas_xdsl.machine.checking import check
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.tools.progress import progress
 
 

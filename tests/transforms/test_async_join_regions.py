@@ -11,9 +11,9 @@ from tests.machine.test_async_random import generated
 from tests.support.ir import ROOT, chunks, parse, run_passes
 from tests.support.safe_token_programs import safe_program
 from tests.support.token_meaning import FULL, assert_safe_and_equal, changed
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.interfaces import AsyncOpInterface
-from tileas_xdsl.machine.checking import check
 
 SEEDS = range(240 if FULL else 50)
 CHAINS, SIBLINGS = "async-join-regions", "async-join-regions{siblings=true}"

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.ir import parse, print_custom
 from tests.support.token_meaning import ORDERS, changed, numbers_of
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import run
 
 PASSES = (

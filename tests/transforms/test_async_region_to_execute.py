@@ -17,9 +17,9 @@ from tests.support.ir import ROOT, chunks, parse, print_custom, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.safe_token_programs import safe_program
 from tests.support.token_meaning import assert_safe_and_equal, numbers_of
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import run
 
 SEEDS = range(300) if os.environ.get("TILEAS_CASES") == "full" else [*range(120), 154, 168]

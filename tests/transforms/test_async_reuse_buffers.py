@@ -13,9 +13,9 @@ from tests.support.ir import ROOT, chunks, parse, run_passes
 from tests.support.safe_token_programs import safe_program
 from tests.support.token_meaning import FULL, assert_safe_and_equal, changed
 from tileas_xdsl.analysis.buffer_touches import allocated_buffer
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
-from tileas_xdsl.machine.checking import check
 from tileas_xdsl.transforms.async_reuse_buffers import apply_reuse, plan_reuse
 
 SEEDS = range(300 if FULL else 60)

@@ -19,10 +19,10 @@ from tests.machine.test_async_random import generated
 from tests.machine.test_async_region_machine import RUNS
 from tests.support.ir import parse, print_custom, run_passes
 from tileas_xdsl.analysis.completion import Completions
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, functions_in
-from tileas_xdsl.machine.checking import check
+from tileas_xdsl.machine.parts.tasks import does_nothing
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.tasks import does_nothing
 from tileas_xdsl.views.dependences import BLOCKS, COMPLETES, NEXT, DependenceGraph, Edge, dependences
 
 SEEDS = range(300)

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.support.counted_programs import Rotation, distinct_rotations, rotating_program
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import run_in_order, same_bits
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.dialects.async_ import AwaitOp
 from tileas_xdsl.dialects.async_queue import WaitOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 
 CORPUS = 500 if os.environ.get("TILEAS_CASES") == "full" else 12
 ROTATIONS = distinct_rotations(CORPUS)

@@ -14,11 +14,11 @@ from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import assert_same_meaning
 from tests.support.queue_exactness import slack_waits, waits_in
 from tests.support.token_programs import token_program
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.async_queue import CommitOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.transforms.convert_async_to_queue.queues import assign_queues
 
 FULL = os.environ.get("TILEAS_CASES") == "full"

@@ -20,9 +20,9 @@ from tests.support.ir import parse, print_custom, print_generic, run_passes
 from tests.support.meaning import run_in_order, same_bits
 from tests.support.mlir import mlir_opt
 from tests.support.queue_exactness import slack_waits, waits_in
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 
 PROGRAMS = 60 if os.environ.get("TILEAS_CASES") == "full" else 12
 CORPUS = 48 if os.environ.get("TILEAS_CASES") == "full" else 8

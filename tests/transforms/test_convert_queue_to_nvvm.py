@@ -27,9 +27,9 @@ from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passe
 from tests.support.lowering import ptx_of
 from tests.support.meaning import assert_same_meaning
 from tests.support.mlir import mlir_opt
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp, CpAsyncWaitGroupOp
-from tileas_xdsl.machine.checking import check
 from tileas_xdsl.transforms.convert_queue_to_nvvm import CpAsync
 from tileas_xdsl.transforms.queue_lowering.plan import plan_lowering
 

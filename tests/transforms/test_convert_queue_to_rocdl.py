@@ -13,9 +13,9 @@ from tests.support.counting_programs import CELLS, Program, least_groups_since, 
 from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passes
 from tests.support.meaning import assert_same_meaning
 from tests.support.mlir import mlir_opt
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.rocdl.waits import WaitAsyncmarkOp
-from tileas_xdsl.machine.checking import check
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
 PASS = "convert-queue-to-rocdl"

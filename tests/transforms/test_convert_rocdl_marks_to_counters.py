@@ -15,9 +15,9 @@ from tests.support.lowering import amd_assembly_of
 from tests.support.meaning import assert_same_meaning
 from tests.support.mlir import mlir_opt
 from tests.transforms.test_convert_queue_to_rocdl import MOST_PATHS, arguments, some_bits
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.rocdl.waits import SWaitcntOp, WaitAsynccntOp, WaitTensorcntOp
-from tileas_xdsl.machine.checking import check
 from tileas_xdsl.targets.amdgpu import waitcnt_field
 
 FULL = os.environ.get("TILEAS_CASES") == "full"

@@ -6,9 +6,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import ROOT, parse, print_custom, run_passes
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 
 CONVERSIONS = {
     "tokens": "convert-queue-to-async",

@@ -21,11 +21,11 @@ from tests.support.mlir import mlir_opt
 from tests.support.nested_loops import nested_loop
 from tests.support.queue_exactness import waits_in, with_count, without_wait
 from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, Severity, recorded_diagnostics
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import is_annotated, read_annotations
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.tools.located_parser import LocatedParser
 from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
 from tileas_xdsl.transforms.inject_software_pipeline.plan import SourceCapture

@@ -27,11 +27,11 @@ from tests.support.ir import parse, print_custom
 from tests.support.meaning import run_in_order, same_bits
 from tests.support.queue_simulation import Simulation
 from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import is_annotated, read_annotations
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.scheduling.async_pipeline.model import Section, Slot
 from tileas_xdsl.scheduling.async_pipeline.waits import plan_waits, undrained_queues
 from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass

@@ -27,9 +27,9 @@ from xdsl.ir import Block
 from tests.support.annotated_loops import AnnotatedLoop, Cell, Component, Schedule
 from tests.support.ir import parse, print_custom
 from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
 from tileas_xdsl.transforms.inject_software_pipeline.plan import SourceCapture
 

@@ -24,9 +24,9 @@ from tests.support.mlir import mlir_opt
 from tests.support.nested_loops import nested_loop
 from tests.support.queue_exactness import waits_in
 from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
 
 LOOPS = range(1000 if os.environ.get("TILEAS_CASES") == "full" else 40)

@@ -38,6 +38,8 @@ from tests.support.materialize_async import (
     staged_names,
 )
 from tests.support.tile_loops import tile_loop_program
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import PASS_STATUS, RefusedError, Severity, failed_softly, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
@@ -47,8 +49,6 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import ToAsyncOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.transforms.materialize_async import MaterializeAsyncPass
 from tileas_xdsl.transforms.materialize_async.patterns import AsyncWaitOpRemoval, ExtractSliceOpToAsync
 from tileas_xdsl.transforms.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX

@@ -23,10 +23,10 @@ from tests.support.materialize_async import (
     tagged,
 )
 from tests.support.mlir import mlir_opt
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 
 # In flight ------------------------------------------------------------------------------------------------------------

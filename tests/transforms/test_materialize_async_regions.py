@@ -34,6 +34,8 @@ from tests.support.materialize_async import (
 )
 from tests.support.meaning import assert_same_meaning
 from tests.support.queue_programs import queue_program
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import failed_softly, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
@@ -43,8 +45,6 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 
 # Region forms ---------------------------------------------------------------------------------------------------------
 

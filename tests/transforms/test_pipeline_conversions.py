@@ -20,10 +20,10 @@ from tests.support.counted_programs import (
 from tests.support.counts import assert_same_verdict_and_numbers
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import run_in_order
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
-from tileas_xdsl.machine.checking import check
 
 THERE, BACK = "convert-queue-to-pipeline", "convert-pipeline-to-queue"
 WILD = 200 if os.environ.get("TILEAS_CASES") == "full" else 60

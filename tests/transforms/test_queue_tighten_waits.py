@@ -15,9 +15,9 @@ from tests.support.meaning import assert_same_meaning
 from tests.support.mixed_queue_programs import MixedProgram, mixed_program
 from tests.support.queue_exactness import slack_waits, waits_in, with_count, without_wait
 from tests.support.token_programs import token_program
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
 PROGRAMS = 12 if FULL else 3

@@ -17,10 +17,10 @@ from tests.support.ir import ROOT, chunks, parse, print_custom, print_generic, r
 from tests.support.meaning import assert_same_meaning, difference_between, run_in_order
 from tests.support.mlir import mlir_opt
 from tests.support.queue_programs import queue_program
+from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError, Severity, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileaa.queue import CreateQueueOp, ExecuteOp, GetOp, PutOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp, IncIterOp, ProduceOneOp
-from tileas_xdsl.machine.checking import check
 
 PASS = "tileas-queue-to-pipeline"
 FOLDER = ROOT / "tests" / "filecheck" / "transforms"

@@ -11,10 +11,10 @@ from tests.support.counting_programs import random_program, waits_in
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import assert_same_meaning
 from tests.transforms.test_convert_queue_to_rocdl import MOST_PATHS, arguments, some_bits
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.rocdl.waits import AsyncmarkOp, WaitAsyncmarkOp
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
 PASS = "rocdl-elide-marks"

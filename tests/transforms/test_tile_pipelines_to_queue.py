@@ -16,9 +16,9 @@ from tests.support.meaning import ORDERS, run_in_order, same_bits
 from tests.support.mlir import mlir_opt
 from tests.support.queue_exactness import waits_in, with_count
 from tests.support.tile_pipelines import one_agent, two_agents
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 
 PROGRAMS = 40 if os.environ.get("TILEAS_CASES") == "full" else 8
 MAKE, THERE, BACK = "tileas-queue-to-pipeline", "convert-pipeline-to-queue", "convert-queue-to-pipeline"

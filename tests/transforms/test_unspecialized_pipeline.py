@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.support.ir import parse, print_custom, run_passes
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Verdict
 from tileas_xdsl.machine.running import Outcome, run
 from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.transforms.unspecialized_pipeline import UnspecializedPipelinePass

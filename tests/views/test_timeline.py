@@ -19,8 +19,8 @@ from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.machine.test_timed import AGAIN, ONE, TWO, copies
 from tests.support.ir import ROOT
 from tests.support.trace_events import read_trace
-from tileas_xdsl.machine.deciding import report_undrained
-from tileas_xdsl.machine.timing import TimedRun, simulate
+from tileas_xdsl.checker.verdict.deciding import report_undrained
+from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import Bar, Edge, Timeline, timeline
 from tileas_xdsl.views.timeline.chrome import chrome_trace

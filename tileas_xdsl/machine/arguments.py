@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, Integer
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from tileas_xdsl.interfaces import FunctionOpInterface
-from tileas_xdsl.machine.meaning import load_dialect
-from tileas_xdsl.machine.memory import MemoryObject, View, require_addressable
-from tileas_xdsl.machine.tiles import VIEW_SPACES, residency_of
-from tileas_xdsl.machine.values import UNKNOWN, ElementType, element_type, wrap
+from tileas_xdsl.machine.core.meaning import load_dialect
+from tileas_xdsl.machine.core.memory import MemoryObject, View, require_addressable
+from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, wrap
+from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, residency_of
 
 Array = NDArray[Any]
 Shaped = MemRefType[Attribute] | TensorType[Attribute]

@@ -16,10 +16,10 @@ from xdsl.ir import Attribute, BlockArgument
 
 from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, PointerType
 from tileas_xdsl.machine.arguments import ArgumentError, default_array, dynamic_sizes_missing, name_of
-from tileas_xdsl.machine.memory import MemoryObject, View, row_major_strides
-from tileas_xdsl.machine.pointers import DEFAULT_BYTES, Pointer
-from tileas_xdsl.machine.tiled_views import TiledView
-from tileas_xdsl.machine.values import ElementType, element_type
+from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
+from tileas_xdsl.machine.core.values import ElementType, element_type
+from tileas_xdsl.machine.tiles.pointers import DEFAULT_BYTES, Pointer
+from tileas_xdsl.machine.tiles.tiled_views import TiledView
 
 EXTENT_WHEN_CHECKING = 1 << 16
 TILES_WHEN_CHECKING = 1 << 10

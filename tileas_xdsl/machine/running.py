@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.agents import Agent, Suspension
+from tileas_xdsl.checker.witnesses.diagnosis import name_wrong_phases, phase_that_cannot_complete
+from tileas_xdsl.checker.witnesses.explain import violation_of_deadlock
 from tileas_xdsl.machine.arguments import argument_at, argument_names, bind_arguments, find_function, object_behind
-from tileas_xdsl.machine.diagnosis import name_wrong_phases, phase_that_cannot_complete
-from tileas_xdsl.machine.execution import Machine
-from tileas_xdsl.machine.explain import violation_of_deadlock
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.orders import make_order
-from tileas_xdsl.machine.synchronization import EventCondition
-from tileas_xdsl.machine.trace import Trace
-from tileas_xdsl.machine.violations import StuckError, Violation
-from tileas_xdsl.machine.works import Event
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.orders import make_order
+from tileas_xdsl.machine.core.synchronization import EventCondition
+from tileas_xdsl.machine.core.trace import Trace
+from tileas_xdsl.machine.core.violations import StuckError, Violation
 
 
 @dataclass

@@ -30,8 +30,8 @@ from tileas_xdsl.machine.arguments import (
     is_scalar,
     name_of,
 )
-from tileas_xdsl.machine.memory import require_addressable
-from tileas_xdsl.machine.values import ElementType, bit_width, element_type
+from tileas_xdsl.machine.core.memory import require_addressable
+from tileas_xdsl.machine.core.values import ElementType, bit_width, element_type
 from tileas_xdsl.tools.array_files import as_numbers, load
 
 Array = NDArray[Any]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from tileas_xdsl.machine.checking import MOST_COMBINATIONS, check
+from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, check
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, print_json, read_input
 from tileas_xdsl.tools.progress import progress

@@ -20,11 +20,11 @@ from xdsl.passes import ModulePass, PassPipeline
 from xdsl.universe import Universe
 from xdsl.utils.arg_spec import parse_pipeline
 
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
 from tileas_xdsl.machine.arguments import ArgumentError, find_function
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report, Verdict
-from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError, explain, place_of
 from tileas_xdsl.tools.inputs import full_context, parse_module, read_text

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.tools.errors import InputError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.rendering import Source

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.diagnostics import location_of
-from tileas_xdsl.machine.report import Finding, Report, Verdict
-from tileas_xdsl.machine.trace import Happening, Witness
+from tileas_xdsl.machine.core.trace import Happening, Witness
 
 Line = list[tuple[str, str]]
 """(text, style) pieces; the style is one of rich's, empty for none."""

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_names, find_function
-from tileas_xdsl.machine.orders import ORDERS
-from tileas_xdsl.machine.report import Finding
+from tileas_xdsl.machine.core.orders import ORDERS
 from tileas_xdsl.machine.running import run as run_on_machine
-from tileas_xdsl.machine.timing import TimedRun, timed_run
+from tileas_xdsl.machine.time.simulation import TimedRun, timed_run
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
 from tileas_xdsl.tools.errors import InputError

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.checker.verdict.deciding import report_undrained
+from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
+from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function
-from tileas_xdsl.machine.deciding import report_undrained
-from tileas_xdsl.machine.loop_bounds import bounding_arguments
-from tileas_xdsl.machine.report import Finding
-from tileas_xdsl.machine.timing import TimedRun, simulate
-from tileas_xdsl.machine.violations import UndecidedError
+from tileas_xdsl.machine.core.violations import UndecidedError
+from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, read_input

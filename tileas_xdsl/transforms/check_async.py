@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import refuse, remark, warn
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report, Verdict
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.diagnostics import Diagnostic
-from tileas_xdsl.machine.report import Finding, Report, Verdict
 from tileas_xdsl.views.listing import KEPT, ComparedLine, Listing, compared
 from tileas_xdsl.views.timeline.html import html_page, timeline_section
 from tileas_xdsl.views.timeline.page import SCRIPT, STYLE

@@ -18,10 +18,13 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.meaning import pure
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import (
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import pure
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.per_op import per_op
+from tileas_xdsl.machine.core.values import UNKNOWN, wrap
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import (
     Array,
     as_signed,
     as_unsigned,
@@ -42,9 +45,6 @@ from tileas_xdsl.machine.numerics import (
     truncating_remainder,
     width_of,
 )
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.values import UNKNOWN, wrap
-from tileas_xdsl.machine.violations import UnsupportedError
 
 Compute = Callable[[Any, Any], Any]
 Reading = Callable[[Any, Attribute], Any]

@@ -11,14 +11,14 @@ from xdsl.ir import Block, BlockArgument, Operation, Region
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects import async_
-from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.arguments import bind_arguments, binds_type, is_scalar
-from tileas_xdsl.machine.meaning import suspends, sync, terminators
-from tileas_xdsl.machine.synchronization import GroupCondition, PromiseGroup
-from tileas_xdsl.machine.tasks import awaited, start_task
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
-from tileas_xdsl.machine.works import Event
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.meaning import suspends, sync, terminators
+from tileas_xdsl.machine.core.synchronization import GroupCondition, PromiseGroup
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.tasks import awaited, start_task
 
 terminators(async_.YieldOp, async_.ReturnOp)
 

@@ -12,15 +12,15 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp, around
 from tileas_xdsl.interfaces import AsyncCollectorOpInterface
-from tileas_xdsl.machine import rings
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.async_work import OPEN_STAGES
-from tileas_xdsl.machine.barriers import commit, wait_for_queue
-from tileas_xdsl.machine.meaning import control, suspends
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.recording import Recording
-from tileas_xdsl.machine.synchronization import GroupQueue
-from tileas_xdsl.machine.works import AsyncWork
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.meaning import control, suspends
+from tileas_xdsl.machine.core.per_op import per_op
+from tileas_xdsl.machine.core.recording import Recording
+from tileas_xdsl.machine.core.synchronization import GroupQueue
+from tileas_xdsl.machine.parts import rings
+from tileas_xdsl.machine.parts.barriers import commit, wait_for_queue
+from tileas_xdsl.machine.parts.tile_works import OPEN_STAGES
 
 OPEN_COMMITS = "async_queue.open_commits"
 

@@ -17,16 +17,16 @@ from xdsl.ir import BlockArgument, SSAValue
 from tileas_xdsl.dialects import async_region
 from tileas_xdsl.dialects.async_ import ValueType
 from tileas_xdsl.dialects.async_region.regions import BodyOp
-from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.arguments import binds_type
-from tileas_xdsl.machine.late_values import LateValue, seen_by_work
-from tileas_xdsl.machine.meaning import issues, sync, terminators
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
+from tileas_xdsl.machine.core.late_values import LateValue, seen_by_work
+from tileas_xdsl.machine.core.meaning import issues, sync, terminators
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.resources import Resource, hold, make_resource
-from tileas_xdsl.machine.tasks import awaited, start_task
-from tileas_xdsl.machine.works import AsyncWork, Event, Touch
+from tileas_xdsl.machine.parts.resources import Resource, hold, make_resource
+from tileas_xdsl.machine.parts.tasks import awaited, start_task
 
 terminators(async_region.YieldOp)
 

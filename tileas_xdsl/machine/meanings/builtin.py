@@ -6,9 +6,9 @@ from typing import Any
 
 from xdsl.dialects.builtin import UnrealizedConversionCastOp
 
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.meaning import pure
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import pure
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 
 @pure(UnrealizedConversionCastOp)

@@ -6,9 +6,9 @@ from typing import Any
 
 from xdsl.dialects import func
 
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.calls import call_symbol
-from tileas_xdsl.machine.meaning import control, terminators
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import control, terminators
+from tileas_xdsl.machine.parts.calls import call_symbol
 
 terminators(func.ReturnOp)
 

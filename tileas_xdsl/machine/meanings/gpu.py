@@ -13,14 +13,14 @@ from typing import Any
 from xdsl.dialects import gpu
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.lifetimes import end_lifetime
-from tileas_xdsl.machine.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import Event, Touch
+from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.synchronization import EventCondition
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
-from tileas_xdsl.machine.numerics import view_of
-from tileas_xdsl.machine.synchronization import EventCondition
-from tileas_xdsl.machine.violations import UnsupportedError
-from tileas_xdsl.machine.works import Event, Touch
+from tileas_xdsl.machine.parts.lifetimes import end_lifetime
+from tileas_xdsl.machine.tiles.numerics import view_of
 
 terminators(gpu.ReturnOp, gpu.TerminatorOp, gpu.YieldOp)
 

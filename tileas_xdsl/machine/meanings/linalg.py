@@ -25,14 +25,14 @@ from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from tileas_xdsl.machine.agents import Agent, Step, Suspension
-from tileas_xdsl.machine.meaning import Kind, control, pure, terminators
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import Array, element_of, is_array, to_scalar
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.recording import Deferred
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.core.meaning import Kind, control, pure, terminators
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.per_op import per_op
+from tileas_xdsl.machine.core.recording import Deferred
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import Array, element_of, is_array, to_scalar
 
 MOST_POINTS = 1_000_000
 """Points of a nest that is run point by point; more are refused."""

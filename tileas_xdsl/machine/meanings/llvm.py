@@ -17,10 +17,12 @@ from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.calls import call_symbol
-from tileas_xdsl.machine.meaning import Jump, control, effect, jump, pure, sync, terminators
-from tileas_xdsl.machine.pointers import (
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import Jump, control, effect, jump, pure, sync, terminators
+from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.calls import call_symbol
+from tileas_xdsl.machine.tiles.pointers import (
     Addresses,
     Pointer,
     byte_object,
@@ -29,8 +31,6 @@ from tileas_xdsl.machine.pointers import (
     space_of,
     typed_view,
 )
-from tileas_xdsl.machine.values import UNKNOWN, element_type, unsigned, wrap
-from tileas_xdsl.machine.violations import UnsupportedError
 
 terminators(llvm.ReturnOp)
 

@@ -16,9 +16,10 @@ import numpy as np
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.meaning import pure
-from tileas_xdsl.machine.numerics import (
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import pure
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import (
     Array,
     as_signed,
     as_unsigned,
@@ -30,7 +31,6 @@ from tileas_xdsl.machine.numerics import (
     to_type,
     width_of,
 )
-from tileas_xdsl.machine.violations import UnsupportedError
 
 # Floats -------------------------------------------------------------------------------------------------------------
 

@@ -20,17 +20,17 @@ from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 from xdsl.utils.hints import isa
 
-from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.arguments import memory_space
-from tileas_xdsl.machine.lifetimes import end_lifetime
-from tileas_xdsl.machine.meaning import control, effect, pure, terminators
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
+from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
+from tileas_xdsl.machine.core.per_op import per_op
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
-from tileas_xdsl.machine.memory import Cell, MemoryObject, View, row_major_strides
-from tileas_xdsl.machine.numerics import element_of, view_of
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.pointers import Addresses, Pointer
-from tileas_xdsl.machine.violations import UnsupportedError
-from tileas_xdsl.machine.windows import Numbers, Window, filled, groups_of
+from tileas_xdsl.machine.parts.lifetimes import end_lifetime
+from tileas_xdsl.machine.tiles.numerics import element_of, view_of
+from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
+from tileas_xdsl.machine.tiles.windows import Numbers, Window, filled, groups_of
 
 ADDRESS = "computes an address from"
 

@@ -15,16 +15,16 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.barriers import commit, wait_for_groups, wait_for_queue
-from tileas_xdsl.machine.copy_groups import CP_ASYNC, copy_groups, issue_copy
-from tileas_xdsl.machine.meaning import suspends, sync
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.meaning import suspends, sync
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.synchronization import CommitGroup
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import element_at
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import view_of
-from tileas_xdsl.machine.synchronization import CommitGroup
-from tileas_xdsl.machine.violations import UnsupportedError
-from tileas_xdsl.machine.works import AsyncWork
+from tileas_xdsl.machine.parts.barriers import commit, wait_for_groups, wait_for_queue
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, copy_groups, issue_copy
+from tileas_xdsl.machine.tiles.numerics import view_of
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,23 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.dialects.nvvm.attributes import MemScope
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.barriers import (
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Proxy
+from tileas_xdsl.machine.core.meaning import effect, suspends, sync
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.synchronization import (
+    Condition,
+    PhaseBarrier,
+    Rendezvous,
+    RendezvousCondition,
+)
+from tileas_xdsl.machine.core.values import ELECTED
+from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.parts.barriers import (
     arrive,
     expect_bytes,
     promise_arrival,
@@ -29,21 +42,8 @@ from tileas_xdsl.machine.barriers import (
     wait_for_parity,
     wait_for_queue,
 )
-from tileas_xdsl.machine.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
-from tileas_xdsl.machine.happens_before import FENCE_SPACES, Proxy
-from tileas_xdsl.machine.meaning import effect, suspends, sync
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.synchronization import (
-    Condition,
-    PhaseBarrier,
-    Rendezvous,
-    RendezvousCondition,
-)
-from tileas_xdsl.machine.values import ELECTED
-from tileas_xdsl.machine.violations import Party, UnsupportedError, Violation, ViolationKind
-from tileas_xdsl.machine.witnesses import witness_about
-from tileas_xdsl.machine.works import AsyncWork, Touch
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
+from tileas_xdsl.machine.tiles.pointers import Pointer
 
 BOX_BYTES = "tileas.box_bytes"
 """Discardable attribute on a tensor copy: the bytes of its box, which only the descriptor knows."""

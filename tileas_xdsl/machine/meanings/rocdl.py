@@ -16,14 +16,14 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer, counter_of
 from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.happens_before import observe
-from tileas_xdsl.machine.meaning import effect, suspends, sync
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.happens_before import observe
+from tileas_xdsl.machine.core.meaning import effect, suspends, sync
+from tileas_xdsl.machine.core.synchronization import Condition, MarkCondition
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm import barrier_of_all_threads
-from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.synchronization import Condition, MarkCondition
-from tileas_xdsl.machine.violations import UnsupportedError
-from tileas_xdsl.machine.works import AsyncWork, Touch
+from tileas_xdsl.machine.tiles.pointers import Pointer
 
 
 def issue_transfer(agent: Agent, op: Operation, values: dict[Any, Any]) -> None:

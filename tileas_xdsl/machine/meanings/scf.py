@@ -6,9 +6,9 @@ from typing import Any
 
 from xdsl.dialects import scf
 
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.meaning import control, terminators
-from tileas_xdsl.machine.violations import NoStepError, UnsupportedError
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import control, terminators
+from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
 
 terminators(scf.YieldOp, scf.ConditionOp)
 

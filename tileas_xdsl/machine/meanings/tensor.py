@@ -18,13 +18,13 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.meaning import control, effect, pure, terminators
-from tileas_xdsl.machine.numerics import Array, element_of, is_array, to_scalar
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
-from tileas_xdsl.machine.windows import Numbers, Window, filled
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
+from tileas_xdsl.machine.core.per_op import per_op
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import Array, element_of, is_array, to_scalar
+from tileas_xdsl.machine.tiles.windows import Numbers, Window, filled
 
 terminators(tensor.YieldOp)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from xdsl.dialects import ub
 
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.meaning import jump, pure
-from tileas_xdsl.machine.numerics import poison
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import jump, pure
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import poison
 
 
 @pure(ub.PoisonOp)

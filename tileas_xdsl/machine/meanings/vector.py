@@ -12,13 +12,13 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Attribute, Operation
 
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.meaning import effect
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import effect
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import ADDRESS, element_at
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import view_of
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import view_of
 
 
 def _neighbours(agent: Agent, op: Operation, buffer: Any, indices: Sequence[Any], kind: Attribute) -> View:

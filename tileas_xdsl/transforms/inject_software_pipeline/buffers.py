@@ -33,7 +33,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.component_conflicts import Touch, meets_later
 from tileas_xdsl.analysis.induction import static_trip_count
-from tileas_xdsl.analysis.kills import first_uncovered_read
+from tileas_xdsl.analysis.overwritten import first_uncovered_read
 from tileas_xdsl.analysis.static_views import as_view, strided, strides_of, type_of_view, uses_by_any_name
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue_annotations import Annotations

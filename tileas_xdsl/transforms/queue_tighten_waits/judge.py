@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.checking import check
-from tileas_xdsl.machine.report import Report, Verdict
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 FEW_TRIPS = tuple(range(5))
 """Counts that are too large mostly show with so few trips; what goes well for them is then proved."""

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import location_of, op_name
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.clockwork import ARITHMETIC, ENGINE, SCALARS, Service, Span
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.synchronization import EndOfAgents
-from tileas_xdsl.machine.timing import TimedRun
-from tileas_xdsl.machine.trace import Happening
-from tileas_xdsl.machine.violations import Violation
-from tileas_xdsl.machine.works import AsyncWork, Event
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.synchronization import EndOfAgents
+from tileas_xdsl.machine.core.trace import Happening
+from tileas_xdsl.machine.core.violations import Violation
+from tileas_xdsl.machine.time.simulated_time import ARITHMETIC, ENGINE, SCALARS, Service, Span
+from tileas_xdsl.machine.time.simulation import TimedRun
 
 AGENT, TURN, STALL, BLOCKED, STEP, SCALAR = "agent", "turn", "stall", "blocked", "step", "scalar"
 """The kinds of bars: an agent works or is served, an engine has a turn, an agent stands still, or for ever, steps."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tileas_xdsl.dialects.nv_tileaa import compute
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.lanes import reduced, scanned
-from tileas_xdsl.machine.meaning import suspends
-from tileas_xdsl.machine.products import Factor, Scales, is_signed, product
-from tileas_xdsl.machine.tiles import computes
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import suspends
+from tileas_xdsl.machine.tiles.lanes import reduced, scanned
+from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
+from tileas_xdsl.machine.tiles.tiles import computes
 
 
 @computes(compute.DotOp)

@@ -16,15 +16,15 @@ from xdsl.ir import Attribute
 
 from tileas_xdsl.dialects.nv_tileaa import control
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate, BoundedAttr, DivByAttr, SameElementsAttr
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.meaning import control as runs_regions
-from tileas_xdsl.machine.meaning import effect, pure, terminators
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import Array
-from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.tiles import PointerTile, is_tile_type, read_tile
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import control as runs_regions
+from tileas_xdsl.machine.core.meaning import effect, pure, terminators
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import Array
+from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.tiles import PointerTile, is_tile_type, read_tile
 
 terminators(control.ReturnOp)
 

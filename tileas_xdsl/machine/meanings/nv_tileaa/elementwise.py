@@ -17,11 +17,12 @@ from xdsl.ir import Operation
 from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.lanes import lane_by_lane
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.math import fused_multiply_add
-from tileas_xdsl.machine.memory import MemoryObject
-from tileas_xdsl.machine.numerics import (
+from tileas_xdsl.machine.tiles.lanes import lane_by_lane
+from tileas_xdsl.machine.tiles.numerics import (
     Array,
     as_unsigned,
     bits_of,
@@ -34,10 +35,9 @@ from tileas_xdsl.machine.numerics import (
     to_type,
     width_of,
 )
-from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.rounding import RESIDUALS, rounded
-from tileas_xdsl.machine.tiles import PointerTile, computes
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.rounding import RESIDUALS, rounded
+from tileas_xdsl.machine.tiles.tiles import PointerTile, computes
 
 Compute = Callable[..., Any]
 

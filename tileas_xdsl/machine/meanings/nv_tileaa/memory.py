@@ -17,21 +17,21 @@ from xdsl.ir import BlockArgument, Operation
 from tileas_xdsl.dialects.nv_tileaa import memory
 from tileas_xdsl.dialects.nv_tileaa.compute import BlockTileOp
 from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, MemTokenType, PointerType, TiledViewType
-from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.array_arguments import bind_array, bind_pointer, bind_tiled_view
-from tileas_xdsl.machine.meaning import effect
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import effect
+from tileas_xdsl.machine.core.memory import View, row_major_strides
+from tileas_xdsl.machine.core.per_op import per_op
+from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.meanings.nv_tileaa.elementwise import pointee_size
-from tileas_xdsl.machine.memory import View, row_major_strides
-from tileas_xdsl.machine.numerics import element_of, view_of
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.rings import StageToken, done_token
-from tileas_xdsl.machine.tile_access import Place, bounds_of, load_tile, store_tile
-from tileas_xdsl.machine.tiled_views import TiledView
-from tileas_xdsl.machine.tiles import PointerTile, placed, read_tile
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.windows import filled
+from tileas_xdsl.machine.parts.rings import StageToken, done_token
+from tileas_xdsl.machine.tiles.numerics import element_of, view_of
+from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.tile_access import Place, bounds_of, load_tile, store_tile
+from tileas_xdsl.machine.tiles.tiled_views import TiledView
+from tileas_xdsl.machine.tiles.tiles import PointerTile, placed, read_tile
+from tileas_xdsl.machine.tiles.windows import filled
 
 binds_type(ArrayType.name)(bind_array)
 binds_type(PointerType.name)(bind_pointer)

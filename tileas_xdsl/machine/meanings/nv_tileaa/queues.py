@@ -28,16 +28,16 @@ from tileas_xdsl.dialects.nv_tileaa.queue import (
 )
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType
 from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.machine import rings
-from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.arguments import binds_type
-from tileas_xdsl.machine.forks import fork_and_join
-from tileas_xdsl.machine.meaning import effect, suspends, sync, terminators
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
-from tileas_xdsl.machine.rings import Payload, Ring, source_value
-from tileas_xdsl.machine.tiles import read_tile
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.parts import rings
+from tileas_xdsl.machine.parts.forks import fork_and_join
+from tileas_xdsl.machine.parts.rings import Payload, Ring, source_value
+from tileas_xdsl.machine.tiles.tiles import read_tile
 
 terminators(QueueYieldOp)
 

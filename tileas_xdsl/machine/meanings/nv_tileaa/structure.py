@@ -11,14 +11,16 @@ import numpy as np
 
 from tileas_xdsl.dialects.nv_tileaa import structure
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.lanes import generated
-from tileas_xdsl.machine.meaning import effect, suspends, terminators
-from tileas_xdsl.machine.numerics import element_of
-from tileas_xdsl.machine.pointers import Pointer
-from tileas_xdsl.machine.slices import part_of
-from tileas_xdsl.machine.tiled_views import TiledView
-from tileas_xdsl.machine.tiles import (
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.lanes import generated
+from tileas_xdsl.machine.tiles.numerics import element_of
+from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.slices import part_of
+from tileas_xdsl.machine.tiles.tiled_views import TiledView
+from tileas_xdsl.machine.tiles.tiles import (
     PointerTile,
     computes,
     element_at,
@@ -28,8 +30,6 @@ from tileas_xdsl.machine.tiles import (
     scalar_or_tile,
     tile_shape,
 )
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
 
 terminators(YieldOp)
 

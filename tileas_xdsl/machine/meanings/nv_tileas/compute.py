@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tileas_xdsl.dialects.nv_tileas import compute
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.async_work import issue_move
-from tileas_xdsl.machine.lanes import reduced, scanned
-from tileas_xdsl.machine.meaning import suspends, sync
-from tileas_xdsl.machine.memory import MemoryObject, View
-from tileas_xdsl.machine.numerics import element_of
-from tileas_xdsl.machine.products import Factor, Scales, is_signed, product
-from tileas_xdsl.machine.rings import StageToken
-from tileas_xdsl.machine.tiles import computes, fresh_storage, tile_shape, write_tile
-from tileas_xdsl.machine.works import Event
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.meaning import suspends, sync
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.parts.rings import StageToken
+from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.tiles.lanes import reduced, scanned
+from tileas_xdsl.machine.tiles.numerics import element_of
+from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
+from tileas_xdsl.machine.tiles.tiles import computes, fresh_storage, tile_shape, write_tile
 
 
 def _multiplied(op: compute.AbstractDotOp, a: Any, b: Any, c: Any, extras: Sequence[Any]) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tileas_xdsl.dialects.nv_tileas import control
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.meaning import control as runs_regions
-from tileas_xdsl.machine.meaning import effect, terminators
-from tileas_xdsl.machine.rings import StageToken, done_token
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import control as runs_regions
+from tileas_xdsl.machine.core.meaning import effect, terminators
+from tileas_xdsl.machine.parts.rings import StageToken, done_token
 
 terminators(control.ReturnOp)
 

@@ -17,21 +17,21 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 
 from tileas_xdsl.dialects.nv_tileas import memory, pointers
 from tileas_xdsl.dialects.nv_tileas.types import TiledViewType
-from tileas_xdsl.machine.agents import Agent, Suspension
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.array_arguments import bind_tiled_view
-from tileas_xdsl.machine.async_work import issue_move
-from tileas_xdsl.machine.meaning import suspends, sync
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import suspends, sync
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.synchronization import EventCondition
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import element_of
-from tileas_xdsl.machine.rings import StageToken, done_token
-from tileas_xdsl.machine.synchronization import EventCondition
-from tileas_xdsl.machine.tile_access import Place, bounds_of, load_tile, padding_of, pieces_at, store_tile
-from tileas_xdsl.machine.tiled_views import Lanes, Piece, TiledView, assembled, put_pieces
-from tileas_xdsl.machine.tiles import placed, read_tile, retyped, storage_of, tile_shape
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.parts.rings import StageToken, done_token
+from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.tiles.numerics import element_of
+from tileas_xdsl.machine.tiles.tile_access import Place, bounds_of, load_tile, padding_of, pieces_at, store_tile
+from tileas_xdsl.machine.tiles.tiled_views import Lanes, Piece, TiledView, assembled, put_pieces
+from tileas_xdsl.machine.tiles.tiles import placed, read_tile, retyped, storage_of, tile_shape
 
 
 @binds_type(TiledViewType.name)

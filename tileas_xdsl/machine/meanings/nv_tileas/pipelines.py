@@ -43,18 +43,18 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     is_value,
 )
 from tileas_xdsl.interfaces import enclosing_function
-from tileas_xdsl.machine import rings
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.async_work import OPEN_STAGES
-from tileas_xdsl.machine.barriers import promise_arrival
-from tileas_xdsl.machine.forks import fork_and_join
-from tileas_xdsl.machine.meaning import effect, suspends, sync, terminators
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.per_op import per_op
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.per_op import per_op
-from tileas_xdsl.machine.rings import Payload, Ring, StageIndex, StageToken
-from tileas_xdsl.machine.violations import UnsupportedError
-from tileas_xdsl.machine.works import Event
+from tileas_xdsl.machine.parts import rings
+from tileas_xdsl.machine.parts.barriers import promise_arrival
+from tileas_xdsl.machine.parts.forks import fork_and_join
+from tileas_xdsl.machine.parts.rings import Payload, Ring, StageIndex, StageToken
+from tileas_xdsl.machine.parts.tile_works import OPEN_STAGES
 
 terminators(PipelineYieldOp)
 

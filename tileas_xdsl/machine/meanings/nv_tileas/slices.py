@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from tileas_xdsl.dialects.nv_tileas import slices
-from tileas_xdsl.machine.agents import Agent
-from tileas_xdsl.machine.async_work import issue_move
-from tileas_xdsl.machine.meaning import effect, sync
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import effect, sync
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import element_of
-from tileas_xdsl.machine.rings import StageToken
-from tileas_xdsl.machine.slices import Part, part_of, without_axes
-from tileas_xdsl.machine.tiles import fresh_storage, read_tile, retyped, tile_shape, with_part, write_tile
-from tileas_xdsl.machine.values import UNKNOWN
+from tileas_xdsl.machine.parts.rings import StageToken
+from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.tiles.numerics import element_of
+from tileas_xdsl.machine.tiles.slices import Part, part_of, without_axes
+from tileas_xdsl.machine.tiles.tiles import fresh_storage, read_tile, retyped, tile_shape, with_part, write_tile
 
 
 def _extracted(agent: Agent, op: Any, source: Any, operands: tuple[Any, ...]) -> Any:

@@ -15,14 +15,16 @@ from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.nv_tileas import structure
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.lanes import generated
-from tileas_xdsl.machine.meaning import effect, suspends, terminators
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import Array, element_of
-from tileas_xdsl.machine.rings import StageIndex
-from tileas_xdsl.machine.tiled_views import TiledView
-from tileas_xdsl.machine.tiles import (
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.rings import StageIndex
+from tileas_xdsl.machine.tiles.lanes import generated
+from tileas_xdsl.machine.tiles.numerics import Array, element_of
+from tileas_xdsl.machine.tiles.tiled_views import TiledView
+from tileas_xdsl.machine.tiles.tiles import (
     VIEW_SPACES,
     computes,
     element_at,
@@ -37,8 +39,6 @@ from tileas_xdsl.machine.tiles import (
     tile_shape,
     write_tile,
 )
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.violations import UnsupportedError
 
 terminators(YieldOp)
 

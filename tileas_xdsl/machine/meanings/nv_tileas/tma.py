@@ -18,18 +18,18 @@ from xdsl.ir import BlockArgument, Operation
 from tileas_xdsl.dialects.nv_tileas import tma
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr
 from tileas_xdsl.dialects.nv_tileas.types import MBarrierType
-from tileas_xdsl.machine.agents import Agent
 from tileas_xdsl.machine.arguments import binds_type
-from tileas_xdsl.machine.async_work import issue_move
-from tileas_xdsl.machine.meaning import effect, sync
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import effect, sync
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.memory import store_later
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
-from tileas_xdsl.machine.memory import View
-from tileas_xdsl.machine.numerics import view_of
-from tileas_xdsl.machine.rings import StageToken
-from tileas_xdsl.machine.tiled_views import Lanes, TiledView, Window, assembled
-from tileas_xdsl.machine.tiles import retyped, storage_of, tile_shape
-from tileas_xdsl.machine.violations import UnsupportedError
+from tileas_xdsl.machine.parts.rings import StageToken
+from tileas_xdsl.machine.parts.tile_works import issue_move
+from tileas_xdsl.machine.tiles.numerics import view_of
+from tileas_xdsl.machine.tiles.tiled_views import Lanes, TiledView, Window, assembled
+from tileas_xdsl.machine.tiles.tiles import retyped, storage_of, tile_shape
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ from typing import Any
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateNullTokenOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
-from tileas_xdsl.machine.agents import Agent, Suspension
-from tileas_xdsl.machine.meaning import effect, suspends
-from tileas_xdsl.machine.rings import StageToken, done_token
-from tileas_xdsl.machine.synchronization import EventCondition
-from tileas_xdsl.machine.values import UNKNOWN
-from tileas_xdsl.machine.works import Event
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.meaning import effect, suspends
+from tileas_xdsl.machine.core.synchronization import EventCondition
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.parts.rings import StageToken, done_token
 
 
 def as_token(value: Any) -> StageToken:

@@ -1,0 +1,265 @@
+"""
+Two executions side by side: the one with the larger trip count does the same steps, and some rounds of its loops more.
+
+    smaller:   A  P  B              a head of a growing loop lies at the beginning and at the end of each P
+    larger:    A  P  P  B
+
+So the tapes are laid on each other twice: A P of both from the beginning, and P B of both up to the end. Along the way
+every step must be the same one, and the numbers it sees must move on in a way that goes on for ever (`shifts`); where
+the tapes are moved against each other, the portraits of all five loop heads must have one shape. Several loops that
+grow, one after the other, move the tapes against each other several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.proof.array_bounds import Room
+from tileas_xdsl.checker.proof.recorded_run import Head, Look, LoopKey, TakenStep, Tape, Turns, Visit
+from tileas_xdsl.checker.proof.separation import Cut, Meetings, Moves
+from tileas_xdsl.checker.proof.shifts import Growth, IrregularError, must_move_by_multiples
+from tileas_xdsl.checker.proof.steps import Steps
+from tileas_xdsl.checker.snapshot.snapshot import Portrait
+from tileas_xdsl.machine.core.happens_before import Access
+from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.parts.rings import Ring
+
+
+@dataclass
+class Overlay:
+    """A stretch of the smaller tape, and the distance to the same steps on the larger one."""
+
+    start: int
+    end: int
+    distance: int
+
+
+@dataclass
+class _Stages:
+    """By how far the stages of one ring that are visited move on, in each overlay."""
+
+    moves: dict[int, int] = field(default_factory=dict[int, int])
+    differences: dict[Operation, list[int]] = field(default_factory=dict[Operation, list[int]])
+    """Of visits that move on by another distance."""
+
+    def note_move(self, overlay: int, shift: int, op: Operation) -> None:
+        difference = shift - self.moves.setdefault(overlay, shift)
+        if difference:
+            self.differences.setdefault(op, []).append(difference)
+
+
+class Alignment:
+    """
+    Checks that `larger` is `smaller` and more of the same, so that the next larger one is, too.
+
+    `first_turns` says for each loop from which turn on its state recurs. `trip_count` is that of `smaller`, `growth`
+    what `larger` has more. `check` raises `IrregularError`.
+    """
+
+    def __init__(self, smaller: Tape, larger: Tape, first_turns: Mapping[LoopKey, int], growth: Growth) -> None:
+        self.smaller = smaller
+        self.larger = larger
+        self.first_turns = first_turns
+        self.growth = growth
+        self.room = Room(growth)
+        self.steps = Steps(growth, self.room)
+        self.stages: dict[Ring, _Stages] = {}
+        self.overlays: list[Overlay] = []
+        self.cut_at: list[LoopKey] = []
+        """The loops at whose heads the tapes are moved against each other."""
+        self.cuts: list[Cut] = []
+        """The states at the beginning and at the end of each round."""
+        self.moves: dict[Access | Look, Moves] = {}
+        """By how far accesses and looks move on, in each overlay."""
+        self.overwritten: set[MemoryObject] = set()
+        """The objects to which something is written at places that move on."""
+        self._agents: dict[int, dict[int, int]] = {}
+        """For each overlay, which agent of the larger execution does what one of the smaller does."""
+
+    def check(self) -> None:
+        try:
+            self._lay_over()
+        except IrregularError:
+            # A number may tell why the steps are not the same ones, and after how many turns they would be.
+            self._compare_overlays()
+            raise
+        self._compare_overlays()
+        Meetings(self.smaller.encounters, self.moves).check(self.smaller.entries, self.cuts)
+        self._must_keep_what_is_read()
+        for ring, stages in self.stages.items():
+            reason = f"takes stages of {ring.name} that do not come round evenly"
+            for op, differences in stages.differences.items():
+                if ring.depth is None:
+                    raise IrregularError(op, reason)
+                must_move_by_multiples(op, differences, ring.turns, reason)
+
+    def _must_keep_what_is_read(self) -> None:
+        """Where numbers are taken from memory, nothing else may come to lie in their places later."""
+        for base, op in self.steps.read_from.items():
+            if base in self.overwritten:
+                reason = f"takes a number from '{base.name}', of which other places are overwritten from turn to turn"
+                raise IrregularError(op, reason)
+
+    def _compare_overlays(self) -> None:
+        bounds = sorted({place for overlay in self.overlays for place in (overlay.start, overlay.end)})
+        for start, end in pairwise(bounds):
+            numbers = [n for n, o in enumerate(self.overlays) if o.start <= start and end <= o.end]
+            self._compare(start, end, numbers)
+
+    # Where the tapes are moved against each other ---------------------------------------------------------------------
+
+    def _lay_over(self) -> None:
+        ours, theirs = self.smaller.entries, self.larger.entries
+        start = distance = place = 0
+        while place < len(ours):
+            if place + distance >= len(theirs):
+                raise IrregularError(_op_of(ours[place]), "is not reached at a larger trip count")
+            mine, other = ours[place], theirs[place + distance]
+            if not _are_the_same_step(mine, other):
+                self.overlays.append(Overlay(start, place, distance))
+                raise IrregularError(_op_of(mine), "is not the same step at a larger trip count")
+            if isinstance(mine, Head) and isinstance(other, Head):
+                extra = _turns_left(other) - _turns_left(mine)
+                if extra and self._recurs_from(mine):
+                    end = self._end_of_round(mine, extra)
+                    self.overlays.append(Overlay(start, end, distance))
+                    start, distance = place, other.turns.heads[other.turn + extra] - place
+                    self._compare_portraits(mine, other, extra, end)
+                    self.cut_at.append(mine.turns.key)
+            place += 1
+        if place + distance != len(theirs):
+            raise IrregularError(_op_of(ours[-1]), "is not the last step at a larger trip count")
+        self.overlays.append(Overlay(start, len(ours), distance))
+
+    def _recurs_from(self, head: Head) -> bool:
+        return self.first_turns.get(head.turns.key) == head.turn
+
+    @staticmethod
+    def _end_of_round(head: Head, extra: int) -> int:
+        if extra < 0 or head.turn + extra >= head.turns.count:
+            raise IrregularError(_op_of(head), "does not turn often enough yet")
+        return head.turns.heads[head.turn + extra]
+
+    def _compare_portraits(self, mine: Head, other: Head, extra: int, end_place: int) -> None:
+        """The state at the beginning and the end of the round, in both executions, and one round later."""
+        begin, end = (self._portrait(self.smaller, mine, turns) for turns in (0, extra))
+        first, second, third = (self._portrait(self.larger, other, turns) for turns in (0, extra, 2 * extra))
+        op = _op_of(mine)
+        if len({p.shape for p in (begin, end, first, second, third)}) > 1:
+            raise IrregularError(op, "finds another state when it comes round again", piles_may_help=True)
+        rows = zip(begin.numbers, end.numbers, first.numbers, second.numbers, third.numbers, strict=True)
+        for here, there, early, late, later in rows:
+            if late - there != early - here or later - there != late - here:
+                raise IrregularError(op, "comes round with numbers that do not move on evenly")
+        overlay = len(self.overlays)
+        before, after = _distances(begin, first), _distances(begin, second)
+        self.cuts.append(Cut(mine.turns.heads[mine.turn], begin, {overlay - 1: before, overlay: after}))
+        self.cuts.append(Cut(end_place, end, {overlay: after}))
+        for place in begin.countdowns:
+            if first.numbers[place] < begin.numbers[place] or second.numbers[place] < begin.numbers[place]:
+                raise IrregularError(op, "counts down to something with every trip count")
+        for place, ring in begin.rings:
+            stages = self._stages_of(ring)
+            stages.note_move(overlay - 1, int(first.numbers[place] - begin.numbers[place]), op)
+            stages.note_move(overlay, int(second.numbers[place] - begin.numbers[place]), op)
+
+    def _stages_of(self, ring: Ring) -> _Stages:
+        return self.stages.setdefault(ring, _Stages())
+
+    @staticmethod
+    def _portrait(tape: Tape, head: Head, later: int) -> Portrait:
+        portrait = tape.portraits.get((head.turns.key, head.turn + later))
+        if portrait is None:
+            raise IrregularError(_op_of(head), "does not turn often enough yet")
+        if portrait.refusal is not None:
+            raise IrregularError(_op_of(head), f"cannot be compared from turn to turn: {portrait.refusal}")
+        return portrait
+
+    # Step by step -----------------------------------------------------------------------------------------------------
+
+    def _compare(self, start: int, end: int, overlays: Sequence[int]) -> None:
+        ours, theirs = self.smaller.entries, self.larger.entries
+        distances = [self.overlays[number].distance for number in overlays]
+        agents: list[dict[int, int]] = [self._agents.setdefault(number, {}) for number in overlays]
+        for place in range(start, end):
+            mine = ours[place]
+            others: list[Any] = [theirs[place + distance] for distance in distances]
+            if not all(_are_the_same_step(mine, other) for other in others):
+                raise IrregularError(_op_of(mine), "is not the same step at a larger trip count")
+            if isinstance(mine, TakenStep):
+                for other, names in zip(others, agents, strict=True):
+                    if names.setdefault(mine.agent, other.agent) != other.agent:
+                        raise IrregularError(_op_of(mine), "is a step of another agent at a larger trip count")
+                self.steps.compare(mine, others)
+            elif isinstance(mine, Access):
+                self._compare_accesses(mine, others, overlays)
+            elif isinstance(mine, Look):
+                shifts = [other.offset - mine.offset for other in others]
+                self.moves[mine] = dict(zip(overlays, shifts, strict=True))
+            elif isinstance(mine, Visit):
+                for other, overlay in zip(others, overlays, strict=True):
+                    self._stages_of(mine.ring).note_move(overlay, other.k - mine.k, mine.op)
+            elif isinstance(mine, Turns):
+                self._compare_loops(mine, others)
+
+    def _compare_accesses(self, mine: Access, others: list[Access], overlays: Sequence[int]) -> None:
+        region = mine.region
+        for other, overlay in zip(others, overlays, strict=True):
+            theirs = other.region
+            same = (region.counts, region.strides, region.itemsize) == (theirs.counts, theirs.strides, theirs.itemsize)
+            if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
+                raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
+            self.moves.setdefault(mine, {})[overlay] = theirs.offset - region.offset
+            self.room.access(mine, theirs.offset - region.offset)
+            if mine.is_write and theirs.offset != region.offset:
+                self.overwritten.add(region.base)
+
+    def _compare_loops(self, mine: Turns, others: list[Turns]) -> None:
+        """A loop turns more often by exactly as much as its bounds have moved apart."""
+        if mine.bounds is None:
+            return
+        op = _op_of(mine)
+        ours = mine.bounds
+        for other in others:
+            theirs = other.bounds
+            assert theirs is not None
+            apart = (theirs.stop - theirs.start) - (ours.stop - ours.start)
+            if theirs.step != ours.step:
+                raise IrregularError(op, "has a step that changes from turn to turn")
+            if not mine.count and not other.count and apart <= 0:
+                continue
+            must_move_by_multiples(op, [apart], ours.step, "has bounds that move apart by no multiple of its step")
+            if (other.count - mine.count) * ours.step != apart:
+                raise IrregularError(op, "does not turn more often in step with its bounds")
+
+
+def _distances(portrait: Portrait, other: Portrait) -> tuple[float, ...]:
+    return tuple(there - here for here, there in zip(portrait.numbers, other.numbers, strict=True))
+
+
+def _are_the_same_step(mine: Any, other: Any) -> bool:
+    if type(mine) is not type(other):
+        return False
+    if isinstance(mine, TakenStep):
+        return mine.step.op is other.step.op
+    return _op_of(mine) is _op_of(other)
+
+
+def _turns_left(head: Head) -> int:
+    return head.turns.count - head.turn
+
+
+def _op_of(entry: Any) -> Operation:
+    if isinstance(entry, TakenStep):
+        return entry.step.op
+    if isinstance(entry, Access | Visit | Look):
+        return entry.op
+    turns = entry.turns if isinstance(entry, Head) else entry
+    op = turns.key[0].parent_op()
+    assert op is not None
+    return op

@@ -1,0 +1,320 @@
+"""
+The induction over trip counts: `prove(execute, checked)`.
+
+    E(0), ..., E(N + 2q - 1)       executed, and found right
+    E(n + q) is E(n) and more of the same, for each n from N to N + q - 1       checked by `alignment`
+    so E(n + 2q) is E(n + q) and more of the same, and so on: every trip count is right
+
+First the state at the heads of the loops that turn more often at a larger trip count is watched in one long execution,
+to see from which turn on and after how many turns it recurs; from that follows q. Then N is looked for.
+
+Where a state does not recur because more is left behind with every turn, all of this is done once more, with what is
+left behind in piles (see `piles`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm
+
+from tileas_xdsl.checker.proof.alignment import Alignment
+from tileas_xdsl.checker.proof.far_trip_counts import Trials
+from tileas_xdsl.checker.proof.outcomes import End, Execute, NoProofError, Proof
+from tileas_xdsl.checker.proof.recorded_run import LoopKey, Tape, Turns, Wanted
+from tileas_xdsl.checker.proof.shifts import Growth, IrregularError
+from tileas_xdsl.checker.snapshot.settled import Reach
+from tileas_xdsl.checker.snapshot.snapshot import Portrait
+from tileas_xdsl.diagnostics import sentence
+
+LONGEST_PERIOD = 64
+"""Turns after which a state must have recurred."""
+SPAN = 4
+"""The distance between the two trip counts from which the growth of loops is read."""
+FAREST_CROSSING = 64
+"""How far to go on where two numbers that are compared come closer to each other, until they have met."""
+MOST_ENTRIES = 600_000
+"""Entries of all tapes together after which the search for a proof is given up."""
+
+
+class _LongerPeriodError(Exception):
+    """The state recurs, but the numbers that the program computes come round after a longer time only."""
+
+    def __init__(self, period: int, reason: str) -> None:
+        self.period = period
+        self.reason = reason
+        super().__init__(reason)
+
+
+def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
+    """
+    Prove every trip count right, given that those up to `checked` are; up to `target`, if there is one trip count that
+    matters, nothing may overflow or leave its array either.
+
+    Raises `NoProofError` where that fails, `WrongError` when a larger trip count turns out to be wrong.
+    """
+
+    def by(*, in_piles: bool) -> Proof:
+        by_turns = _Induction(execute, checked, target, as_slots_turn=True, in_piles=in_piles)
+        try:
+            return by_turns.prove()
+        except NoProofError:
+            if not by_turns.meets_equal_slots:
+                raise
+        # The program may tell the slots of a ring apart: by computing with their numbers, for one.
+        return _Induction(execute, checked, target, as_slots_turn=False, in_piles=in_piles).prove()
+
+    try:
+        return by(in_piles=False)
+    except NoProofError as error:
+        if not error.piles_may_help:
+            raise
+    return by(in_piles=True)
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The state at the head of a loop in turn `first` is found again `period` turns later, and so on for a while."""
+
+    first: int
+    period: int
+    rest: int
+    """So many turns before the last it does not come again: other agents have come to their ends."""
+
+    @property
+    def turns(self) -> int:
+        """How many turns the loop must take so that the state is there at least twice."""
+        return self.first + self.period + 1 + self.rest
+
+
+Rates = dict[LoopKey, Fraction]
+"""By how many turns each loop grows with each unit of the trip count."""
+Recurrences = dict[LoopKey, Recurrence]
+
+
+class _Induction:
+    def __init__(
+        self, execute: Execute, checked: int, target: int | None, *, as_slots_turn: bool, in_piles: bool
+    ) -> None:
+        self.execute = execute
+        self.checked = checked
+        self.target = target
+        self.as_slots_turn = as_slots_turn
+        self.in_piles = in_piles
+        self.meets_equal_slots = False
+        self.entries = 0
+        self.executed = set(range(checked + 1))
+        self.trials = Trials(execute, self.executed)
+        self.reach = Reach()
+        self.reason = ""
+        """Why the state at one of the loop heads does not recur; others may do instead."""
+
+    def prove(self) -> Proof:
+        rates, tape = self._rates()
+        failure: NoProofError | None = None
+        for recurrences, seen_at in self._recurrences(rates, tape):
+            try:
+                return self._prove_by(rates, recurrences, seen_at)
+            except NoProofError as error:
+                failure = error
+        assert failure is not None
+        raise failure
+
+    def _prove_by(self, rates: Rates, recurrences: Recurrences, seen_at: int) -> Proof:
+        period = self._period(rates, recurrences)
+        while True:
+            try:
+                return self._climb(rates, recurrences, period, seen_at)
+            except _LongerPeriodError as error:
+                period = error.period
+                if period > LONGEST_PERIOD:
+                    raise NoProofError(error.reason) from None
+
+    # Executions -------------------------------------------------------------------------------------------------------
+
+    def _run(self, trip_count: int, wanted: Wanted | None = None) -> Tape:
+        tape = Tape(wanted, self.reach, as_slots_turn=self.as_slots_turn, in_piles=self.in_piles)
+        right = self.execute(trip_count, tape)
+        self.entries += len(tape.entries)
+        self.meets_equal_slots |= tape.meets_equal_slots
+        if not right:
+            raise self.trials.wrong(trip_count)
+        reach = self.reach | tape.reached
+        if wanted is None or reach == self.reach:
+            # Else an access may have been forgotten that somebody was not known to be concerned with.
+            self.executed.add(trip_count)
+        self.reach = reach
+        if self.entries > MOST_ENTRIES:
+            raise NoProofError("the executions get too long")
+        return tape
+
+    # Which loops grow, and when their state recurs --------------------------------------------------------------------
+
+    def _rates(self) -> tuple[Rates, Tape]:
+        """
+        The loops that turn more often at larger trip counts, and by how many turns for each; and the tape of the
+        larger one, with the portraits of the loops that lead.
+        """
+        fewer = self._run(self.checked)
+        leading = _leading(fewer)
+        more = self._run(self.checked + SPAN, lambda key, _turn: key in leading)
+        before = {loop.key: loop for loop in fewer.loops}
+        rates = {loop.key: _rate(before[loop.key], loop) for loop in more.loops if loop.key in before}
+        return {key: rate for key, rate in rates.items() if rate > 0}, more
+
+    def _recurrences(self, rates: Rates, tape: Tape) -> Iterator[tuple[Recurrences, int]]:
+        """How the states at loop heads recur, and the trip count at which that was seen: first a cheap guess."""
+        if not rates:
+            yield {}, self.checked
+            return
+        guess = _recurrences_on(tape, [key for key in rates if key in _leading(tape)])
+        if guess:
+            yield guess, self.checked + SPAN
+        yield self._searched(list(rates))
+
+    def _searched(self, keys: Sequence[LoopKey]) -> tuple[Recurrences, int]:
+        """For the loops among `keys` whose state recurs, how; and the trip count at which that was seen."""
+        wanted = set(keys)
+        for times in (1, 2, 4, 8):
+            trip_count = times * max(self.checked, 8) + 8
+            tape = self._run(trip_count, lambda key, _turn: key in wanted)
+            found = _recurrences_on(tape, keys)
+            if found:
+                missing = [key for key in keys if key not in found]
+                self.reason = self._why_not(tape, missing[0]) if missing else ""
+                return found, trip_count
+        raise NoProofError(self._why_not(tape, keys[0]), piles_may_help=True)
+
+    @staticmethod
+    def _why_not(tape: Tape, key: LoopKey) -> str:
+        op = key[0].parent_op()
+        assert op is not None
+        refusal = next((p.refusal for (other, _), p in tape.portraits.items() if other == key and p.refusal), None)
+        if refusal is not None:
+            return sentence(op, f"cannot be compared from turn to turn: {refusal}")
+        turns = sum(other == key for other, _ in tape.portraits)
+        return sentence(op, f"finds no earlier state again within {turns} turns")
+
+    @staticmethod
+    def _period(rates: Rates, recurrences: Recurrences) -> int:
+        """The least growth of the trip count by which every loop turns whole periods more often."""
+        for period in range(1, LONGEST_PERIOD + 1):
+            extra = {key: rates[key] * period for key in recurrences}
+            if all(e.denominator == 1 and int(e) % recurrences[key].period == 0 for key, e in extra.items()):
+                return period
+        periods = lcm(*(recurrence.period for recurrence in recurrences.values()))
+        raise NoProofError(f"the state at the loop heads recurs after {periods} turns only, which is too long")
+
+    # The step of the induction ----------------------------------------------------------------------------------------
+
+    def _climb(self, rates: Rates, recurrences: Recurrences, period: int, seen_at: int) -> Proof:
+        """Look for as many neighbouring trip counts as there are in a period that all grow evenly."""
+        first_turns = {key: recurrence.first for key, recurrence in recurrences.items()}
+        wanted = {
+            key: frozenset(first + times * int(rates[key] * period) for times in range(3))
+            for key, first in first_turns.items()
+        }
+        tapes: dict[int, Tape] = {}
+        nothing = frozenset[int]()
+
+        def tape_of(trip_count: int) -> Tape:
+            if trip_count not in tapes:
+                tapes[trip_count] = self._run(trip_count, lambda key, turn: turn in wanted.get(key, nothing))
+            return tapes[trip_count]
+
+        starts = [ceil(recurrence.turns / rates[key]) for key, recurrence in recurrences.items()] or [0]
+        # Loops of several agents that run at the same time are cut at the head that recurs first.
+        start, latest = min(starts), max(starts)
+        most = max(seen_at, latest + 2 * period) + 2 * period
+        good: list[Alignment] = []
+        reason, piles_may_help = "", bool(self.reason)
+        trip_count = start - 1
+        while trip_count < most or good:
+            trip_count = trip_count + 1 if good or trip_count < start or trip_count >= latest else latest
+            reach = self.reach
+            try:
+                pair = tape_of(trip_count), tape_of(trip_count + period)
+                if self.reach != reach:
+                    # What was left out of earlier portraits may matter after all.
+                    raise NoProofError("larger trip counts reach other memory")
+                alignment = Alignment(*pair, first_turns, Growth(trip_count, period, self.target))
+                alignment.check()
+            except IrregularError as error:
+                good, reason = [], sentence(error.op, error.reason)
+                piles_may_help |= error.piles_may_help
+                crossing = trip_count + error.rounds * period
+                if error.rounds and crossing <= FAREST_CROSSING:
+                    most = max(most, crossing + period)
+                self.trials.look_ahead(trip_count, max(error.rounds, error.wrong_after), period)
+                if error.factor > 1:
+                    raise _LongerPeriodError(period * error.factor, reason) from None
+                continue
+            tapes.pop(trip_count)
+            good.append(alignment)
+            # The loops of other agents are cut at the same time: there is no need to look at their heads, too.
+            wanted = {key: wanted[key] for key in alignment.cut_at}
+            if len(good) == period:
+                self._close(trip_count + period)
+                return Proof(trip_count + period, period, _first_end(good))
+        raise NoProofError(self.reason or reason, piles_may_help=piles_may_help)
+
+    def _close(self, last: int) -> None:
+        """Execute what has been left out so far."""
+        for trip_count in range(last):
+            if trip_count not in self.executed:
+                self._run(trip_count)
+
+
+def _first_end(alignments: Iterable[Alignment]) -> End | None:
+    """The array that ends first."""
+    ends = (alignment.room.end for alignment in alignments)
+    return min((end for end in ends if end is not None), key=lambda end: end.trip_count, default=None)
+
+
+def _rate(fewer: Turns, more: Turns) -> Fraction:
+    """By how many turns a loop grows with each unit of the trip count, as seen from two that are `SPAN` apart."""
+    if fewer.bounds is None or more.bounds is None:
+        return Fraction(more.count - fewer.count, SPAN)
+    apart = (more.bounds.stop - more.bounds.start) - (fewer.bounds.stop - fewer.bounds.start)
+    return Fraction(apart, SPAN * more.bounds.step)
+
+
+def _leading(tape: Tape) -> set[LoopKey]:
+    """The outermost loops of one agent, that with most of them: those of others often run at the same time."""
+    outermost = [loop for loop in tape.loops if not loop.depth]
+    often = Counter(loop.agent.number for loop in outermost)
+    leader = max(often, key=lambda agent: (often[agent], agent), default=None)
+    return {loop.key for loop in outermost if loop.agent.number == leader}
+
+
+def _recurrences_on(tape: Tape, keys: Sequence[LoopKey]) -> Recurrences:
+    """For those of the loops whose state recurs on `tape`, how."""
+    found: Recurrences = {}
+    for loop in tape.loops:
+        if loop.key in keys:
+            recurrence = _recurrence_of([tape.portraits[loop.key, turn] for turn in range(loop.count)])
+            if recurrence is not None:
+                found[loop.key] = recurrence
+    return found
+
+
+def _recurrence_of(portraits: Sequence[Portrait]) -> Recurrence | None:
+    """The first turn whose state comes back evenly at least twice, and the shortest time after which it does."""
+    shapes = [portrait.shape for portrait in portraits]
+    names = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
+    turns = [names[shape] for shape in shapes]
+    for first in range(len(turns)):
+        if portraits[first].refusal is not None:
+            continue
+        for period in range(1, (len(turns) - first - 1) // 2 + 1):
+            same = turns[first] == turns[first + period] == turns[first + 2 * period]
+            if same and _even(*portraits[first : first + 2 * period + 1 : period]):
+                rest = next(n for n, turn in enumerate(reversed(turns)) if turn == turns[first])
+                return Recurrence(first, period, rest)
+    return None
+
+
+def _even(first: Portrait, second: Portrait, third: Portrait) -> bool:
+    return all(b - a == c - b for a, b, c in zip(first.numbers, second.numbers, third.numbers, strict=True))

@@ -1,0 +1,159 @@
+"""
+One step, taken in several executions: it does the same in all of them, and the numbers that it sees and gives move on
+in a way that goes on for ever (`shifts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.proof.array_bounds import Room
+from tileas_xdsl.checker.proof.moving_operands import COUNTS, positions_that_may_move
+from tileas_xdsl.checker.proof.recorded_run import TakenStep
+from tileas_xdsl.checker.proof.shifts import RULES, Growth, IrregularError, Moving, check_moves
+from tileas_xdsl.machine.core.agents import Step
+from tileas_xdsl.machine.core.meaning import Kind
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.tiled_views import TiledView
+
+PLACES = (Pointer, View)
+SIZES = frozenset({"memref.dim", "memref.rank"})
+"""Ops that take a number from an array, wherever it lies."""
+
+
+@dataclass
+class Steps:
+    """Compares steps of executions that differ by `growth`, and notes in `room` how far their indices go."""
+
+    growth: Growth
+    room: Room
+    read_from: dict[MemoryObject, Operation] = field(default_factory=dict[MemoryObject, Operation])
+    """The objects from which numbers are taken that are known, and an op that does so."""
+
+    def compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
+        step = mine.step
+        if step.kind is Kind.TERMINATOR:
+            return
+        self._note_what_is_read(mine)
+        moving = _differences(step.op, mine.operands, [other.operands for other in others])
+        if _gives_number(step) and step.kind is not Kind.CONTROL and (moving or _differ_in_place(mine, others)):
+            self._must_not_read_what_is_known(mine, others)
+        if not moving and not _differ(mine.outcomes, [other.outcomes for other in others]):
+            return
+        if step.kind is Kind.PURE:
+            self._compare_pure(mine, others, moving)
+        else:
+            self._compare_effects(mine, others, moving)
+
+    def _note_what_is_read(self, mine: TakenStep) -> None:
+        op = mine.step.op
+        if op.name in SIZES or not _gives_number(mine.step) or not any(map(_is_number, mine.outcomes)):
+            return
+        for operand in mine.operands:
+            place = operand.array if isinstance(operand, TiledView) else operand
+            if isinstance(place, PLACES):
+                self.read_from.setdefault(place.base, op)
+
+    @staticmethod
+    def _must_not_read_what_is_known(mine: TakenStep, others: list[TakenStep]) -> None:
+        """What was stored at one place says nothing of what was stored at the next."""
+        if mine.step.kind is Kind.PURE and not any(isinstance(operand, PLACES) for operand in mine.operands):
+            return
+        if mine.step.op.name not in SIZES and any(
+            _is_number(outcome) for step in (mine, *others) for outcome in step.outcomes
+        ):
+            raise IrregularError(mine.step.op, "takes a number from a place that changes from turn to turn")
+
+    def _compare_pure(self, mine: TakenStep, others: list[TakenStep], moving: Collection[int]) -> None:
+        """A step that computes: its rule says how its result moves on, and so it did."""
+        step = mine.step
+        op = step.op
+        if all(outcome is UNKNOWN for taken in (mine, *others) for outcome in taken.outcomes):
+            return
+        if op.name == "arith.select" and 0 not in moving and not isinstance(mine.outcome, int):
+            return
+        rule = RULES.get(op.name)
+        if rule is None or not all(isinstance(value, int) for value in (mine.outcome, *mine.operands)):
+            raise IrregularError(op, "computes with numbers that change from turn to turn")
+        if not all(isinstance(other.outcome, int) for other in others):
+            raise IrregularError(op, "is known in some turns only")
+        values = [self._moving(op, step, number, mine, others) for number in range(len(mine.operands))]
+        found = tuple(int(other.outcome) - int(mine.outcome) for other in others)
+        if found != rule(op, values):
+            raise IrregularError(op, "does not move on evenly from turn to turn")
+        check_moves(op, Moving(int(mine.outcome), found), step.results[0].type, self.growth)
+
+    def _moving(self, op: Operation, step: Step, number: int, mine: TakenStep, others: list[TakenStep]) -> Moving:
+        value = int(mine.operands[number])
+        moving = Moving(value, tuple(int(other.operands[number]) - value for other in others))
+        check_moves(op, moving, step.operands[number].type, self.growth)
+        return moving
+
+    def _compare_effects(self, mine: TakenStep, others: list[TakenStep], moving: dict[int, tuple[int, ...]]) -> None:
+        step = mine.step
+        op = step.op
+        allowed = positions_that_may_move(op)
+        for number in moving:
+            if number not in allowed:
+                raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
+            if isinstance(mine.operands[number], int):
+                self.room.index(op, number, self._moving(op, step, number, mine, others))
+            self._check_place(op, mine.operands)
+        passes_on = step.kind is Kind.CONTROL or op.name in COUNTS
+        if not passes_on and _differ(mine.outcomes, [other.outcomes for other in others]):
+            raise IrregularError(op, "gives a number that changes from turn to turn")
+
+    @staticmethod
+    def _check_place(op: Operation, operands: Sequence[Any]) -> None:
+        """A number that moves on names a place in an array that is walked axis by axis."""
+        for operand in operands:
+            if isinstance(operand, TiledView) and any(len(group) > 1 for group in operand.groups):
+                raise IrregularError(op, "walks through several axes of an array at once")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.generic)
+
+
+def _differ(values: list[Any], rows: list[list[Any]]) -> bool:
+    """Whether a number differs between `values` and one of `rows`."""
+    for row in rows:
+        for mine, other in zip(values, row, strict=True):
+            if mine is not other and (_is_number(mine) or _is_number(other)) and mine != other:
+                return True
+    return False
+
+
+def _differences(op: Operation, values: list[Any], rows: list[list[Any]]) -> dict[int, tuple[int, ...]]:
+    """By place, the shifts of the numbers that are not the same in all of `rows`."""
+    found: dict[int, tuple[int, ...]] = {}
+    for row in rows:
+        for place, (mine, other) in enumerate(zip(values, row, strict=True)):
+            if mine is other or place in found or not (_is_number(mine) or _is_number(other)) or mine == other:
+                continue
+            column = [r[place] for r in rows]
+            if not _is_number(mine) or not all(map(_is_number, column)):
+                raise IrregularError(op, "knows a number in some turns only")
+            found[place] = tuple(int(entry) - int(mine) for entry in column)
+    return found
+
+
+def _gives_number(step: Step) -> bool:
+    return any(isinstance(result.type, IntegerType | IndexType) for result in step.results)
+
+
+def _differ_in_place(mine: TakenStep, others: list[TakenStep]) -> bool:
+    """Whether an address among the operands is another one."""
+    for other in others:
+        for address, theirs in zip(mine.operands, other.operands, strict=True):
+            if isinstance(address, PLACES) and isinstance(theirs, PLACES) and address.offset != theirs.offset:
+                return True
+    return False

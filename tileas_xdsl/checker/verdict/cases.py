@@ -1,0 +1,116 @@
+"""
+A function to be checked with some of its arguments fixed, while others, which bound its loops, take one value after the
+other: what was found, and what later questions need to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.verdict.deciding import Decision, Subject, decide
+from tileas_xdsl.checker.verdict.excluded_calls import LeftOut
+from tileas_xdsl.checker.verdict.report import Finding, Report
+from tileas_xdsl.checker.verdict.ring_depths import deepest
+from tileas_xdsl.machine.core.violations import NoStepError, UndecidedError
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.execution import Machine
+
+Tell = Callable[[str], None]
+"""Takes what is done from now on, in a few words, for those who wait."""
+
+
+class Case:
+    """One function with some of its arguments fixed, and others (`bounds`) to be varied."""
+
+    def __init__(
+        self,
+        name: str,
+        subject: Subject,
+        fixed: Mapping[str, int],
+        bounds: Sequence[str],
+        report: Report,
+        tell: Tell,
+        told: Sequence[str] = (),
+    ) -> None:
+        self.name = name
+        self.subject = subject
+        self.fixed = fixed
+        self.bounds = bounds
+        self.report = report
+        self.tell = tell
+        self.told = told or bounds
+        """The arguments that a finding names."""
+        self.target: int | None = None
+        """The one trip count for which a proof is wanted, if it is one only: see `long_loops`."""
+        self.deepest = 0
+        """Slots of the deepest ring that was met."""
+        self.too_deep = ""
+        """Why it is so deep that not all the trip counts are tried that a proof would start from."""
+        self.left_out = LeftOut(subject.body, bounds)
+        """Values with which there is no program."""
+        self.is_open = False
+        """Whether something was found, or left undecided."""
+        self._seen: set[object] = set()
+        self.right: list[Sequence[int]] = []
+        """The values that were executed and found right."""
+        self.waits: dict[Operation, dict[int | None, None]] = {}
+        """The waits by count and for tokens that were met, and the counts."""
+
+    def check(self, values: Sequence[int]) -> None:
+        """
+        Decide about these values of the arguments, and report.
+
+        Raises `NoStepError` where a loop has no positive step for another reason than these values.
+        """
+        self.tell(self.call(values))
+        try:
+            decision = decide(self.subject, self.scalars(values))
+        except NoStepError as error:
+            self.left_out.add(values, error)
+            return
+        except UndecidedError as error:
+            self.is_open = True
+            self.report.undecided.append(str(error))
+            self.report.stopped_at.append(error.op)
+            return
+        self._report(values, decision)
+        if not self.is_open:
+            self._keep(values, decision.machine)
+
+    def scalars(self, values: Sequence[int]) -> dict[str, int]:
+        return {**self.fixed, **dict(zip(self.bounds, values, strict=True))}
+
+    def call(self, values: Sequence[int]) -> str:
+        """`@ring(n = 4)`."""
+        scalars = self.scalars(values)
+        return f"@{self.name}({', '.join(f'{name} = {scalars[name]}' for name in self.told)})"
+
+    def _report(self, values: Sequence[int], decision: Decision) -> None:
+        report = self.report
+        report.executions += decision.executions
+        self.is_open |= bool(decision.violations) or decision.doubt is not None
+        scalars = self.scalars(values)
+        arguments = {name: scalars[name] for name in self.told}
+        for violation in decision.violations:
+            if violation.key not in self._seen:
+                self._seen.add(violation.key)
+                report.findings.append(Finding(self.name, arguments, violation))
+        if decision.doubt is not None and decision.doubt not in report.undecided:
+            report.undecided.append(decision.doubt)
+        if decision.stopped_at is not None:
+            report.stopped_at.append(decision.stopped_at)
+        if decision.unexplored is not None:
+            report.unexplored.append(decision.unexplored)
+
+    def _keep(self, values: Sequence[int], machine: Machine) -> None:
+        """What later questions need to know of an execution without faults."""
+        if tuple(values) == (1,):
+            self.deepest = deepest(machine)
+        if machine.is_right_beyond_doubt:
+            self.right.append(values)
+            for op, counts in machine.waits_met.items():
+                self.waits.setdefault(op, {}).update(counts)

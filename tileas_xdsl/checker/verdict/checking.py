@@ -1,0 +1,188 @@
+"""
+Prove a function free of races and deadlocks for given trip counts, or show the interleaving: `check(module, function)`.
+
+Each combination of trip counts is decided by itself (`cases`, `deciding`). What is right for all of them is then proved
+for every trip count, by induction (`proving`, `recurrence`), or the report says why not. Of what is right, waits that
+are stronger than they need be are told (`slack`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.verdict.cases import Case, Tell
+from tileas_xdsl.checker.verdict.collector import seldom_collecting
+from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
+from tileas_xdsl.checker.verdict.long_loops import generalised
+from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
+from tileas_xdsl.checker.verdict.over_wait_search import look_for_over_waits
+from tileas_xdsl.checker.verdict.proving import check_every_trip_count, made_up_extent
+from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.machine.arguments import (
+    ArgumentError,
+    argument_at,
+    argument_names,
+    find_function,
+    is_argument,
+    public_functions,
+)
+from tileas_xdsl.machine.core.violations import UnsupportedError
+
+DEFAULT_TRIP_COUNTS = tuple(range(9))
+MOST_COMBINATIONS = 256
+"""Combinations of trip counts that are run; for more of them the caller is asked to fix some arguments."""
+
+
+def check(
+    module: Operation,
+    function: str | None = None,
+    *,
+    trip_counts: Sequence[int] | None = None,
+    capture: str = "completion",
+    args: Mapping[str, int] | None = None,
+    may_alias: Sequence[tuple[str, str]] = (),
+    assume_pure: Sequence[str] = (),
+    prove: bool | None = None,
+    tell: Tell | None = None,
+) -> Report:
+    """
+    Check `function`, or every public function with a body, of `module`.
+
+    Index and integer arguments that bound loops take each of `trip_counts`; `args` fixes some of them. By default these
+    are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots and that is below `MOST_COMBINATIONS`, and every trip count
+    is proved from there; `prove` says whether to do that. Arrays are objects of their own unless `may_alias` pairs
+    them. Ops named in `assume_pure` count as functions of their operands. `tell` is called with what is being done.
+
+    Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
+    """
+    counts = tuple(trip_counts) if trip_counts is not None else DEFAULT_TRIP_COUNTS
+    names = [function] if function is not None else public_functions(module)
+    if not names:
+        raise ArgumentError("there is no public function with a body to check")
+    _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
+    asked = trip_counts is not None
+    report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
+    assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
+    with seldom_collecting():
+        tried = [
+            _check_function(
+                module, name, counts, dict(args or {}), assumptions, report, tell or _nobody, may_add_counts=not asked
+            )
+            for name in names
+        ]
+    # What is said of all functions is what each of them was tried with.
+    report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
+    report.varies_trip_counts = any(each is not None for each in tried)
+    return report
+
+
+def _nobody(_text: str) -> None:
+    """Nobody wants to be told."""
+
+
+def _must_be_arguments(module: Operation, functions: Sequence[str], named: Sequence[str]) -> None:
+    """Raises `ArgumentError` for a name that is no argument of any of `functions`."""
+    bodies = [find_function(module, name)[1] for name in functions]
+    for name in named:
+        if not any(is_argument(body, name) for body in bodies):
+            known = dict.fromkeys(argument for body in bodies for argument in argument_names(body))
+            raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(known) or 'none'}")
+
+
+def _check_function(
+    module: Operation,
+    name: str,
+    counts: tuple[int, ...],
+    fixed: Mapping[str, int],
+    assumptions: Assumptions,
+    report: Report,
+    tell: Tell,
+    *,
+    may_add_counts: bool,
+) -> tuple[int, ...] | None:
+    """Returns the trip counts that were tried, None where the function has no argument that varies."""
+    op, body = find_function(module, name)
+    names = argument_names(body)
+    fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if is_argument(body, n)}
+    bounds = [n for n in bounding_arguments(body) if n not in fixed]
+    combinations = len(counts) ** len(bounds)
+    if combinations > MOST_COMBINATIONS:
+        raise ArgumentError(
+            f"@{name} has {len(bounds)} arguments that bound loops ({', '.join(bounds)}): {combinations} combinations "
+            f"of trip counts; fix some with --arg {bounds[-1]}=4"
+        )
+    report.makes_up_extents |= made_up_extent(op) is not None
+    case = Case(name, Subject(op, body, assumptions), fixed, bounds, report, tell)
+    asks_for_all = report.tries_every_trip_count and may_add_counts
+    if bounds or not asks_for_all or not _holds_in_general(case, counts):
+        counts = _decide(case, counts, may_add_counts=may_add_counts)
+    return counts if bounds else None
+
+
+def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
+    """
+    Whether a function with loops that are long, and constant, is right however often they turn. If so that is reported;
+    if not, nothing is said: it may be right as it is.
+    """
+    general = generalised(case.subject.op)
+    if general is None:
+        return False
+    report = Report([case.name], counts, tries_every_trip_count=True)
+    larger = Case(
+        case.name,
+        Subject(general.op, general.body, case.subject.assumptions),
+        case.fixed,
+        [general.turns],
+        report,
+        case.tell,
+    )
+    larger.target = general.number
+    try:
+        _decide(larger, counts, may_add_counts=True)
+    except UnsupportedError:
+        return False
+    case.report.executions += report.executions
+    if report.holds_for_every_trip_count:
+        case.report.proofs |= report.proofs
+        case.report.warnings += report.warnings
+    return report.holds_for_every_trip_count
+
+
+def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tuple[int, ...]:
+    """
+    Decide about all combinations of `counts`, more of them where rings are deep, and every one if asked for.
+    Returns the trip counts that were tried.
+
+    Raises `NoStepError` where none is.
+    """
+    report = case.report
+    for values in product(counts, repeat=len(case.bounds)):
+        case.check(values)
+    if case.left_out and len(case.left_out) == len(counts) ** len(case.bounds):
+        case.left_out.raise_first()
+    if len(case.bounds) == 1 and may_add_counts and not case.is_open:
+        more = _more_than(case, counts)
+        for number in more:
+            case.check((number,))
+        counts = (*counts, *more)
+    if report.tries_every_trip_count and not case.is_open:
+        check_every_trip_count(case, counts)
+    if report.tries_every_trip_count and not case.is_open:
+        look_for_over_waits(case)
+    report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
+    return tuple(count for count in counts if (count,) not in case.left_out)
+
+
+def _more_than(case: Case, counts: Sequence[int]) -> range:
+    """The trip counts behind `counts` up to those at which the deepest ring has turned twice; none if too many."""
+    last = 2 * case.deepest + 2
+    if last >= MOST_COMBINATIONS:
+        case.too_deep = (
+            f"a ring has {case.deepest} slots, so that trip counts up to {last} would have to be tried; "
+            "fix the depth or ask with --trip-counts"
+        )
+        return range(0)
+    return range(counts[-1] + 1, last + 1)

@@ -1,0 +1,179 @@
+"""
+Decide whether a function is right when it is called with certain scalars: `decide(subject, scalars)`.
+
+One execution on scalars and synchronisation alone speaks for every interleaving if the program is phase-determinate,
+which the execution itself tests (`barriers`). Where it is not, all interleavings are tried within a bound; where that
+does not suffice there is a doubt. What is found wrong is then executed again with a trace, and explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Operation, Region
+
+from tileas_xdsl.checker.verdict.interleavings import RedundantRunError, explore
+from tileas_xdsl.checker.witnesses.diagnosis import blame_first_wait
+from tileas_xdsl.checker.witnesses.witnesses import witness_of_undrained
+from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, is_argument, symbolic_arguments
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.orders import Lazy, Order
+from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.parts.barriers import judge_open_phases
+from tileas_xdsl.machine.running import execute
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What the caller vouches for."""
+
+    capture: str = "completion"
+    may_alias: tuple[tuple[str, str], ...] = ()
+    pure: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The function that is decided about."""
+
+    op: Operation
+    body: Region
+    assumptions: Assumptions = Assumptions()
+    code: Code = field(default_factory=Code)
+    """What is known of its ops, for all executions."""
+
+    def machine(self, order: Order) -> Machine:
+        """A machine on which to execute it without data."""
+        capture, pure = self.assumptions.capture, self.assumptions.pure
+        return Machine(order, with_data=False, capture=capture, assume_pure=pure, code=self.code)
+
+    def arguments(self, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> list[Any]:
+        """What it is called with: see `symbolic_arguments`."""
+        pairs = self.assumptions.may_alias
+        aliases = [pair for pair in pairs if all(is_argument(self.body, name) for name in pair)]
+        return symbolic_arguments(self.body, scalars, aliases=aliases, extent=extent)
+
+    def execute(self, machine: Machine, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> None:
+        """One execution to the end, when everything that was issued has come to its end, too."""
+        machine.at_end.append(report_undrained)
+        execute(machine, self.op, self.arguments(scalars, extent))
+        # What nobody waits for completes some time, too, and may complete a phase of a barrier.
+        machine.perform_all()
+        judge_open_phases(machine)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What came of it."""
+
+    machine: Machine
+    """After the execution that speaks for all, or the one that shows what is wrong."""
+    violations: Sequence[Violation] = ()
+    doubt: str | None = None
+    """Why it may be wrong although nothing wrong was found."""
+    stopped_at: Operation | None = None
+    """The op at which there is a question that no execution can answer."""
+    unexplored: str | None = None
+    """Which interleavings were left out after something wrong was found."""
+    executions: int = 1
+
+
+def decide(subject: Subject, scalars: Mapping[str, int]) -> Decision:
+    """
+    Decide about a call with `scalars`.
+
+    Raises `UndecidedError` where control flow depends on data, `UnsupportedError` for ops without a meaning.
+    """
+    machine = subject.machine(Lazy())
+    # Most programs are right, and a trace of what happened is only needed to tell of mistakes.
+    machine.trace.recording = False
+    subject.execute(machine, scalars)
+    return Decision(machine) if machine.is_right_beyond_doubt else _Inquest(subject, scalars).decide()
+
+
+class _Inquest:
+    """Why an execution was not right beyond doubt."""
+
+    def __init__(self, subject: Subject, scalars: Mapping[str, int]) -> None:
+        self.subject = subject
+        self.scalars = scalars
+        self.executions = 0
+
+    def decide(self) -> Decision:
+        machine = self._executed(self._machine(Lazy()))
+        blame_first_wait(machine, self._with_inverted)
+        violations = list(machine.violations.values())
+        if machine.open_questions and not violations:
+            question = machine.open_questions[0]
+            reason = str(UndecidedError(question.op, question.reason))
+            return Decision(machine, doubt=reason, stopped_at=question.op, executions=self.executions)
+        if not machine.indeterminacies:
+            return self._decision(machine, violations)
+        return self._explored(machine)
+
+    def _explored(self, machine: Machine) -> Decision:
+        """All interleavings, or as many as there is time for."""
+        doubt = machine.indeterminacies[0]
+        reason = UndecidedError(doubt.op, doubt.reason)
+        exploration = explore(self._under)
+        violations = list({**machine.violations, **exploration.violations}.values())
+        if exploration.exhausted:
+            return self._decision(machine, violations)
+        tried = f"{reason}; {exploration.runs} interleavings were tried"
+        if violations:
+            return self._decision(machine, violations, unexplored=f"{tried}, there are more")
+        return self._decision(machine, doubt=f"{tried} and none went wrong")
+
+    def _decision(
+        self,
+        machine: Machine,
+        violations: Sequence[Violation] = (),
+        doubt: str | None = None,
+        unexplored: str | None = None,
+    ) -> Decision:
+        return Decision(machine, violations, doubt, unexplored=unexplored, executions=self.executions)
+
+    def _machine(self, order: Order) -> Machine:
+        self.executions += 1
+        return self.subject.machine(order)
+
+    def _executed(self, machine: Machine) -> Machine:
+        self.subject.execute(machine, self.scalars)
+        return machine
+
+    def _under(self, order: Order) -> tuple[Machine, bool]:
+        """An execution under `order`, and whether it was made to the end: an order may find that it is redundant."""
+        machine = self._machine(order)
+        try:
+            return self._executed(machine), True
+        except RedundantRunError:
+            return machine, False
+
+    def _with_inverted(self, wait: Operation) -> Machine:
+        machine = self._machine(Lazy())
+        machine.inverted_wait = wait
+        return self._executed(machine)
+
+
+def report_undrained(first: Agent) -> None:
+    """Asynchronous work of which the function does not know, at its end, that it is complete."""
+    for work in first.machine.works:
+        if not first.mind.knows_work(work):
+            _report_undrained_work(first, work)
+
+
+def _report_undrained_work(first: Agent, work: AsyncWork) -> None:
+    role = f"issues {work.label}, which nobody waits for"
+    party = Party(work.op, work.issuer.name, work.iteration, role)
+    violation = Violation(
+        ViolationKind.UNDRAINED,
+        "asynchronous work may be unfinished when the function ends",
+        (party,),
+        "a wait for it on every path to the end of the function",
+    )
+    first.machine.report(violation, lambda: witness_of_undrained(first, work, party))

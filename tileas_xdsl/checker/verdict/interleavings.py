@@ -1,0 +1,230 @@
+"""
+All interleavings of a small program, one after the other, within a bound.
+
+Used where one execution does not speak for all. Agents pause only at synchronisation: accesses need no interleaving of
+their own, since races are found by happens-before whatever the order. Each run replays a path of choices and goes on
+with the first choice that makes sense.
+
+Two steps of different agents may change places without anybody noticing unless both touch one barrier or queue, and at
+least one has to be alone there; what a step touches is its *footprint*, which the machine notes (`Machine.shares`). So
+runs that differ by such changes only are made once, by the two usual means of partial-order reduction (Godefroid 1996;
+Abdulla et al., POPL'14): at an earlier step another choice is tried only if a later step of somebody else meets it
+(`_reversals`), and a choice that was tried there *sleeps* until somebody's step meets its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.orders import Order, Pauses
+from tileas_xdsl.machine.core.violations import Violation
+
+MOST_RUNS = 2_000
+"""Interleavings tried before the exploration gives up."""
+MOST_STEPS = 2_000_000
+"""Steps of all runs together after which it gives up."""
+MOST_STEPS_AFTER_VIOLATION = 100_000
+"""The same once a mistake is known: the rest only looks for mistakes of other kinds."""
+
+Choice = tuple[str, int]
+"""An agent or a work, by number: the same in every run that follows the same path."""
+Footprint = dict[str, bool]
+"""What a step touches, and whether it has to be alone there."""
+
+
+def meet(one: Footprint, other: Footprint) -> bool:
+    """Whether two steps with these footprints may not change places."""
+    return any(name in other and (alone or other[name]) for name, alone in one.items())
+
+
+@dataclass
+class Branch:
+    """A point on the path where something is chosen."""
+
+    options: list[Choice]
+    chosen: Choice
+    asleep: dict[Choice, Footprint]
+    """Choices that need not be tried here, with their footprints: elsewhere they were, to the same effect."""
+    foreseen: dict[Choice, Footprint]
+    """What steps would touch that may never be made: of works, and of agents that could go on with a wait here."""
+    footprint: Footprint = field(default_factory=dict[str, bool])
+    """Of the step chosen."""
+    tried: dict[Choice, Footprint] = field(default_factory=dict[Choice, Footprint])
+    wanted: set[Choice] = field(default_factory=set[Choice])
+    """Choices that may lead to something new."""
+
+    def asleep_after(self) -> dict[Choice, Footprint]:
+        """
+        Whom nobody has woken when the chosen step is done.
+
+        Who changed places with the step may have to be alone from now on: its arrival may have become the last one.
+        """
+        known = {**self.asleep, **self.tried}
+        return {
+            choice: {name: alone or name in self.footprint for name, alone in touched.items()}
+            for choice, touched in known.items()
+            if choice != self.chosen and not meet(touched, self.footprint)
+        }
+
+
+class RedundantRunError(Exception):
+    """All that could happen now has happened elsewhere to the same effect: the run need not go on."""
+
+
+class Scripted(Order):
+    """Follows a path of branches, then extends it."""
+
+    pauses = Pauses.AT_SYNCHRONISATION
+
+    def __init__(self, path: list[Branch]) -> None:
+        self.path = path
+        self.turn = 0
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        self.note_footprint(machine)
+        named: dict[Choice, Agent | AsyncWork] = {("agent", agent.number): agent for agent in runnable}
+        ready = machine.ready_works()
+        named.update({("work", work.serial): work for work in ready})
+        if not named:
+            return None
+        if self.turn == len(self.path):
+            self._extend(list(named), runnable, ready)
+        branch = self.path[self.turn]
+        self.turn += 1
+        return named[branch.chosen]
+
+    def _extend(self, options: list[Choice], runnable: list[Agent], ready: list[AsyncWork]) -> None:
+        asleep = self.path[-1].asleep_after() if self.path else {}
+        awake = [choice for choice in options if choice not in asleep]
+        if not awake:
+            raise RedundantRunError
+        foreseen: dict[Choice, Footprint] = {}
+        for agent in runnable:
+            if agent.waiting_for is not None and agent.waiting_for.may_pass_by is not None:
+                foreseen["agent", agent.number] = {agent.waiting_for.may_pass_by: False}
+        for work in ready:
+            foreseen["work", work.serial] = dict.fromkeys(work.barriers, True)
+        self.path.append(Branch(options, awake[0], asleep, foreseen))
+
+    def note_footprint(self, machine: Machine) -> None:
+        """Keep what the step just made has touched."""
+        if self.turn:
+            self.path[self.turn - 1].footprint.update(machine.footprint)
+        machine.footprint.clear()
+
+
+@dataclass
+class Exploration:
+    """What the exploration came to."""
+
+    violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
+    """Of all runs together, by key."""
+    runs: int = 0
+    steps: int = 0
+    exhausted: bool = False
+    """Whether every interleaving was tried, or one to the same effect."""
+
+    def gives_up(self, most_runs: int) -> bool:
+        most_steps = MOST_STEPS_AFTER_VIOLATION if self.violations else MOST_STEPS
+        return self.runs >= most_runs or self.steps >= most_steps
+
+
+def explore(make: Callable[[Order], tuple[Machine, bool]], most_runs: int = MOST_RUNS) -> Exploration:
+    """
+    Run `make(order)` under every order that can make a difference, within the bounds.
+
+    `make` builds a machine and runs it until its end or until the order raises `RedundantRunError`; it tells which.
+    """
+    found = Exploration()
+    path: list[Branch] = []
+    first_new = 0
+    while not found.gives_up(most_runs):
+        order = Scripted(path)
+        machine, finished = make(order)
+        order.note_footprint(machine)
+        found.runs += 1
+        found.steps += machine.step_number
+        if finished:
+            for key, violation in machine.violations.items():
+                found.violations.setdefault(key, violation)
+        _reversals(path, first_new)
+        if not _advance(path):
+            found.exhausted = True
+            break
+        first_new = len(path) - 1
+    return found
+
+
+def _reversals(path: list[Branch], first_new: int) -> None:
+    """
+    Want, at each step, someone who leads to its being made after a step that it meets.
+
+    The steps before `first_new` have been compared with each other after an earlier run. For each step only those
+    before it count that meet it directly, not by way of a step between.
+    """
+    before: list[int] = []
+    """For each step the steps that it must follow, as a bit set."""
+    latest: dict[str, list[int]] = {}
+    """For each name the last step that was alone there, and those after it that were not."""
+    own: dict[Choice, int] = {}
+    for number, branch in enumerate(path):
+        direct = _directly_before(path, branch, latest)
+        if branch.chosen in own:
+            direct.append(own[branch.chosen])
+        through = 0
+        for earlier in direct:
+            through |= before[earlier]
+        before.append(through | sum(1 << earlier for earlier in set(direct)))
+        if number >= first_new:
+            branch.wanted.update(choice for choice, touch in branch.foreseen.items() if meet(touch, branch.footprint))
+            for earlier in direct:
+                if path[earlier].chosen != branch.chosen and not through >> earlier & 1:
+                    _want_reversal(path, before, earlier, number)
+        own[branch.chosen] = number
+        for name, alone in branch.footprint.items():
+            latest[name] = [number] if alone else [*latest.get(name, []), number]
+
+
+def _directly_before(path: list[Branch], branch: Branch, latest: dict[str, list[int]]) -> list[int]:
+    """The steps that the step of `branch` meets, but for those that precede another one of them."""
+    return [
+        earlier
+        for name, alone in branch.footprint.items()
+        for earlier in latest.get(name, ())
+        if alone or path[earlier].footprint[name]
+    ]
+
+
+def _want_reversal(path: list[Branch], before: list[int], earlier: int, later: int) -> None:
+    """Want, at step `earlier`, one who can begin a run in which step `later` is made first."""
+    branch = path[earlier]
+    members = 0
+    beginners: list[Choice] = []
+    for number in range(earlier + 1, later + 1):
+        if before[number] >> earlier & 1 and number != later:
+            continue
+        if not before[number] & members:
+            beginner = path[number].chosen
+            if beginner in branch.wanted or beginner in branch.tried:
+                return
+            if beginner in branch.options:
+                beginners.append(beginner)
+        members |= 1 << number
+    branch.wanted.update(beginners[:1] if beginners else branch.options)
+
+
+def _advance(path: list[Branch]) -> bool:
+    """Turn to the next choice at the last branch that has one; False when there is none."""
+    while path:
+        branch = path[-1]
+        branch.tried[branch.chosen] = branch.footprint
+        left = [c for c in branch.options if c in branch.wanted and c not in branch.tried and c not in branch.asleep]
+        if left:
+            branch.chosen, branch.footprint = left[0], {}
+            return True
+        path.pop()
+    return False

@@ -1,0 +1,121 @@
+"""
+Proofs of a case for every trip count: of its one argument, of each of two where the other is what was executed, or why
+there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.verdict.cases import Case
+from tileas_xdsl.checker.verdict.loop_bounds import bounds_loops_by_an_extent
+from tileas_xdsl.checker.verdict.report import Report, span
+from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
+from tileas_xdsl.machine.core.orders import Prompt
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+
+if TYPE_CHECKING:
+    from tileas_xdsl.checker.proof.recorded_run import Tape
+
+EXTENT_OF_PROOFS = 1 << 16
+"""Of open dimensions: an array is taken to be as large as the loops that walk it."""
+STEPS_OF_PROOFS = 2_000_000
+"""Steps after which an execution for a proof is given up, which may be one of a far trip count."""
+
+
+def made_up_extent(function: Operation) -> Operation | None:
+    """The first op around `function`, in it or in what it may call, that tells an open extent which bounds a loop."""
+    return next((op for op in function.get_toplevel_object().walk() if bounds_loops_by_an_extent(op)), None)
+
+
+def check_every_trip_count(case: Case, counts: Sequence[int]) -> None:
+    """Prove what was found right so far for every trip count, or report why not, or what is wrong."""
+    reason = _reason_against(case, counts)
+    if reason is not None:
+        case.report.bounded.append(f"@{case.name}: {reason}")
+
+
+def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
+    extent = made_up_extent(case.subject.op)
+    if extent is not None:
+        error = UndecidedError(extent, f"bounds a loop by an extent, which is taken to be {DYNAMIC_EXTENT}")
+        return f"{error}; give the array a fixed size, or the loop an argument"
+    if not case.bounds:
+        return None
+    if tuple(counts) != tuple(range(len(counts))):
+        return "the trip counts that were executed do not begin at 0 without gaps"
+    if len(case.bounds) > 1:
+        return _reason_with_several(case, counts)
+    if case.too_deep:
+        return case.too_deep
+    if case.left_out:
+        return case.left_out.reason_against_a_proof()
+    from tileas_xdsl.checker.proof.induction import prove
+    from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
+
+    try:
+        case.report.proofs[case.name] = prove(partial(_execute, case), counts[-1], case.target)
+    except NoProofError as error:
+        return str(error)
+    except WrongError as error:
+        case.check((error.trip_count,))
+        return f"trip count {error.trip_count} could not be shown to be right" if not case.is_open else None
+    return None
+
+
+def _reason_with_several(case: Case, counts: Sequence[int]) -> str | None:
+    """Of two arguments each is proved where the other takes the values that were executed."""
+    names = case.bounds
+    proved = [name for name in names if len(names) == 2 and not case.is_open and _is_proved(case, name, counts)]
+    if case.is_open:
+        return None
+    others = [next(n for n in names if n != name) for name in proved]
+    known = [
+        f"every {name} is proved where {other} is {span(tuple(_programs(case, other, counts)))}"
+        for name, other in zip(proved, others, strict=True)
+    ]
+    what = "; ".join([f"{len(names)} arguments bound loops ({', '.join(names)})", *known])
+    return f"{what}; fix all but one with --arg to prove the rest"
+
+
+def _programs(case: Case, name: str, counts: Sequence[int]) -> list[int]:
+    """The `counts` that the argument `name`, of two, can have."""
+    return [count for count in counts if not case.left_out.holds_all_with(name, count, len(counts))]
+
+
+def _is_proved(case: Case, name: str, counts: Sequence[int]) -> bool:
+    """Prove every value of the argument `name` for each value of the other one; report what is found wrong."""
+    other = next(n for n in case.bounds if n != name)
+    for value in _programs(case, other, counts):
+        report = Report([case.name], tuple(counts))
+        alone = Case(case.name, case.subject, {**case.fixed, other: value}, [name], report, case.tell, case.bounds)
+        check_every_trip_count(alone, counts)
+        case.report.executions += report.executions
+        case.report.findings += report.findings
+        case.report.undecided += report.undecided
+        case.is_open |= alone.is_open
+        if report.bounded or alone.is_open:
+            return False
+    return True
+
+
+def _execute(case: Case, trip_count: int, tape: Tape) -> bool:
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    case.report.executions += 1
+    case.tell(f"{case.call((trip_count,))}: proving every trip count")
+    machine = case.subject.machine(Prompt())
+    machine.trace.recording = False
+    machine.tape = tape
+    machine.step_budget = STEPS_OF_PROOFS
+    try:
+        case.subject.execute(machine, case.scalars((trip_count,)), EXTENT_OF_PROOFS)
+    except (UndecidedError, UnsupportedError) as error:
+        known = (trip_count,) in case.right
+        without = " where floats are not followed, as in a proof" if known else ""
+        raise NoProofError(f"trip count {trip_count} cannot be executed{without}: {error}") from None
+    return machine.is_right_beyond_doubt

@@ -1,0 +1,215 @@
+"""
+What `check` has to say: a verdict, and for each mistake both parties, the missing edge and a witness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+
+from tileas_xdsl.diagnostics import op_name, sentence
+from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
+from tileas_xdsl.machine.core.violations import Party, Violation
+
+if TYPE_CHECKING:
+    from tileas_xdsl.checker.proof.outcomes import End, Proof
+    from tileas_xdsl.checker.verdict.over_waits import OverWait
+
+
+class Verdict(StrEnum):
+    """The outcome of a check. The exit status of `tileas check` follows from it."""
+
+    SAFE = "safe"
+    VIOLATION = "violation"
+    UNDECIDED = "undecided"
+
+    @property
+    def exit_status(self) -> int:
+        return {Verdict.SAFE: 0, Verdict.VIOLATION: 1, Verdict.UNDECIDED: 3}[self]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One violation, and the call in which it first shows."""
+
+    function: str
+    arguments: dict[str, int]
+    violation: Violation
+
+    @property
+    def call(self) -> str:
+        """`in @ring(n = 4)`."""
+        arguments = ", ".join(f"{name} = {value}" for name, value in self.arguments.items())
+        return f"in @{self.function}({arguments})"
+
+    def __str__(self) -> str:
+        violation = self.violation
+        place = violation.parties[0].place
+        lines = [f"{f'{place}: ' if place else ''}{violation.kind}: {violation.message}", f"  {self.call}"]
+        for party in violation.parties:
+            lines.append(f"    {party}")
+            if party.place is None:
+                lines.append(f"      {_printed(party.op)}")
+        lines.append(f"  missing: {violation.missing}")
+        if violation.witness is not None:
+            lines.append("  witness:")
+            lines += [f"  {line}" for line in str(violation.witness).splitlines()]
+        return "\n".join(lines)
+
+    def as_data(self) -> dict[str, Any]:
+        violation = self.violation
+        return {
+            "kind": str(violation.kind),
+            "function": self.function,
+            "arguments": self.arguments,
+            "message": violation.message,
+            "missing": violation.missing,
+            "parties": [_party_data(party) for party in violation.parties],
+            "witness": [] if violation.witness is None else violation.witness.as_data(),
+        }
+
+
+def _printed(op: Operation) -> str:
+    """The first line of `op` as IR: how one finds an op whose place is not known."""
+    stream = StringIO()
+    Printer(stream).print_op(op)
+    return stream.getvalue().strip().partition("\n")[0]
+
+
+def _party_data(party: Party) -> dict[str, Any]:
+    return {
+        "place": party.place,
+        "op": op_name(party.op),
+        "agent": party.agent,
+        "iteration": list(party.iteration),
+        "role": party.role,
+    }
+
+
+@dataclass
+class Report:
+    """What was checked, what was found, and what could not be decided."""
+
+    functions: list[str]
+    trip_counts: tuple[int, ...]
+    findings: list[Finding] = field(default_factory=list[Finding])
+    undecided: list[str] = field(default_factory=list[str])
+    """Why no verdict was reached, one sentence each, naming the op."""
+    stopped_at: list[Operation] = field(default_factory=list[Operation])
+    """The ops at which executions could not go on, or stayed open."""
+    unexplored: list[str] = field(default_factory=list[str])
+    """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
+    warnings: list[OverWait] = field(default_factory=list["OverWait"])
+    """Waits that are stronger than they need be. They do not touch the verdict."""
+    executions: int = 0
+    tries_every_trip_count: bool = False
+    """Whether a proof for every trip count was asked for."""
+    proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
+    """By function, the proofs that were found."""
+    varies_trip_counts: bool = True
+    """Whether any of the functions has an argument that takes `trip_counts`."""
+    makes_up_extents: bool = False
+    """Whether loops of them are bounded by extents of arrays that the types leave open: `DYNAMIC_EXTENT` is taken."""
+    left_out: list[str] = field(default_factory=list[str])
+    """Which values of arguments were left out, because a loop has no positive step with them: sentences."""
+    bounded: list[str] = field(default_factory=list[str])
+    """Why what was found holds for the trip counts that were executed only, one sentence a function."""
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.findings:
+            return Verdict.VIOLATION
+        return Verdict.UNDECIDED if self.undecided else Verdict.SAFE
+
+    @property
+    def holds_for_every_trip_count(self) -> bool:
+        return self.verdict is Verdict.SAFE and self.tries_every_trip_count and not self.bounded
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of violation found, each once, in the order in which they were found."""
+        return list(dict.fromkeys(str(finding.violation.kind) for finding in self.findings))
+
+    @property
+    def bounds_that_matter(self) -> list[str]:
+        """`bounded`, where the verdict says that the trip counts are."""
+        return self.bounded if self.verdict is Verdict.SAFE else []
+
+    @property
+    def ends(self) -> list[str]:
+        """Where arrays of fixed sizes end before "every trip count" does, one sentence a function."""
+        if not self.holds_for_every_trip_count:
+            return []
+        ends = {name: proof.end for name, proof in self.proofs.items()}
+        return [f"@{name}: {_stops(end)}" for name, end in ends.items() if end is not None]
+
+    @property
+    def verdict_line(self) -> str:
+        match self.verdict:
+            case Verdict.SAFE if self.holds_for_every_trip_count:
+                return "safe for every trip count"
+            case Verdict.SAFE | Verdict.UNDECIDED:
+                return " for ".join([str(self.verdict), *self._tried])
+            case Verdict.VIOLATION:
+                return f"unsafe: {', '.join(self.kinds)}"
+
+    @property
+    def _tried(self) -> list[str]:
+        """What the verdict holds for, where other calls may differ."""
+        if self.varies_trip_counts:
+            return [f"trip counts {span(self.trip_counts)}"]
+        return [f"open extents of {DYNAMIC_EXTENT}"] if self.makes_up_extents else []
+
+    def __str__(self) -> str:
+        parts = [str(finding) for finding in self.findings]
+        parts += [str(warning) for warning in self.warnings]
+        parts += [f"undecided: {reason}" for reason in self.undecided]
+        parts += [f"not all tried: {reason}" for reason in self.unexplored]
+        parts += [f"left out: {calls}" for calls in self.left_out]
+        parts += [f"not for every trip count: {reason}" for reason in self.bounds_that_matter]
+        parts += [f"as far as arrays reach: {end}" for end in self.ends]
+        return "\n\n".join([*parts, self.verdict_line])
+
+    def as_data(self) -> dict[str, Any]:
+        """The report as plain data, for JSON."""
+        return {
+            "verdict": str(self.verdict),
+            "line": self.verdict_line,
+            "functions": self.functions,
+            "trip_counts": list(self.trip_counts),
+            "findings": [finding.as_data() for finding in self.findings],
+            "undecided": self.undecided,
+            "unexplored": self.unexplored,
+            "executions": self.executions,
+            "warnings": [warning.as_data() for warning in self.warnings],
+            "left_out": self.left_out,
+            "every_trip_count": self.holds_for_every_trip_count,
+            "bounded": self.bounds_that_matter,
+            "proofs": {name: _proof_data(proof) for name, proof in self.proofs.items()},
+        }
+
+
+def _stops(end: End) -> str:
+    """`up to trip count 64; then ring.mlir:4:5: 'memref.load' reaches outside 'src'`."""
+    return f"up to trip count {end.trip_count - 1}; then {sentence(end.op, end.what)}"
+
+
+def _proof_data(proof: Proof) -> dict[str, Any]:
+    end = proof.end
+    return {
+        "executed": proof.executed,
+        "period": proof.period,
+        "ends": None if end is None else {"trip_count": end.trip_count, "sentence": sentence(end.op, end.what)},
+    }
+
+
+def span(counts: tuple[int, ...]) -> str:
+    """`0..8` for a run of numbers, else the numbers."""
+    if len(counts) > 2 and counts == tuple(range(counts[0], counts[-1] + 1)):
+        return f"{counts[0]}..{counts[-1]}"
+    return ", ".join(map(str, counts))

@@ -1,0 +1,376 @@
+"""
+Phases that a program gets wrong, behind what shows of it.
+
+A wrong parity, arrivals that do not match the init count and bytes that do not match the expectation show as a race, a
+deadlock or undrained work. Those are what goes wrong; a person wants to know why. Where the cause is a phase of a
+barrier that the program counts by hand (an mbarrier), the mistake is reported as `phase`, with the numbers, and
+`Violation.symptom` keeps what it shows as:
+
+- a *deadlock* on a phase that can never complete: some of its arrivals are in and nobody is left who makes the others,
+  or its arrivals are in and its bytes are not what was expected;
+- a *deadlock* at the first wait of an agent for a barrier, where the function runs to its end without a mistake if that
+  wait asks for the other parity;
+- a *race* of an access with one that an arrival at the barrier was to announce: the agent did wait at that barrier in
+  this turn of its loop, but passed on an earlier phase;
+- *undrained* work that signals a phase for which nobody waited, because an agent passed an earlier one twice.
+
+A race stays a race where both waited at the right phase and the arrival handed nothing over, but it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.witnesses.witnesses import witness_about
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Conflict
+from tileas_xdsl.machine.core.synchronization import PhaseBarrier
+from tileas_xdsl.machine.core.trace import Happening
+from tileas_xdsl.machine.core.violations import Party, UndecidedError, UnsupportedError, Violation, ViolationKind
+
+# Deadlocks ------------------------------------------------------------------------------------------------------------
+
+
+def phase_that_cannot_complete(machine: Machine) -> Violation | None:
+    """Nobody can go on, because somebody waits for a phase whose arrivals or bytes do not add up; None otherwise."""
+    for agent in machine.live:
+        barrier = _barrier_waited_for(agent)
+        if barrier is None or not barrier.counted_by_hand or _may_still_be_served(machine, barrier):
+            continue
+        shortfall = _shortfall(barrier)
+        if shortfall is not None:
+            return _violation_of_shortfall(machine, agent, barrier, *shortfall)
+    return None
+
+
+def _barrier_waited_for(agent: Agent) -> PhaseBarrier | None:
+    barrier = getattr(agent.waiting_for, "barrier", None)
+    return barrier if isinstance(barrier, PhaseBarrier) else None
+
+
+def _shortfall(barrier: PhaseBarrier) -> tuple[str, str] | None:
+    """What the present phase has and was made for, and what would make it complete; None for one nobody has begun."""
+    phase, outstanding = barrier.current, barrier.bytes_outstanding
+    arrived = f"{phase.arrived} of {barrier.expected} arrivals"
+    if barrier.pending > 0 and phase.arrived > 0:
+        return arrived, f"{barrier.pending} arrivals more in each phase, or an init count of {phase.arrived}"
+    if barrier.pending > 0 and phase.bytes_arrived > 0:
+        brought = f"{arrived}, though {phase.bytes_arrived} bytes have come"
+        return brought, "an arrival in the same phase: arrive.expect_tx announces the bytes and arrives"
+    if barrier.pending <= 0 and outstanding != 0:
+        expected = phase.bytes_arrived + outstanding
+        brought = f"{phase.bytes_arrived} bytes have come, and {expected} are expected"
+        return brought, f"an expectation of the {phase.bytes_arrived} bytes that come, or copies of {expected} bytes"
+    return None
+
+
+def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
+    """
+    Whether the present phase could still get arrivals or bytes if somebody were not blocked: an agent that took part
+    is still in the same turn of its loop, or one that runs the same code as a participant has not been here yet.
+    """
+    if any(not work.complete for work in barrier.contributors):
+        return True
+    steps = list(_steps_for(machine, barrier, barrier.current.index))
+    been = {step.agent for step in steps}
+    if any(not machine.agents[step.agent].finished and _is_in_turn(machine.agents[step.agent], step) for step in steps):
+        return True
+    serving = {_agent_region(op) for op in _serving_ops(machine, barrier)}
+    waiting = [agent for agent in machine.live if agent.number not in been and agent.waiting_at is not None]
+    return any(agent.waiting_at is not None and _agent_region(agent.waiting_at) in serving for agent in waiting)
+
+
+def _steps_for(machine: Machine, barrier: PhaseBarrier, phase: int) -> Iterator[Happening]:
+    """The arrivals at `barrier` in `phase`, the bytes announced, and the issue of the works that counted for it."""
+    for step in machine.trace.happenings:
+        arrives = step.kind in ("arrive", "expect") and step.on is barrier and step.turn == phase
+        issues = step.kind == "issue" and isinstance(step.on, AsyncWork) and _signals(step.on, barrier, phase)
+        if arrives or issues:
+            yield step
+
+
+def _serving_ops(machine: Machine, barrier: PhaseBarrier) -> list[Operation]:
+    """The ops that ever arrived at a barrier made by the same op as `barrier`."""
+    arrivals = [step for step in machine.trace.happenings if step.kind == "arrive"]
+    family = [step for step in arrivals if isinstance(step.on, PhaseBarrier) and step.on.op is barrier.op]
+    return list(dict.fromkeys(step.op for step in family))
+
+
+def _signals(work: AsyncWork, barrier: PhaseBarrier, phase: int) -> bool:
+    return any(told is barrier and counted == phase for told, counted in work.phases)
+
+
+def _is_in_turn(agent: Agent, step: Happening) -> bool:
+    """Whether `agent` is still where it was at `step`: in the same iteration of the same loops."""
+    return agent.iteration[: len(step.iteration)] == step.iteration and len(agent.iteration) >= len(step.iteration) > 0
+
+
+def _agent_region(op: Operation) -> object:
+    """The region of the agent that runs `op`, or the outermost region around it."""
+    region = op.parent_region()
+    while region is not None and region.parent is not None and AgentLikeOpInterface.of(region.parent) is None:
+        around = region.parent.parent_region()
+        if around is None:
+            break
+        region = around
+    return region
+
+
+def _violation_of_shortfall(machine: Machine, agent: Agent, barrier: PhaseBarrier, has: str, missing: str) -> Violation:
+    phase = barrier.current.index
+    assert agent.waiting_at is not None
+    waiter = Party(agent.waiting_at, agent.name, agent.iteration, f"waits for phase {phase} of {barrier.name}")
+    maker = Party(barrier.op, "", (), f"makes the barrier for {barrier.expected} arrivals a phase")
+    steps = list(_steps_for(machine, barrier, phase))
+    others = {step.op: Party(step.op, step.agent_name, step.iteration, step.text) for step in steps}
+    return Violation(
+        ViolationKind.PHASE,
+        f"phase {phase} of {barrier.name} can never complete: {has}, and nobody is left to change that",
+        (waiter, maker, *others.values()),
+        missing,
+        witness_about(agent, [barrier, *(step.on for step in steps if isinstance(step.on, AsyncWork))], [waiter]),
+        stuck=True,
+        symptom=ViolationKind.DEADLOCK,
+    )
+
+
+# First waits ----------------------------------------------------------------------------------------------------------
+
+
+def blame_first_wait(machine: Machine, rerun: Callable[[Operation], Machine]) -> None:
+    """
+    Report the deadlock of `machine` as the wrong parity of a first wait, if the function runs well with the other one.
+
+    `rerun(op)` executes the function anew with the parity of `op` inverted.
+    """
+    stuck = [key for key, violation in machine.violations.items() if violation.kind is ViolationKind.DEADLOCK]
+    if not stuck:
+        return
+    cause = _wait_with_wrong_parity(machine, rerun)
+    if cause is not None:
+        del machine.violations[stuck[0]]
+        machine.report(cause)
+
+
+def _wait_with_wrong_parity(machine: Machine, rerun: Callable[[Operation], Machine]) -> Violation | None:
+    for agent in machine.live:
+        barrier = _barrier_waited_for(agent)
+        op = agent.waiting_at
+        if barrier is None or op is None or not barrier.counted_by_hand or not _is_first_visit(machine, barrier):
+            continue
+        with suppress(UndecidedError, UnsupportedError):
+            other = rerun(op)
+            if not other.violations and not other.indeterminacies:
+                return _violation_of_parity(agent, barrier, op)
+    return None
+
+
+def _is_first_visit(machine: Machine, barrier: PhaseBarrier) -> bool:
+    """Whether nobody has come to `barrier` yet, and its first phase is waited for."""
+    visits = [step for step in machine.trace.about([barrier]) if step.kind in ("arrive", "wait")]
+    return barrier.current.index == 0 and not visits
+
+
+def _violation_of_parity(agent: Agent, barrier: PhaseBarrier, op: Operation) -> Violation:
+    waiter = Party(op, agent.name, agent.iteration, f"waits for phase 0 of {barrier.name}, asking for parity 0")
+    return Violation(
+        ViolationKind.PHASE,
+        f"waits for a phase of {barrier.name} that can only come later; with the other parity the function runs to its "
+        "end without a mistake",
+        (waiter, Party(barrier.op, "", (), "makes the barrier")),
+        "parity 1 in the first round: that of the phase before the first, which counts as complete",
+        witness_about(agent, [barrier], [waiter]),
+        stuck=True,
+        symptom=ViolationKind.DEADLOCK,
+    )
+
+
+# Races and undrained work ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WrongPhase:
+    """A wait that went through on one phase of a barrier where another was meant."""
+
+    wait: Happening
+    barrier: PhaseBarrier
+    meant: int
+
+    @property
+    def party(self) -> Party:
+        seen = self.wait.turn
+        role = f"passes on phase {seen} of {self.barrier.name}, asking for parity {seen & 1}"
+        return Party(self.wait.op, self.wait.agent_name, self.wait.iteration, role)
+
+    def explains(self, machine: Machine, symptom: Violation) -> Violation:
+        """`symptom`, reported as the mistake in the phase."""
+        seen, meant, name = self.wait.turn, self.meant, self.barrier.name
+        missing = f"a wait for phase {meant} of {name}, which has parity {meant & 1}"
+        if (seen & 1) == (meant & 1):
+            missing += f" like phase {seen}: keep the two apart, by a barrier more or an edge back"
+        witness = symptom.witness
+        if symptom.kind is ViolationKind.UNDRAINED:
+            # How far the barrier had come says more than where the work was issued.
+            witness = witness_about(machine.agents[self.wait.agent], [self.barrier], symptom.parties)
+        return replace(
+            symptom,
+            kind=ViolationKind.PHASE,
+            message=f"'{op_name(self.wait.op)}' passes on phase {seen} of {name} where phase {meant} is meant: "
+            f"{symptom.message}",
+            parties=(self.party, *symptom.parties),
+            missing=missing,
+            witness=witness,
+            symptom=symptom.kind,
+        )
+
+
+def name_wrong_phases(machine: Machine) -> None:
+    """Report the races and the undrained work of an execution that wrong phases explain as mistakes in the phase."""
+    if not any(step.kind == "wait" and _is_by_hand(step.on) for step in machine.trace.happenings):
+        return
+    named: dict[object, Violation] = {}
+    for key, violation in machine.violations.items():
+        wrong = _wrong_phase_behind(machine, key, violation)
+        mute = _mute_arrival(machine, machine.conflicts.get(key)) if wrong is None else None
+        if wrong is not None:
+            violation = wrong.explains(machine, violation)
+        elif mute is not None:
+            missing = f"a release that reaches the waiting agent: '{op_name(mute.op)}' {mute.text}"
+            parties = (*violation.parties, Party(mute.op, mute.agent_name, mute.iteration, mute.text))
+            violation = replace(violation, parties=parties, missing=missing)
+        named.setdefault(violation.key, violation)
+    machine.violations = named
+
+
+def _is_by_hand(thing: object) -> bool:
+    return isinstance(thing, PhaseBarrier) and thing.counted_by_hand
+
+
+def _wrong_phase_behind(machine: Machine, key: object, violation: Violation) -> WrongPhase | None:
+    if violation.kind is ViolationKind.RACE:
+        conflict = machine.conflicts.get(key)
+        return _behind_race(machine, conflict) if conflict is not None else None
+    if violation.kind is ViolationKind.UNDRAINED:
+        return next(_behind_undrained(machine, violation.parties[0].op), None)
+    return None
+
+
+def _behind_race(machine: Machine, conflict: Conflict) -> WrongPhase | None:
+    """The wait that would have ordered the two accesses, had it been for the phase that announces one of them."""
+    for first, second in ((conflict.earlier, conflict.later), (conflict.later, conflict.earlier)):
+        for announcement in _announcements(machine, first):
+            barrier, phase = announcement.barrier, announcement.phase
+            wait = _last_pass(machine, second, barrier)
+            # Who announces after this very wait cannot be what it should have waited for.
+            if wait is None or wait.turn >= phase or announcement.comes_after(wait):
+                continue
+            if first is conflict.earlier or first.work is not None or wait in _second_passes(machine, barrier, phase):
+                return WrongPhase(wait, barrier, phase)
+    return None
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What makes a phase of a barrier complete, and so says that an access is over."""
+
+    barrier: PhaseBarrier
+    phase: int
+    known: Clock
+    """What its maker knew."""
+
+    def comes_after(self, step: Happening) -> bool:
+        return self.known.get(step.agent, -1) >= step.moment
+
+
+def _mute_arrival(machine: Machine, conflict: Conflict | None) -> Happening | None:
+    """The arrival that would have ordered a race's two accesses if it handed over what its agent knew."""
+    if conflict is None:
+        return None
+    for wait in reversed(_waits_before(machine, conflict.later)):
+        for arrival in machine.trace.about([wait.on]):
+            if arrival.kind != "arrive" or arrival.turn != wait.turn or wait.learnt is None:
+                continue
+            is_heard = wait.learnt.get(arrival.agent, -1) >= arrival.moment
+            if not is_heard and _knew(arrival, conflict.earlier):
+                return arrival
+    return None
+
+
+def _knew(arrival: Happening, access: Access) -> bool:
+    """Whether who made `arrival` had made `access`, or seen the work complete that did."""
+    if access.work is None:
+        return access.agent.number == arrival.agent and access.step <= arrival.step
+    seen = access.work.observers.get(arrival.agent)
+    return seen is not None and seen <= arrival.moment
+
+
+def _announcements(machine: Machine, access: Access) -> Iterator[Announcement]:
+    """What says that `access` is over: a signal of its work, or an arrival of its agent behind it in the same turn."""
+    if access.work is not None:
+        for barrier, phase in _phases_of(access.work):
+            yield Announcement(barrier, phase, access.work.mind.clock)
+        return
+    known: Clock = {}
+    for step in machine.trace.of(access.agent.number):
+        if step.learnt is not None and step.kind == "wait":
+            known = step.learnt
+        if step.kind == "arrive" and step.step > access.step and _same_turn(step, access):
+            if isinstance(step.on, PhaseBarrier) and step.on.counted_by_hand:
+                yield Announcement(step.on, step.turn, {**known, step.agent: step.moment})
+
+
+def _phases_of(work: AsyncWork) -> Iterator[tuple[PhaseBarrier, int]]:
+    """The barriers that `work` signals, and for which phase; the present one where it is not complete."""
+    counted = {id(barrier): phase for barrier, phase in work.phases}
+    for channel in work.channels:
+        if isinstance(channel, PhaseBarrier) and channel.counted_by_hand:
+            yield channel, counted.get(id(channel), channel.current.index)
+
+
+def _last_pass(machine: Machine, access: Access, barrier: PhaseBarrier) -> Happening | None:
+    """The last wait at `barrier` that let the agent of `access` through in the same turn of its loop."""
+    passed = [wait for wait in _waits_before(machine, access) if wait.on is barrier]
+    return passed[-1] if passed else None
+
+
+def _waits_before(machine: Machine, access: Access) -> list[Happening]:
+    """The waits for phases that let the agent of `access` through before, in the same turn of its loop."""
+    return [
+        step
+        for step in machine.trace.of(access.agent.number)
+        if step.kind == "wait" and isinstance(step.on, PhaseBarrier) and step.step <= access.step
+        if _same_turn(step, access)
+    ]
+
+
+def _same_turn(step: Happening, access: Access) -> bool:
+    """Whether the two are in one iteration of the loops around both."""
+    return all(a == b for a, b in zip(step.iteration, access.iteration, strict=False))
+
+
+def _behind_undrained(machine: Machine, op: Operation) -> Iterator[WrongPhase]:
+    """Waits that passed a phase a second time, where nobody waits for the later one that work of `op` signals."""
+    first = machine.agents[0]
+    for work in machine.works:
+        if work.op is not op or first.mind.knows_work(work):
+            continue
+        for barrier, meant in _phases_of(work):
+            yield from (WrongPhase(wait, barrier, meant) for wait in _second_passes(machine, barrier, meant))
+
+
+def _second_passes(machine: Machine, barrier: PhaseBarrier, meant: int) -> Iterator[Happening]:
+    """Waits that let an agent through on a phase before `meant` through which it had gone before."""
+    seen: set[tuple[int, int]] = set()
+    for step in machine.trace.about([barrier]):
+        if step.kind == "wait" and step.turn < meant:
+            if (step.agent, step.turn) in seen:
+                yield step
+            seen.add((step.agent, step.turn))

@@ -1,0 +1,138 @@
+"""
+From what the machine noticed to what a person reads: violations with both parties, the missing edge and a witness.
+"""
+
+from __future__ import annotations
+
+from tileas_xdsl.checker.witnesses.witnesses import point_of, witness_between, witness_of_standstill
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.happens_before import Access, Conflict
+from tileas_xdsl.machine.core.memory import ByteRegion
+from tileas_xdsl.machine.core.synchronization import EndOfAgents
+from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.parts.resources import Resource
+
+QUOTED = "'"
+
+
+def region_text(region: ByteRegion) -> str:
+    """`shared 'ring'[1:2, 0:64]`, or the byte range where the region is no box."""
+    base = region.base
+    # Slots of pipelines have names with quotes in them: slot 0 of pipeline 'a'.
+    name = f"{base.space} {base.name if base.name.endswith(QUOTED) else repr(base.name)}"
+    if region.box is None:
+        return f"{name} bytes {region.start}:{region.stop}"
+    if all((low, high) == (0, extent) for (low, high), extent in zip(region.box, base.shape, strict=True)):
+        return name
+    spans = ", ".join(str(low) if high == low + 1 else f"{low}:{high}" for low, high in region.box)
+    return f"{name}[{spans}]"
+
+
+def party_of(access: Access) -> Party:
+    how = "asynchronously " if access.work is not None else ""
+    return Party(
+        access.op,
+        access.agent.name,
+        access.iteration,
+        f"{how}{access.verb} {region_text(access.region)}",
+    )
+
+
+def _dependence(earlier: Access, later: Access) -> str:
+    if earlier.is_write and later.is_write:
+        return "write after write"
+    return "read after write" if earlier.is_write else "write after read"
+
+
+def kind_of_conflict(conflict: Conflict) -> ViolationKind:
+    return ViolationKind.MISSING_FENCE if conflict.missing_fence else ViolationKind.RACE
+
+
+def violation_of_conflict(conflict: Conflict) -> Violation:
+    """A race, or a missing proxy fence, between two accesses."""
+    earlier, later = conflict.earlier, conflict.later
+    parties = (party_of(earlier), party_of(later))
+    where = region_text(later.region)
+    message = f"{_dependence(earlier, later)} on {where} with nothing that orders the two"
+    missing = _missing_edge(earlier, later)
+    if conflict.missing_fence:
+        message = f"generic access to {where}, then one of the asynchronous proxy, and no proxy fence between them"
+        missing = (
+            "a fence.proxy.async by a thread that already observes the first access (before its arrive), or by the "
+            "issuer after it waited for it"
+        )
+    witness = witness_between(point_of(earlier), point_of(later), parties, with_fences=conflict.missing_fence)
+    return Violation(kind_of_conflict(conflict), message, parties, missing, witness)
+
+
+def _missing_edge(earlier: Access, later: Access) -> str:
+    first, second = op_name(earlier.op), op_name(later.op)
+    work = earlier.work
+    resource = _resource_of(earlier)
+    if resource is not None and resource is _resource_of(later):
+        return (
+            f"both run on resource '{resource.name}', so they never overlap, but either may come first: let "
+            f"{_on_resource(later)} depend on the token of {_on_resource(earlier)}"
+        )
+    if work is not None:
+        reached = "issued" if later.work is not None else "reached"
+        return f"a wait that completes '{first}' before '{second}' is {reached}"
+    if later.work is not None:
+        return f"an edge that lets '{second}' start only after '{first}' of {earlier.agent.name}"
+    return f"a synchronisation of {later.agent.name} with {earlier.agent.name} after '{first}' and before '{second}'"
+
+
+def _resource_of(access: Access) -> Resource | None:
+    """What the work, or the launch, that made `access` has for itself alone."""
+    return access.work.resource if access.work is not None else access.agent.resource
+
+
+def _on_resource(access: Access) -> str:
+    """The work or launch that made `access`, as one speaks of it."""
+    if access.work is not None or access.agent.started_by is None:
+        return f"'{op_name(access.op)}'"
+    return f"'{op_name(access.agent.started_by)}' of {access.agent.name}"
+
+
+def violation_of_deadlock(machine: Machine) -> Violation:
+    """Nobody can go on: who waits for what, and what would have had to happen."""
+    waiting = [agent for agent in machine.live if agent.waiting_for is not None]
+    # Who merely waits for the end of blocked agents is blocked by them, and says nothing about why.
+    blocked = [agent for agent in waiting if not isinstance(agent.waiting_for, EndOfAgents)] or waiting
+    parties = tuple(_blocked_party(agent) for agent in blocked)
+    asynchronous = [work for work in machine.works if not work.complete]
+    missing = "; ".join(dict.fromkeys(_needed(agent) for agent in blocked))
+    if asynchronous:
+        missing += "; issued but never able to complete: " + ", ".join(map(_standing_still, asynchronous[:3]))
+    return Violation(
+        ViolationKind.DEADLOCK,
+        "no agent can go on, and no asynchronous work can complete",
+        parties,
+        missing,
+        witness_of_standstill(machine, blocked, parties),
+        stuck=True,
+    )
+
+
+def _standing_still(work: AsyncWork) -> str:
+    """`work`, and the resource that it lacks, if that is what it lacks."""
+    if work.ready and work.resource is not None:
+        return f"{work.label}, which needs {work.resource.describe()}"
+    return work.label
+
+
+def _needed(agent: Agent) -> str:
+    return agent.waiting_for.needed() if agent.waiting_for is not None else "nothing"
+
+
+def _condition(agent: Agent) -> str:
+    return agent.waiting_for.describe() if agent.waiting_for is not None else "nothing"
+
+
+def _blocked_party(agent: Agent) -> Party:
+    op = agent.waiting_at or agent.current_op
+    assert op is not None
+    return Party(op, agent.name, agent.iteration, f"waits for {_condition(agent)}")

@@ -1,0 +1,226 @@
+"""
+Asynchronous work: what an agent issues and the machine performs later.
+
+    issued --(all dependencies complete)--> ready --(some time before a wait needs it)--> complete
+
+A work reads and writes somewhere between issue and completion. With `capture=issue` it reads its sources when it is
+issued. An `Event` is the completion that others wait for: of a work, of a task, of a region, or of several of these
+together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.happens_before import Knowledge, Mind, Proxy, youngest
+from tileas_xdsl.machine.core.memory import View
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.late_values import LateValue
+    from tileas_xdsl.machine.parts.resources import Resource
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Bytes that a work will read or write, and the proxy that it takes."""
+
+    view: View
+    is_write: bool
+    proxy: Proxy = Proxy.UNSPECIFIED
+
+
+class _Listeners:
+    """
+    Those who are to be told of completions: one after the other, never one inside the other, for a chain of events may
+    be longer than Python's stack.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._telling = False
+
+    def tell(self, listeners: Iterable[Callable[[], None]]) -> None:
+        """Call `listeners`, after those who are being told now."""
+        self._waiting.extend(listeners)
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self._waiting:
+                self._waiting.popleft()()
+        finally:
+            self._waiting.clear()
+            self._telling = False
+
+
+_LISTENERS = _Listeners()
+
+
+class Event:
+    """Something that completes once. Carries what its completion makes known, and the payload of a promise."""
+
+    __slots__ = ("_listeners", "_parts", "_works", "complete", "knowledge", "label", "payload", "task")
+
+    def __init__(self, label: str = "token") -> None:
+        self.label = label
+        self.complete = False
+        self.knowledge = Knowledge()
+        self.payload: Any = None
+        self.task: Agent | None = None
+        """The agent whose end, or progress, brings the completion, where it is one."""
+        self._works: list[AsyncWork] = []
+        self._parts: list[Event] = []
+        self._listeners: list[Callable[[], None]] = []
+
+    def comes_from(self, work: AsyncWork) -> None:
+        """Note that performing `work` brings the completion nearer."""
+        self._works.append(work)
+
+    @property
+    def source(self) -> list[AsyncWork]:
+        """Works whose performance brings, or has brought, the completion nearer."""
+        return list(self._walk(all_parts=True))
+
+    def unfinished(self) -> Iterator[AsyncWork]:
+        """Those of them that are not complete: what a lazy machine performs first."""
+        return (work for work in self._walk(all_parts=False) if not work.complete)
+
+    def _walk(self, *, all_parts: bool) -> Iterator[AsyncWork]:
+        stack: list[Event] = [self]
+        seen: set[Event] = {self}
+        while stack:
+            event = stack.pop()
+            if event.complete and not all_parts:
+                continue
+            yield from event._works
+            for part in reversed(event._parts):
+                if part not in seen:
+                    seen.add(part)
+                    stack.append(part)
+
+    def waits_for(self) -> tuple[list[AsyncWork], list[Event], list[Callable[[], None]]]:
+        """Works and events that bring the completion, and who is to be told of it."""
+        return self._works, self._parts, self._listeners
+
+    def finish(self, knowledge: Knowledge) -> None:
+        """Complete the event; those who listen are told, before the caller goes on if nobody is being told now."""
+        if self.complete:
+            return
+        self.knowledge.merge(knowledge)
+        self.complete = True
+        listeners, self._listeners = self._listeners, []
+        _LISTENERS.tell(listeners)
+
+    def when_complete(self, listener: Callable[[], None]) -> None:
+        """Call `listener` at completion; at once when the event is complete already."""
+        if self.complete:
+            listener()
+        else:
+            self._listeners.append(listener)
+
+    def follow(self, other: Event) -> None:
+        """Complete when `other` does, and know what it knows."""
+        self._parts.append(other)
+        self.task = self.task or other.task
+        other.when_complete(lambda: self.finish(other.knowledge))
+
+    @staticmethod
+    def completed(knowledge: Knowledge | None = None, label: str = "token") -> Event:
+        event = Event(label)
+        event.finish(knowledge if knowledge is not None else Knowledge())
+        return event
+
+    @staticmethod
+    def all_of(events: Iterable[Event], label: str = "token", *, extra: Knowledge | None = None) -> Event:
+        """Complete when each of `events` is; knows what all of them know, and `extra`."""
+        parts = list(dict.fromkeys(events))
+        joined = Event(label)
+        joined._parts = parts
+        missing = sum(not part.complete for part in parts)
+
+        def one_less() -> None:
+            nonlocal missing
+            missing -= 1
+            if missing == 0:
+                finish()
+
+        def finish() -> None:
+            total = Knowledge() if extra is None else extra.copy()
+            for part in parts:
+                total.merge(part.knowledge)
+            total.works = youngest(total.works)
+            joined.finish(total)
+
+        if missing == 0:
+            finish()
+            return joined
+        for part in parts:
+            if not part.complete:
+                joined.task = joined.task or part.task
+                part.when_complete(one_less)
+        return joined
+
+
+@dataclass(eq=False)
+class AsyncWork:
+    """One asynchronous operation in one iteration."""
+
+    op: Operation
+    issuer: Agent
+    serial: int
+    iteration: tuple[int, ...]
+    moment: int
+    mind: Mind
+    touches: list[Touch]
+    label: str
+    engine: str
+    """Which hardware unit performs it, for timelines: `copy`, `tma`, `tensor core`, `task`, ..."""
+    perform: Callable[[], None] | None = None
+    """Moves the data; None when only synchronisation is checked."""
+    signals: list[Callable[[AsyncWork], None]] = field(default_factory=list[Callable[["AsyncWork"], None]])
+    """Called in order once the work is performed: barriers to tell, events to finish."""
+    barriers: list[str] = field(default_factory=list[str])
+    """Names of the barriers among those told."""
+    observers: dict[int, int] = field(default_factory=dict[int, int])
+    """Agent number -> the moment of that agent from which on the completion is known."""
+    ready: bool = False
+    turn: int = -1
+    """Its place in the order in which works became ready, which no work can precede that it depends on."""
+    complete: bool = False
+    blockers: list[Event] = field(default_factory=list[Event])
+    """The dependencies that were incomplete at issue."""
+    resource: Resource | None = None
+    """What it occupies exclusively while it runs, if anything."""
+    look: Callable[[AsyncWork], list[Touch]] | None = None
+    """For work that looks at its operands only when it is performed: gives what it touches."""
+    needs: list[LateValue] = field(default_factory=list["LateValue"])
+    """The operands that may be missing then."""
+    issue_step: int = 0
+    complete_step: int | None = None
+    bytes_moved: int = 0
+    channels: list[object] = field(default_factory=list[object])
+    """What tells of its completion, for witnesses: queues, counters, barriers."""
+    phases: list[tuple[object, int]] = field(default_factory=list[tuple[object, int]])
+    """The barriers that it told, and for which phase of each it counted."""
+
+    @property
+    def can_start(self) -> bool:
+        """Whether it may be performed now: nothing that it depends on is missing, and nobody holds its resource."""
+        return self.ready and not self.complete and (self.resource is None or self.resource.is_free)
+
+    def held_up_by(self) -> Iterable[AsyncWork]:
+        """Works that have to complete before it can start."""
+        if self.ready and self.resource is not None:
+            return self.resource.in_the_way()
+        return (work for event in self.blockers for work in event.unfinished())
+
+    @property
+    def event_knowledge(self) -> Knowledge:
+        """What the completion of this work makes known."""
+        return Knowledge(works=[self])

@@ -1,0 +1,47 @@
+"""
+What is worked out about the ops of a program once: all executions of one check share it.
+
+An op does not change while a program is checked, so its meaning, what its regions take from their surroundings and what
+`per_op` derives from it are the same in every execution. A pass that changes the program asks for a check of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tileas_xdsl.analysis.captures import captured_values
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Step
+
+OpT = TypeVar("OpT", bound=Operation)
+FactT = TypeVar("FactT")
+
+
+@dataclass(eq=False)
+class Code:
+    """The ops of a program, with what is known of them."""
+
+    steps: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
+    """The ops of each block with their meanings. They hold for machines that compute data, or for those that do not."""
+    _facts: dict[object, dict[Any, Any]] = field(default_factory=dict[object, dict[Any, Any]])
+    _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
+
+    def fact(self, derive: Callable[[OpT], FactT], op: OpT) -> FactT:
+        """What `derive` makes of `op`: it is called once."""
+        facts = self._facts.setdefault(derive, {})
+        if op not in facts:
+            facts[op] = derive(op)
+        return facts[op]
+
+    def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
+        """The values that `regions` take from their surroundings."""
+        key = tuple(map(id, regions))
+        values = self._captured.get(key)
+        if values is None:
+            values = self._captured[key] = captured_values(regions)
+        return values

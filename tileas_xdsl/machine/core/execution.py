@@ -1,0 +1,561 @@
+"""
+The machine: agents that step, works that are performed, memory that both touch, and the rules that no order may break.
+
+One loop does it all: let the order choose an agent or a ready work; when it has no choice, force the works that a
+blocked agent waits for; when there are none, somebody waits for something that cannot happen any more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, TensorType
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsTerminator, get_effects
+
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
+from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.handles import unknown_outcome
+from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
+from tileas_xdsl.machine.core.late_values import LateValue, when_there
+from tileas_xdsl.machine.core.meaning import Kind, meaning_of
+from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
+from tileas_xdsl.machine.core.orders import Order
+from tileas_xdsl.machine.core.trace import Happening, Trace, Witness
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
+
+if TYPE_CHECKING:
+    from tileas_xdsl.checker.proof.recorded_run import Tape
+    from tileas_xdsl.checker.verdict.over_waits import Relaxation
+    from tileas_xdsl.machine.core.synchronization import PhaseBarrier
+    from tileas_xdsl.machine.parts.resources import Resource
+
+STEP_BUDGET = 20_000_000
+"""Steps after which an execution counts as endless."""
+
+
+@dataclass
+class Indeterminacy:
+    """Why one execution may not speak for all: two events whose order matters and is left open."""
+
+    op: Operation
+    reason: str
+
+
+@dataclass(eq=False)
+class Machine:
+    """
+    The state of one execution.
+
+    `with_data` computes tile data; otherwise only scalars and synchronisation. `capture` says when asynchronous work
+    reads its sources: `completion` (any time until it completes) or `issue`.
+    """
+
+    order: Order
+    with_data: bool = True
+    capture: str = "completion"
+    assume_pure: frozenset[str] = frozenset()
+    step_budget: int = STEP_BUDGET
+    code: Code = field(default_factory=Code)
+    """What is known of the ops; executions of the same program without changes may share it."""
+    agents: list[Agent] = field(default_factory=list[Agent])
+    live: list[Agent] = field(default_factory=list[Agent])
+    works: list[AsyncWork] = field(default_factory=list[AsyncWork])
+    """Everything ever issued, in order."""
+    violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
+    """By key, first come first kept."""
+    conflicts: dict[object, Conflict] = field(default_factory=dict[object, Conflict])
+    """What lies behind the violations that are races or missing fences."""
+    inverted_wait: Operation | None = None
+    """A wait that asks for the other parity than it says: what if (see `diagnosis`)."""
+    relaxed: Relaxation | None = None
+    """A wait that is weaker than the program says: what if (see `over_waits`)."""
+    waits_met: dict[Operation, dict[int | None, None]] = field(
+        default_factory=dict[Operation, "dict[int | None, None]"]
+    )
+    """The waits by count and for tokens that were met, and the counts."""
+    indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
+    trace: Trace = field(default_factory=Trace)
+    tape: Tape | None = None
+    """What writes the execution down for a proof by recurrence, if anybody asks for one."""
+    open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
+    """What no further execution can answer: functions without a body that may touch memory in use."""
+    step_number: int = 0
+    shared: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """State that dialects keep per execution: queues by id, barriers by address, pipelines by op."""
+    phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict["PhaseBarrier", None])
+    """The barriers of which some phase has begun."""
+    footprint: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Names of what the present step shares with other agents, other than memory, and whether alone: see `shares`."""
+    late_values: bool = False
+    """Whether there are any values that are named before they are there (`late_values`)."""
+    at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
+    """Checks that dialects want made when the first agent has ended."""
+    _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
+    _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
+    _agents_made: int = 0
+    _works_ready: int = 0
+    _due: deque[AsyncWork] = field(default_factory=deque["AsyncWork"])
+    """Works to be performed as soon as the present one is."""
+    _performing: bool = False
+
+    # Agents --------------------------------------------------------------------------------------------------------
+
+    def __post_init__(self) -> None:
+        self.clock = self.order.clock
+
+    def next_agent_number(self) -> int:
+        self._agents_made += 1
+        return self._agents_made - 1
+
+    def add_agent(self, agent: Agent) -> None:
+        self.agents.append(agent)
+        self.live.append(agent)
+        if self.clock is not None:
+            self.clock.agent_added(agent)
+
+    def agent_finished(self, agent: Agent) -> None:
+        self.live.remove(agent)
+
+    def run(self, name: str, steps: Callable[[Agent], Suspension]) -> Agent:
+        """
+        Run `steps` as the first agent, and all that it forks, to the end.
+
+        Raises `StuckError` when nobody can go on, `UndecidedError` and `UnsupportedError` as meanings do.
+        """
+        first = Agent(self, name, None)
+        self.add_agent(first)
+        first.start(steps(first))
+        while self.live:
+            runnable = [agent for agent in self.live if agent.can_step]
+            choice = self.order.choose(self, runnable)
+            if isinstance(choice, Agent):
+                choice.resume()
+                while self.tape is not None and self.tape.takes_cut(self):
+                    choice.resume()
+            elif choice is not None:
+                self.perform(choice)
+            elif not self._force():
+                raise StuckError
+        self._let_fly()
+        for check in self.at_end:
+            check(first)
+        return first
+
+    def _let_fly(self) -> None:
+        """Where there is time, what nobody waited for completes some time, too."""
+        while self.clock is not None and (work := self.clock.next(())) is not None:
+            assert isinstance(work, AsyncWork)
+            self.perform(work)
+
+    def _force(self) -> bool:
+        """Perform one work that somebody waits for, and whatever it depends on. False when there is none."""
+        for agent in self.live:
+            condition = agent.waiting_for
+            if condition is None:
+                continue
+            for work in condition.helpers():
+                if self._force_work(work):
+                    return True
+        return False
+
+    def _force_work(self, work: AsyncWork) -> bool:
+        stack, seen = [work], {work}
+        while stack:
+            current = stack.pop()
+            if current.can_start:
+                self.perform(current)
+                return True
+            for helper in current.held_up_by():
+                if helper not in seen:
+                    seen.add(helper)
+                    stack.append(helper)
+        return False
+
+    def check_budget(self, op: Operation | None) -> None:
+        if self.step_number > self.step_budget:
+            assert op is not None
+            raise UndecidedError(op, f"is still running after {self.step_budget} steps; give smaller bounds")
+
+    # Code ----------------------------------------------------------------------------------------------------------
+
+    def prepared(self, block: Block) -> list[Step]:
+        """The ops of `block` with their meanings."""
+        steps = self.code.steps.get(block)
+        if steps is None:
+            steps = self.code.steps[block] = [self._prepare(op) for op in block.ops]
+        return steps
+
+    def _prepare(self, op: Operation) -> Step:
+        meaning = meaning_of(op)
+        operands, results = tuple(op.operands), tuple(op.results)
+        if meaning is not None:
+            reads_tiles = _is_tile_arithmetic(op, meaning.kind)
+            gives_float = len(results) == 1 and isinstance(results[0].type, AnyFloat)
+            looks_later = meaning.looks_later
+            return Step(op, meaning.kind, meaning.function, operands, results, reads_tiles, looks_later, gives_float)
+        if not self.with_data and self._is_harmless(op):
+            return Step(op, Kind.EFFECT, _uninterpreted, operands, results)
+        raise UnsupportedError(op, "has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure")
+
+    def _is_harmless(self, op: Operation) -> bool:
+        """Whether an op without a meaning may stand as an uninterpreted function when only checking."""
+        if op.regions or op.has_trait(IsTerminator, value_if_unregistered=False):
+            return False
+        return op_name(op) in self.assume_pure or get_effects(op) == set()
+
+    # Memory --------------------------------------------------------------------------------------------------------
+
+    def read(self, view: View) -> Any:
+        """What is under `view` now, without noting an access."""
+        if not self.with_data:
+            # A proof does without floats, wherever they come from.
+            is_followed = self.tape is None or not (self.tape.in_piles or view.element.is_float)
+            return view.base.known_at(view) if is_followed else UNKNOWN
+        array = view.array()
+        if view.shape:
+            return array.copy()
+        return array[()] if view.element.is_float else array.item()
+
+    def write(self, view: View, value: Any) -> None:
+        """Put `value` under `view`, without noting an access."""
+        if self.with_data:
+            view.array()[...] = np.asarray(value).astype(view.element.dtype, copy=False)
+            return
+        view.base.forget(view.region.start, view.region.stop)
+        if view.shape == () and value is not UNKNOWN:
+            view.base.cells[view.offset] = Cell(view.element, value)
+
+    def history_of(self, base: MemoryObject) -> AccessHistory | None:
+        """The accesses to `base` on file, if there have been any."""
+        return self._histories.get(base.serial)
+
+    def note_access(self, access: Access, mind: Mind) -> None:
+        """File an access; every conflict with an earlier one becomes a violation."""
+        base = access.region.base
+        history = self._histories.get(base.serial)
+        if history is None:
+            history = self._histories[base.serial] = AccessHistory(base)
+        if self.tape is not None:
+            self.tape.access(access, mind, history)
+        if access.region.is_empty:
+            return
+        conflicts = list(history.record(access, mind))
+        for conflict in conflicts:
+            self.report_conflict(conflict)
+        if base.lifetime_over and not conflicts:
+            raise UnsupportedError(access.op, f"touches '{base.name}' after its end; end its lifetime later")
+
+    def report_conflict(self, conflict: Conflict) -> None:
+        """Report a conflict, unless one of the same kind between the same two ops is known."""
+        from tileas_xdsl.checker.witnesses.explain import kind_of_conflict, violation_of_conflict
+
+        kind = kind_of_conflict(conflict)
+        key = violation_key(kind, (conflict.earlier.op, conflict.later.op))
+        if key in self.violations:
+            return
+        self.conflicts[key] = conflict
+        if self.trace.recording:
+            self.report(violation_of_conflict(conflict))
+        else:
+            # Without a trace nobody is told of it: that there is one is enough.
+            self.violations[key] = Violation(kind, "", (), "")
+
+    def report(self, violation: Violation, witness: Callable[[], Witness] | None = None) -> None:
+        """Keep `violation`, unless the same mistake is known; only then is the `witness` worked out."""
+        if violation.key in self.violations:
+            return
+        if witness is not None and self.trace.recording:
+            violation = replace(violation, witness=witness())
+        self.violations[violation.key] = violation
+
+    @property
+    def is_right_beyond_doubt(self) -> bool:
+        """Whether nothing wrong was found, and this execution speaks for all."""
+        return not (self.violations or self.indeterminacies or self.open_questions)
+
+    def allows(self, op: Operation, count: int | None) -> tuple[bool, int]:
+        """
+        Whether there is a wait at `op` at all, and how many it allows to be unfinished: `count`, as the program says
+        (None for a token), unless the wait is `relaxed`.
+        """
+        self.waits_met.setdefault(op, {})[count] = None
+        if self.relaxed is None or self.relaxed.op is not op:
+            return True, count or 0
+        return self.relaxed.more is not None, (count or 0) + (self.relaxed.more or 0)
+
+    def doubt(self, op: Operation, reason: str) -> None:
+        """Note that one execution may not speak for all."""
+        self.indeterminacies.append(Indeterminacy(op, reason))
+
+    def shares(self, name: str, *, alone: bool) -> None:
+        """
+        Note that the present step depends on, or changes, the barrier or queue `name`: its place among others matters.
+
+        It may change places with another step on `name` where neither wants it `alone`. Names rather than objects, so
+        that steps of two executions can be compared.
+        """
+        self.footprint[name] = alone or self.footprint.get(name, False)
+
+    def doubt_access(self, agent: Agent, view: View, op: Operation) -> None:
+        """An op of which only the name is known may touch `view`: where that would conflict, the verdict is open."""
+        self.write(view, UNKNOWN)
+        access = Access(
+            view.region, True, Proxy.UNSPECIFIED, op, agent, None, agent.moment, agent.iteration, self.step_number
+        )
+        history = self._histories.get(view.base.serial)
+        if history is None:
+            return
+        if self.tape is not None:
+            self.tape.access(access, agent.mind, history)
+        if next(iter(history.conflicts(access, agent.mind)), None) is not None:
+            reason = f"may touch '{view.base.name}', which asynchronous work is still using"
+            self.open_questions.append(Indeterminacy(op, reason))
+
+    def happened(
+        self,
+        agent: Agent,
+        op: Operation,
+        kind: str,
+        text: str,
+        *,
+        on: object | None = None,
+        turn: int = 0,
+        iteration: tuple[int, ...] | None = None,
+    ) -> None:
+        """Put a step of `agent` into the trace; for the other arguments see `Happening`."""
+        time = self.clock.happened(agent, op, kind, text, on) if self.clock is not None else None
+        if not self.trace.recording:
+            return
+        # A number of its own, so that accesses before it and after it can be told apart.
+        self.step_number += 1
+        learner = on if kind == "fork" and isinstance(on, Agent) else agent
+        self.trace.add(
+            Happening(
+                self.step_number,
+                agent.number,
+                agent.name,
+                agent.moment,
+                op,
+                agent.iteration if iteration is None else iteration,
+                kind,
+                text,
+                on,
+                turn,
+                dict(learner.clock) if kind in ("wait", "fork") else None,
+                time,
+            )
+        )
+
+    # Asynchronous work ---------------------------------------------------------------------------------------------
+
+    def issue(
+        self,
+        agent: Agent,
+        op: Operation,
+        touches: list[Touch],
+        move: Callable[[], None] | None,
+        label: str,
+        engine: str,
+        dependencies: Sequence[Event],
+        fetch: Callable[[], Any] | None,
+        deliver: Callable[[Any], None] | None,
+        resource: Resource | None,
+        look: Callable[[AsyncWork], list[Touch]] | None,
+        needs: Sequence[Any],
+    ) -> AsyncWork:
+        """See `Agent.issue`."""
+        if self.capture == "issue":
+            with agent.delegating():
+                for touch in touches:
+                    if not touch.is_write:
+                        agent.touch(touch.view, op, write=False, proxy=touch.proxy)
+            touches = [touch for touch in touches if touch.is_write]
+        perform = move
+        if self.with_data and fetch is not None and deliver is not None:
+            perform = _fetch_and_deliver(fetch, deliver, at_issue=self.capture == "issue")
+        mind = Mind(dict(agent.clock), {space: dict(clock) for space, clock in agent.fenced.items()})
+        work = AsyncWork(
+            op=op,
+            issuer=agent,
+            serial=len(self.works),
+            iteration=agent.iteration,
+            moment=agent.moment,
+            mind=mind,
+            touches=touches,
+            label=label,
+            engine=engine,
+            perform=perform,
+            resource=resource,
+            look=look,
+            needs=[value for value in needs if isinstance(value, LateValue)],
+            barriers=[resource.name] if resource is not None else [],
+            bytes_moved=_bytes_written(touches),
+        )
+        self.works.append(work)
+        self._pending[work] = None
+        self.happened(agent, op, "issue", f"issues {label}", on=work)
+        work.issue_step = self.step_number
+        # What the issuer does from here on is not known to the work, and must not look as if it were.
+        agent.moment += 1
+        agent.clock[agent.number] = agent.moment
+        self._make_ready_after(work, list(dict.fromkeys(dependencies)))
+        return work
+
+    def _make_ready_after(self, work: AsyncWork, dependencies: list[Event]) -> None:
+        work.blockers = [event for event in dependencies if not event.complete]
+        missing = len(work.blockers)
+
+        def one_less() -> None:
+            nonlocal missing
+            missing -= 1
+            if missing == 0:
+                self._ready(work, dependencies)
+
+        if missing == 0:
+            self._ready(work, dependencies)
+            return
+        for event in list(work.blockers):
+            event.when_complete(one_less)
+
+    def _ready(self, work: AsyncWork, dependencies: list[Event]) -> None:
+        """All that `work` depends on is complete: it may look at its operands."""
+        work.blockers = []
+        works = list(dict.fromkeys(other for event in dependencies for other in event.knowledge.works))
+        for clock in [*(event.knowledge.clock for event in dependencies), *(other.mind.clock for other in works)]:
+            join(work.mind.clock, clock)
+        work.mind = Mind(work.mind.clock, work.mind.fenced, works)
+        when_there(work.needs, lambda: self._let_start(work))
+
+    def _let_start(self, work: AsyncWork) -> None:
+        """From here on the accesses of `work` take place."""
+        if work.look is not None:
+            work.touches = work.look(work)
+            work.bytes_moved = _bytes_written(work.touches)
+        work.turn = self._works_ready
+        self._works_ready += 1
+        work.ready = True
+        for touch in work.touches:
+            self.note_access(
+                Access(
+                    touch.view.region,
+                    touch.is_write,
+                    touch.proxy,
+                    work.op,
+                    work.issuer,
+                    work,
+                    work.moment,
+                    work.iteration,
+                    work.issue_step,
+                ),
+                work.mind,
+            )
+        if self.clock is not None:
+            self.clock.work_ready(work)
+        if self.order.performs_at_once:
+            self._perform_at_once([work])
+
+    def _perform_at_once(self, works: Sequence[AsyncWork]) -> None:
+        """Perform what can start; what becomes ready by that comes next, not inside."""
+        self._due.extend(works)
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while self._due:
+                work = self._due.popleft()
+                if work.can_start:
+                    self.perform(work)
+        finally:
+            self._due.clear()
+            self._performing = False
+
+    def resource_freed(self, resource: Resource) -> None:
+        """`resource` may be taken: where work does not linger, by the works that were held up."""
+        if self.clock is not None:
+            self.clock.resource_freed(resource)
+        if self.order.performs_at_once:
+            self._perform_at_once([work for work in self._pending if work.resource is resource])
+
+    def works_under_way(self) -> list[AsyncWork]:
+        """Works that are issued and not complete, oldest first."""
+        return list(self._pending)
+
+    def ready_works(self) -> list[AsyncWork]:
+        """Works that may be performed now, oldest first."""
+        return [work for work in self._pending if work.can_start]
+
+    def perform(self, work: AsyncWork) -> None:
+        """Do what `work` does and tell those who wait for it."""
+        if work.complete:
+            return
+        self._pending.pop(work, None)
+        if work.resource is not None:
+            work.resource.performed.append(work)
+            self.shares(work.resource.name, alone=True)
+        if work.perform is not None:
+            work.perform()
+        elif not self.with_data:
+            self._forget_what_is_overwritten(work)
+        work.complete = True
+        work.complete_step = self.step_number
+        self.happened(work.issuer, work.op, "complete", f"{work.label} completes", on=work, iteration=work.iteration)
+        for signal in work.signals:
+            signal(work)
+
+    def _forget_what_is_overwritten(self, work: AsyncWork) -> None:
+        """When checking nobody computes what asynchronous work writes, so what was known there is known no more."""
+        for touch in work.touches:
+            if touch.is_write:
+                self.write(touch.view, UNKNOWN)
+
+    def perform_all(self) -> None:
+        """Let all work complete that still can, though nobody waits for it."""
+        while ready := self.ready_works():
+            for work in ready:
+                self.perform(work)
+
+    def signal_when_complete(self, work: AsyncWork, signal: Callable[[AsyncWork], None]) -> None:
+        """Call `signal` once `work` is complete; at once where it is."""
+        if work.complete:
+            signal(work)
+        else:
+            work.signals.append(signal)
+
+    def event_of(self, work: AsyncWork, label: str = "token") -> Event:
+        """A token that completes with `work`."""
+        event = Event(label)
+        event.comes_from(work)
+        self.signal_when_complete(work, lambda done: event.finish(done.event_knowledge))
+        return event
+
+
+def _bytes_written(touches: Sequence[Touch]) -> int:
+    return sum(touch.view.region.byte_count for touch in touches if touch.is_write)
+
+
+def _fetch_and_deliver(
+    fetch: Callable[[], Any], deliver: Callable[[Any], None], *, at_issue: bool
+) -> Callable[[], None]:
+    if at_issue:
+        data = fetch()
+        return lambda: deliver(data)
+    return lambda: deliver(fetch())
+
+
+def _is_tile_arithmetic(op: Operation, kind: Kind) -> bool:
+    """Whether `op` is an upstream op that computes from tiles (spec/tileas-dialects.md 2.5.6)."""
+    if kind is not Kind.PURE or op.name.partition(".")[0] not in ("arith", "math", "tensor"):
+        return False
+    return any(isinstance(operand.type, TensorType) for operand in op.operands)
+
+
+def _uninterpreted(_agent: Agent, op: Operation, *_operands: Any) -> Any:
+    return unknown_outcome(op)

@@ -1,0 +1,314 @@
+"""
+Who knows of what: vector clocks over agents, and the accesses that nobody ordered.
+
+An agent's clock says, for each agent, up to which of its moments everything is known to have happened before now.
+Asynchronous work is not an agent: it has no moments of its own. What it does lies somewhere between its issue and its
+completion, so it comes after what its issuer knew at issue and after what it depends on, and it comes before exactly
+those who *observe* its completion. Each work keeps its observers (agent -> moment of that agent), and whoever knows
+of such a moment knows of the work. Observing a work observes everything before it. Both steps touch each pair of work
+and agent once, so the cost is linear in executed operations times agents.
+
+Two proxies reach memory (PTX memory model): generic accesses and those of the asynchronous proxy. A second clock
+beside the first holds what is known *and fenced*: `fence.proxy.async` copies the first into the second.
+
+Accesses to one object are kept as long as they could still be part of a race (FastTrack, PLDI'09, on byte regions):
+an access that is known to and covered by a later one of at least its strength is forgotten, because whatever races
+with it races with the later one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import product
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+
+Clock = dict[int, int]
+"""Agent number -> moment of that agent."""
+
+
+def join(into: Clock, other: Clock) -> None:
+    for agent, moment in other.items():
+        if into.get(agent, -1) < moment:
+            into[agent] = moment
+
+
+class Proxy(Enum):
+    """Which path an access takes to memory. Tile-level accesses leave it to the lowering."""
+
+    UNSPECIFIED = auto()
+    GENERIC = auto()
+    ASYNC = auto()
+
+
+FENCE_SPACES = ("global", "shared")
+"""The state spaces that `fence.proxy.async` can order, together or one by one."""
+
+
+@dataclass
+class Knowledge:
+    """What a synchronisation hands over: clocks, and works complete at that point but not yet observed by anybody."""
+
+    clock: Clock = field(default_factory=dict[int, int])
+    fenced: dict[str, Clock] = field(default_factory=dict[str, Clock])
+    works: list[AsyncWork] = field(default_factory=list["AsyncWork"])
+
+    def merge(self, other: Knowledge) -> None:
+        join(self.clock, other.clock)
+        for space, clock in other.fenced.items():
+            join(self.fenced.setdefault(space, {}), clock)
+        self.works.extend(other.works)
+
+    def copy(self) -> Knowledge:
+        return Knowledge(
+            dict(self.clock),
+            {space: dict(clock) for space, clock in self.fenced.items()},
+            list(self.works),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Access:
+    """One read or write of some bytes, by an agent at a moment or by asynchronous work."""
+
+    region: ByteRegion
+    is_write: bool
+    proxy: Proxy
+    op: Operation
+    agent: Agent
+    """The agent that did it, or that issued the work that did."""
+    work: AsyncWork | None
+    moment: int
+    """The agent's moment; for a work the issuer's moment of issue."""
+    iteration: tuple[int, ...]
+    step: int
+    """Number of the step in the execution, for traces."""
+
+    @property
+    def verb(self) -> str:
+        return "writes" if self.is_write else "reads"
+
+
+class Mind:
+    """What an agent, or a work at its start, knows. The one place where the happens-before relation is decided."""
+
+    __slots__ = ("clock", "fenced", "works")
+
+    def __init__(self, clock: Clock, fenced: dict[str, Clock], works: Iterable[AsyncWork] = ()) -> None:
+        self.clock = clock
+        self.fenced = fenced
+        self.works = tuple(works)
+        """Works known directly, though no agent may have observed them yet."""
+
+    def knows(self, access: Access) -> bool:
+        """Whether `access` happens before whatever this mind does now."""
+        if access.work is not None:
+            return self.knows_work(access.work)
+        return self.clock.get(access.agent.number, -1) >= access.moment
+
+    def knows_moment(self, agent: int, moment: int) -> bool:
+        return self.clock.get(agent, -1) >= moment
+
+    def knows_moments(self, moments: Clock) -> bool:
+        return all(self.knows_moment(agent, moment) for agent, moment in moments.items())
+
+    def knows_work(self, work: AsyncWork) -> bool:
+        if _observed_within(work, self.clock):
+            return True
+        return any(_reaches(known, work) for known in self.works)
+
+    def has_fenced(self, access: Access, space: str) -> bool:
+        """Whether a proxy fence lies between `access`, which is known, and now."""
+        fenced = self.fenced.get(space)
+        if fenced is None:
+            return False
+        if access.work is not None:
+            return _observed_within(access.work, fenced)
+        return fenced.get(access.agent.number, -1) >= access.moment
+
+
+def _observed_within(work: AsyncWork, clock: Clock) -> bool:
+    return any(clock.get(agent, -1) >= moment for agent, moment in work.observers.items())
+
+
+def _reaches(later: AsyncWork, work: AsyncWork) -> bool:
+    """Whether `work` is `later` or one of the works that it depends on, however indirectly."""
+    stack, seen = [later], {later}
+    while stack:
+        current = stack.pop()
+        if current is work or _observed_within(work, current.mind.clock):
+            return True
+        for before in current.mind.works:
+            # A work can only depend on works that were ready, even complete, before it was.
+            if before.turn >= work.turn and before not in seen:
+                seen.add(before)
+                stack.append(before)
+    return False
+
+
+MOST_COMPARED = 16
+"""Up to how many works are compared with each other in order to leave out those that others stand for."""
+
+
+def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
+    """`works` once each, without those on which another of them depends: whoever knows of that knows of them."""
+    once = list(dict.fromkeys(works))
+    if len(once) > MOST_COMPARED:
+        return once
+    return [w for w in once if not any(other is not w and w.turn < other.turn and _reaches(other, w) for other in once)]
+
+
+def observe(agent: Agent, works: Iterable[AsyncWork]) -> None:
+    """From the agent's present moment on, `works` and all that they came after are known to it."""
+    stack = list(works)
+    while stack:
+        work = stack.pop()
+        if agent.number in work.observers:
+            continue
+        work.observers[agent.number] = agent.moment
+        join(agent.clock, work.mind.clock)
+        for space, clock in work.mind.fenced.items():
+            join(agent.fenced.setdefault(space, {}), clock)
+        stack.extend(work.mind.works)
+
+
+@dataclass
+class Conflict:
+    """Two accesses to the same bytes, one of them a write, and the edge that is missing between them."""
+
+    earlier: Access
+    later: Access
+    missing_fence: bool = False
+    """Ordered, but through different proxies without a fence."""
+
+
+class AccessHistory:
+    """The accesses to one object that a future access might race with."""
+
+    MOST_BUCKETS = 64
+    LEAST_GRAIN = 32
+
+    def __init__(self, base: MemoryObject) -> None:
+        self.base = base
+        self._grain: tuple[int, ...] | None = None
+        self._buckets: dict[tuple[int, ...], dict[Access, None]] = {}
+        self._wide: dict[Access, None] = {}
+
+    def record(self, access: Access, mind: Mind) -> Iterator[Conflict]:
+        """Compare `access` with what is on file, then file it. Yields every conflict."""
+        keys = self._keys(access.region)
+        for other in self._candidates(keys):
+            if not other.region.overlaps(access.region):
+                continue
+            known = mind.knows(other) or (other.work is not None and other.work is access.work)
+            if other.is_write or access.is_write:
+                if not known:
+                    yield Conflict(other, access)
+                elif self._lacks_fence(other, access, mind):
+                    yield Conflict(other, access, missing_fence=True)
+            if known and self._supersedes(access, other):
+                self._remove(other)
+        self._add(access, keys)
+
+    def conflicts(self, access: Access, mind: Mind) -> Iterator[Conflict]:
+        """What `access` would conflict with, without filing it."""
+        for other in self._candidates(self._keys(access.region)):
+            if (other.is_write or access.is_write) and other.region.overlaps(access.region) and not mind.knows(other):
+                yield Conflict(other, access)
+
+    def strangers(self, access: Access, mind: Mind) -> list[Access]:
+        """What is on file, wherever it is, and would be in conflict with `access` if the places were the same."""
+        return [
+            other
+            for other in self.all()
+            if (other.is_write or access.is_write)
+            and (other.work is None or other.work is not access.work)
+            and (not mind.knows(other) or self._lacks_fence(other, access, mind))
+        ]
+
+    def replaced_by(self, access: Access, mind: Mind) -> list[Access]:
+        """What `access` will stand for on file."""
+        return [
+            other
+            for other in self._candidates(self._keys(access.region))
+            if other.region.overlaps(access.region)
+            and (mind.knows(other) or (other.work is not None and other.work is access.work))
+            and self._supersedes(access, other)
+        ]
+
+    def all(self) -> list[Access]:
+        """Everything on file, oldest first."""
+        found = dict.fromkeys(self._wide)
+        for bucket in self._buckets.values():
+            found.update(bucket)
+        return sorted(found, key=lambda access: access.step)
+
+    def forget(self, access: Access) -> None:
+        """Take off the file what no access can race with any more."""
+        self._remove(access)
+
+    def _lacks_fence(self, other: Access, access: Access, mind: Mind) -> bool:
+        if other.proxy is not Proxy.GENERIC or access.proxy is not Proxy.ASYNC:
+            return False
+        return not mind.has_fenced(other, self.base.space)
+
+    @staticmethod
+    def _supersedes(access: Access, other: Access) -> bool:
+        if other.is_write and not access.is_write:
+            return False
+        if other.proxy is Proxy.GENERIC and access.proxy is not Proxy.GENERIC:
+            return False
+        return access.region.covers(other.region)
+
+    # Index: boxes are filed under every grain cell that they touch; whatever has no box, or touches too many, is
+    # "wide".
+
+    def _keys(self, region: ByteRegion) -> list[tuple[int, ...]] | None:
+        box = region.box
+        if box is None:
+            return None
+        if self._grain is None:
+            self._grain = tuple(max(high - low, self.LEAST_GRAIN) for low, high in box)
+        ranges = [range(low // g, (high - 1) // g + 1) for (low, high), g in zip(box, self._grain, strict=True)]
+        cells = 1
+        for r in ranges:
+            cells *= len(r)
+        return list(product(*ranges)) if cells <= self.MOST_BUCKETS else None
+
+    def _candidates(self, keys: list[tuple[int, ...]] | None) -> list[Access]:
+        found = dict.fromkeys(self._wide)
+        if keys is None:
+            for bucket in self._buckets.values():
+                found.update(bucket)
+        else:
+            for key in keys:
+                found.update(self._buckets.get(key, {}))
+        return list(found)
+
+    def _add(self, access: Access, keys: list[tuple[int, ...]] | None) -> None:
+        if keys is None:
+            self._wide[access] = None
+            return
+        for key in keys:
+            self._buckets.setdefault(key, {})[access] = None
+
+    def _remove(self, access: Access) -> None:
+        keys = self._keys(access.region)
+        if keys is None:
+            self._wide.pop(access, None)
+            return
+        for key in keys:
+            bucket = self._buckets.get(key)
+            if bucket is not None:
+                bucket.pop(access, None)
+                if not bucket:
+                    del self._buckets[key]

@@ -1,0 +1,120 @@
+"""
+Values that are named before they are there: what a region returns as a plain `T` (dialect `async_region`).
+
+The result exists from the issue of the region on, and its value from the end of the body on. In between it may be
+passed on: a terminator hands it over, a task captures it, an asynchronous operation takes it as an operand and looks at
+it when it is performed. Whoever looks must know by then that the body has come to its end; if it does not, that is
+reported like a race, and the execution goes on as it would if the value had been there in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.witnesses.witnesses import Point, here, point_of_work, witness_between
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.interfaces import AsyncOpInterface
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
+from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
+from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+
+
+class LateValue:
+    """One result of one execution of `op`, which `maker` (an agent, or a work) will make."""
+
+    __slots__ = ("actual", "maker", "moment", "op", "there")
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self.there = Event(f"value of {op_name(op)}")
+        """Completes with the value. Tells nobody anything: knowing of the value is what tokens are for."""
+        self.maker: Agent | AsyncWork | None = None
+        self.moment = 0
+        """The maker's moment when it made the value, if it is an agent."""
+        self.actual: Any = None
+
+    def put(self, value: Any) -> None:
+        """The value is there; a `maker` that is an agent makes it known by what it releases next."""
+        assert self.maker is not None
+        self.actual = value
+        self.moment = self.maker.moment
+        self.there.finish(Knowledge())
+
+    @property
+    def made_by(self) -> Agent:
+        """The agent that makes it, or that issued the work that does."""
+        assert self.maker is not None
+        return self.maker.issuer if isinstance(self.maker, AsyncWork) else self.maker
+
+    def known_to(self, mind: Mind) -> bool:
+        """Whether the value was made before whatever `mind` does now."""
+        if isinstance(self.maker, AsyncWork):
+            return mind.knows_work(self.maker)
+        return self.there.complete and mind.knows_moment(self.made_by.number, self.moment)
+
+
+def first_missing(values: Iterable[Any]) -> LateValue | None:
+    """The first among `values` that is not there, or stands for one that is not."""
+    for value in values:
+        while isinstance(value, LateValue):
+            if not value.there.complete:
+                return value
+            value = value.actual
+    return None
+
+
+def when_there(values: list[LateValue], then: Callable[[], None]) -> None:
+    """Call `then` once each of `values` is there, and what it stands for."""
+    missing = first_missing(values)
+    if missing is None:
+        then()
+    else:
+        missing.there.when_complete(lambda: when_there(values, then))
+
+
+def seen_by_agent(value: Any, agent: Agent, op: Operation) -> Any:
+    """`value` as `agent` sees it in `op`; if it is late it must be there."""
+    while isinstance(value, LateValue):
+        if not value.known_to(agent.mind):
+            _report(value, agent, here(agent), op, agent.iteration)
+        value = value.actual
+    return value
+
+
+def seen_by_work(value: Any, work: AsyncWork) -> Any:
+    """`value` as `work` sees it when it is performed; if it is late it must be there."""
+    while isinstance(value, LateValue):
+        if not value.known_to(work.mind):
+            _report(value, work.issuer, point_of_work(work), work.op, work.iteration)
+        value = value.actual
+    return value
+
+
+def report_missing(value: LateValue, agent: Agent, op: Operation) -> None:
+    """`agent` looks at `value` in `op`, and it is not even there."""
+    _report(value, agent, here(agent), op, agent.iteration)
+
+
+def _report(value: LateValue, agent: Agent, point: Point, op: Operation, iteration: tuple[int, ...]) -> None:
+    region, user = op_name(value.op), op_name(op)
+    asynchronous = AsyncOpInterface.of(op)
+    waits = asynchronous is not None and asynchronous.async_token is not None
+    token = f"token of '{region}', one whose group covers the value"
+    maker = value.made_by
+    parties = (
+        Party(value.op, maker.name, maker.iteration, "returns a value that comes later"),
+        Party(op, agent.name, iteration, "looks at it"),
+    )
+    violation = Violation(
+        ViolationKind.RACE,
+        f"a value of '{region}' is used with nothing that orders the use after the value is there",
+        parties,
+        f"a dependency of '{user}' on a {token}" if waits else f"a wait for a {token}, before '{user}'",
+    )
+    agent.machine.report(violation, lambda: witness_between(here(maker), point, parties))

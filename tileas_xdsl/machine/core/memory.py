@@ -1,0 +1,313 @@
+"""
+Memory as the machine sees it: objects, byte ranges of them, and views through which programs reach the bytes.
+
+An *object* is what one allocation or one function argument names. A *view* is a strided window on an object, in
+elements of some type. What two accesses have in common is decided on bytes: exactly, whatever strides and element
+types the two views have.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tileas_xdsl.machine.core.values import UNKNOWN, ElementType
+
+Array = NDArray[np.generic]
+
+_serial = count()
+
+
+LARGEST_SCALAR = 16
+"""Bytes."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scalar that is known to lie in memory."""
+
+    element: ElementType
+    value: int | float | bool
+
+
+@dataclass(eq=False)
+class MemoryObject:
+    """
+    One allocation: `shape` elements of `element`, row-major. `data` is None when only addresses matter (checking).
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    element: ElementType
+    space: str = "global"
+    """Where it lives: `global`, `shared`, `tensor`, `register` or `host`."""
+    data: NDArray[np.uint8] | None = None
+    cells: dict[int, Cell] = field(default_factory=dict[int, "Cell"])
+    """When checking: scalars that the program itself stored, by byte offset. No two share a byte."""
+    slot: int | None = None
+    """Which slot of a ring it is, if it is one."""
+    family: str = ""
+    """What the slots of one ring have in common, which take turns; the name of an object that stands alone."""
+    is_open: bool = False
+    """Whether its extents are made up, because nothing in the program says how large it is."""
+    lifetime_over: bool = False
+    """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
+    serial: int = field(default_factory=lambda: next(_serial))
+
+    def __post_init__(self) -> None:
+        self.family = self.family or self.name
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one index to the next, per dimension."""
+        return row_major_strides(self.shape, self.element.size)
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes in the whole object."""
+        return prod(self.shape) * self.element.size
+
+    def known_at(self, view: View) -> Any:
+        """When checking: the scalar under `view`, if the program stored one of that type just there; else UNKNOWN."""
+        cell = self.cells.get(view.offset) if view.shape == () else None
+        return cell.value if cell is not None and cell.element.dtype == view.element.dtype else UNKNOWN
+
+    def forget(self, start: int, stop: int) -> None:
+        """When checking: the bytes from `start` to `stop` are overwritten."""
+        if not self.cells:
+            return
+        near = range(start - LARGEST_SCALAR + 1, stop)
+        for offset in [o for o in near if o in self.cells] if len(near) < len(self.cells) else list(self.cells):
+            if offset < stop and start < offset + self.cells[offset].element.size:
+                del self.cells[offset]
+
+    def whole(self) -> View:
+        return View(self, 0, self.shape, self.strides, self.element)
+
+    @staticmethod
+    def from_array(name: str, array: Array, element: ElementType, space: str = "global") -> MemoryObject:
+        """An object that holds a copy of `array`."""
+        contiguous = np.ascontiguousarray(array, dtype=element.dtype)
+        data = contiguous.reshape(-1).view(np.uint8).copy()
+        return MemoryObject(name, tuple(array.shape), element, space, data)
+
+    @staticmethod
+    def zeros(name: str, shape: tuple[int, ...], element: ElementType, space: str, *, with_data: bool) -> MemoryObject:
+        data = None
+        if with_data:
+            require_addressable(name, shape, element)
+            data = np.zeros(prod(shape) * element.size, np.uint8)
+        return MemoryObject(name, shape, element, space, data)
+
+
+def require_addressable(name: str, shape: Sequence[int], element: ElementType) -> None:
+    """Raises `MemoryError` for an array of more bytes than numpy can count, for which it has other errors."""
+    size = prod(shape) * element.size
+    if size > sys.maxsize:
+        raise MemoryError(f"'{name}' has {size:,} bytes")
+
+
+def row_major_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    strides: list[int] = []
+    step = itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A strided window: `shape` elements of type `element`, from byte `offset` of `base` on, `strides` bytes apart."""
+
+    base: MemoryObject
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element: ElementType
+    origin: int = 0
+    """The byte that offset 0 names for `memref.reinterpret_cast`: where `memref.view` or the allocation begins."""
+
+    def array(self) -> Array:
+        """The live bytes as an array that reads and writes through."""
+        assert self.base.data is not None
+        if not prod(self.shape):
+            return np.empty(self.shape, self.element.dtype)
+        return np.ndarray(self.shape, self.element.dtype, self.base.data.data, self.offset, self.strides)
+
+    def slice(self, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int] | None = None) -> View:
+        """The sub-window that starts at index `offsets` and takes every `steps`-th element, `sizes` of them."""
+        steps = steps if steps is not None else (1,) * len(sizes)
+        start = self.offset + sum(o * s for o, s in zip(offsets, self.strides, strict=True))
+        strides = tuple(step * s for step, s in zip(steps, self.strides, strict=True))
+        return View(self.base, start, tuple(sizes), strides, self.element, self.origin)
+
+    def index(self, leading: int) -> View:
+        """The window at index `leading` of the first dimension, one dimension fewer."""
+        return View(
+            self.base,
+            self.offset + leading * self.strides[0],
+            self.shape[1:],
+            self.strides[1:],
+            self.element,
+            self.origin,
+        )
+
+    def dropping(self, dimensions: Sequence[int]) -> View:
+        """The same bytes without the unit dimensions listed."""
+        keep = [d for d in range(len(self.shape)) if d not in set(dimensions)]
+        return View(
+            self.base,
+            self.offset,
+            tuple(self.shape[d] for d in keep),
+            tuple(self.strides[d] for d in keep),
+            self.element,
+            self.origin,
+        )
+
+    @property
+    def is_contiguous(self) -> bool:
+        return self.strides == row_major_strides(self.shape, self.element.size)
+
+    def in_bounds(self) -> bool:
+        """Whether every byte of the window lies inside the object."""
+        region = self.region
+        return region.start >= 0 and region.stop <= self.base.size
+
+    @cached_property
+    def region(self) -> ByteRegion:
+        """The bytes that the window covers."""
+        return ByteRegion(self.base, self.offset, self.shape, self.strides, self.element.size)
+
+
+class ByteRegion:
+    """
+    The bytes of one view, made for one question: do two regions share a byte?
+
+    Where the strides are those of the object the region is a *box* in the object's index space, and the answer compares
+    intervals; otherwise the runs of contiguous bytes are listed and intersected.
+    """
+
+    __slots__ = (
+        "_runs",
+        "base",
+        "box",
+        "counts",
+        "itemsize",
+        "key",
+        "offset",
+        "start",
+        "stop",
+        "strides",
+    )
+
+    def __init__(
+        self,
+        base: MemoryObject,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        itemsize: int,
+    ) -> None:
+        self.base = base
+        self.offset = offset
+        self.counts = shape
+        self.strides = strides
+        self.itemsize = itemsize
+        self.key = (offset, shape, strides, itemsize)
+        self.start, self.stop = self._span()
+        self.box = self._as_box()
+        self._runs: NDArray[np.int64] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.stop <= self.start
+
+    @property
+    def byte_count(self) -> int:
+        return prod(self.counts) * self.itemsize
+
+    def _span(self) -> tuple[int, int]:
+        """The first byte and the one after the last; an empty window is nowhere."""
+        if not prod(self.counts):
+            return 0, 0
+        reaches = [(n - 1) * s for n, s in zip(self.counts, self.strides, strict=True)]
+        first = self.offset + sum(min(0, reach) for reach in reaches)
+        last = self.offset + sum(max(0, reach) for reach in reaches)
+        return first, last + self.itemsize
+
+    @property
+    def is_solid(self) -> bool:
+        """Whether the window is one run of bytes without gaps, each element in a place of its own."""
+        step = self.itemsize
+        for stride, extent in sorted((abs(s), n) for n, s in zip(self.counts, self.strides, strict=True) if n != 1):
+            if stride != step:
+                return False
+            step *= extent
+        return True
+
+    def _as_box(self) -> tuple[tuple[int, int], ...] | None:
+        """(low, high) per dimension of the object, or None when the window is no box of it."""
+        base = self.base
+        if self.is_empty:
+            return None
+        if base.element.size == 1 and len(base.shape) == 1 and self.is_solid:
+            return ((self.start, self.stop),)
+        if self.itemsize != base.element.size or self.offset < 0:
+            return None
+        extents = dict.fromkeys(range(len(base.shape)), 1)
+        by_stride = {stride: d for d, stride in enumerate(base.strides) if base.shape[d] > 1}
+        for extent, stride in zip(self.counts, self.strides, strict=True):
+            if extent == 1:
+                continue
+            dimension = by_stride.pop(stride, None)
+            if dimension is None:
+                return None
+            extents[dimension] = extent
+        box: list[tuple[int, int]] = []
+        rest = self.offset
+        for d, stride in enumerate(base.strides):
+            low, rest = divmod(rest, stride)
+            if low + extents[d] > base.shape[d]:
+                return None
+            box.append((low, low + extents[d]))
+        return tuple(box) if rest == 0 else None
+
+    def runs(self) -> NDArray[np.int64]:
+        """Start byte of every element, ascending."""
+        if self._runs is None:
+            starts = np.array([self.offset], np.int64)
+            for extent, stride in zip(self.counts, self.strides, strict=True):
+                starts = (starts[:, None] + np.arange(extent, dtype=np.int64) * stride).reshape(-1)
+            self._runs = np.unique(starts)
+        return self._runs
+
+    def overlaps(self, other: ByteRegion) -> bool:
+        """Whether the two share a byte. Exact."""
+        if self.base is not other.base or self.start >= other.stop or other.start >= self.stop:
+            return False
+        if self.is_empty or other.is_empty:
+            return False
+        if self.box is not None and other.box is not None:
+            return all(a < d and c < b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
+        mine, theirs = self.runs(), other.runs()
+        # The first of their elements that ends after the start of mine: does it start before the end of mine?
+        nearest = np.searchsorted(theirs, mine - other.itemsize, side="right")
+        inside = nearest < len(theirs)
+        return bool(np.any(theirs[nearest[inside]] < mine[inside] + self.itemsize))
+
+    def covers(self, other: ByteRegion) -> bool:
+        """Whether every byte of `other` is in this region. May say no where the answer is yes, never the reverse."""
+        if self.key == other.key:
+            return True
+        if self.box is not None and other.box is not None:
+            return all(a <= c and d <= b for (a, b), (c, d) in zip(self.box, other.box, strict=True))
+        return self.is_solid and self.start <= other.start and other.stop <= self.stop

@@ -1,0 +1,125 @@
+"""
+When asynchronous work is performed, and which agent steps next. A correctly synchronised program does not care.
+
+- `eager`: work is performed at issue, or as soon as what it depends on is complete; the youngest agent steps first.
+- `lazy`: work is performed only when a wait forces it; the oldest agent steps first, as far as it gets.
+- `random`: a seeded generator decides at every visible step.
+- `timed`: everything happens in the order of simulated time; see `clockwork`.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.time.simulated_time import Clockwork
+    from tileas_xdsl.targets.timing import TimingTable
+
+ORDERS = ("eager", "lazy", "random", "timed")
+
+
+class Pauses(Enum):
+    """Before which steps agents pause, so that another may go first."""
+
+    NEVER = auto()
+    AT_SYNCHRONISATION = auto()
+    AT_EVERY_EFFECT = auto()
+
+
+class Order(ABC):
+    """Decides among what may happen next."""
+
+    pauses: Pauses = Pauses.NEVER
+    performs_at_once: bool = False
+    """Whether work is performed as soon as it is ready."""
+    reads_sources_at_once: bool = False
+    """Whether the source of a store is read as soon as it is issued, where that is work of its own."""
+    clock: Clockwork | None = None
+    """Keeps the time, if there is any."""
+    last: Agent | None = None
+    """The agent that stepped last, where that decides which is next."""
+
+    @abstractmethod
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        """The next to step; None when nothing can without force."""
+
+
+class Eager(Order):
+    performs_at_once = True
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        return runnable[-1] if runnable else None
+
+
+class Lazy(Order):
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        return runnable[0] if runnable else None
+
+
+class Prompt(Order):
+    """
+    Whoever had to wait goes on as soon as that is possible, or begins as soon as there is somebody; else whoever went
+    last. Agents keep in step with each other, so that the state of a loop recurs soon. Work is performed only when a
+    wait forces it, but sources are read at once: then a store under way has begun, and only has to be learnt of.
+    """
+
+    pauses = Pauses.AT_SYNCHRONISATION
+    reads_sources_at_once = True
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        woken = next((agent for agent in runnable if agent.waiting_for is not None or agent.current_op is None), None)
+        if woken is not None or self.last not in runnable:
+            self.last = woken or next(iter(runnable), None)
+        return self.last
+
+
+class Random(Order):
+    pauses = Pauses.AT_EVERY_EFFECT
+
+    def __init__(self, seed: int) -> None:
+        self.generator = random.Random(seed)
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        ready = machine.ready_works()
+        options = len(runnable) + len(ready)
+        if options == 0:
+            return None
+        pick = self.generator.randrange(options)
+        return runnable[pick] if pick < len(runnable) else ready[pick - len(runnable)]
+
+
+class Timed(Order):
+    pauses = Pauses.AT_EVERY_EFFECT
+
+    def __init__(self, table: TimingTable) -> None:
+        from tileas_xdsl.machine.time.simulated_time import Clockwork
+
+        self.clock = Clockwork(table)
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        assert self.clock is not None
+        return self.clock.next(runnable)
+
+
+def make_order(name: str, seed: int, target: str = "generic") -> Order:
+    """The order called `name`; raises `ValueError` naming the choices, also where no cycles of `target` are known."""
+    match name:
+        case "eager":
+            return Eager()
+        case "lazy":
+            return Lazy()
+        case "random":
+            return Random(seed)
+        case "timed":
+            from tileas_xdsl.targets.timing import timing_table
+
+            return Timed(timing_table(target))
+        case _:
+            raise ValueError(f"unknown order '{name}': choose one of {', '.join(ORDERS)}")

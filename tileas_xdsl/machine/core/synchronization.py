@@ -1,0 +1,540 @@
+"""
+The four ways of saying "not yet", as state machines: tokens (see `works.Event`), queues of groups, sequences of
+marks, and barriers with phases; besides them named barriers, groups of promises, and the conditions on which an agent
+waits.
+
+A `Condition` answers four questions: does it hold; what could make it hold (so that a lazy machine performs no more
+than that); what does the waiting agent know once it holds; and, if it never does, who waits for what.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
+from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, observe
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+
+
+class Condition(ABC):
+    """What a blocked agent waits for."""
+
+    @abstractmethod
+    def holds(self) -> bool: ...
+
+    @abstractmethod
+    def helpers(self) -> Iterable[AsyncWork]:
+        """Incomplete works that could help the condition to hold."""
+
+    @abstractmethod
+    def observe(self, agent: Agent) -> None:
+        """Hand `agent` what it learns from the condition."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Completes the sentence "waits for ..."."""
+
+    def needed(self) -> str:
+        """What would have had to happen, in words."""
+        return self.describe()
+
+    @property
+    def subject(self) -> str:
+        """What is waited for, in as few words as will do: a barrier, a queue, a token."""
+        return self.describe()
+
+    @property
+    def may_pass_by(self) -> str | None:
+        """The name of the barrier, if the condition may hold now and not hold later."""
+        return None
+
+    def doubt(self) -> str | None:
+        """Where it never came to hold: why it might have in another interleaving, if it might."""
+        return None
+
+
+# Tokens -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class EventCondition(Condition):
+    """A token or a promise is complete."""
+
+    event: Event
+    what: str = "token"
+
+    def holds(self) -> bool:
+        return self.event.complete
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return self.event.unfinished()
+
+    def observe(self, agent: Agent) -> None:
+        agent.learn(self.event.knowledge)
+
+    def describe(self) -> str:
+        return f"{self.what} ({self.event.label})"
+
+    @property
+    def subject(self) -> str:
+        return self.event.label
+
+
+class PromiseGroup:
+    """`async.create_group`: a set of promises whose size is fixed in advance."""
+
+    def __init__(self, size: int, op: Operation) -> None:
+        self.size = size
+        self.op = op
+        self.members: list[Event] = []
+
+
+@dataclass
+class GroupCondition(Condition):
+    """A group has all its members and each is complete."""
+
+    group: PromiseGroup
+
+    def holds(self) -> bool:
+        return len(self.group.members) >= self.group.size and all(m.complete for m in self.group.members)
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return (work for member in self.group.members for work in member.unfinished())
+
+    def observe(self, agent: Agent) -> None:
+        for member in self.group.members:
+            agent.learn(member.knowledge)
+
+    def describe(self) -> str:
+        added, size = len(self.group.members), self.group.size
+        if added < size:
+            return f"a group of {size} to which only {added} were added"
+        return f"a group of {size}, of which {sum(m.complete for m in self.group.members)} are complete"
+
+
+# Queues -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class CommitGroup:
+    """The works that one commit put on a queue as one, possibly none."""
+
+    queue: GroupQueue
+    ordinal: int
+    """1 for the first group ever committed to the queue."""
+    works: list[AsyncWork]
+    op: Operation
+
+    @property
+    def complete(self) -> bool:
+        return all(work.complete for work in self.works)
+
+
+class GroupQueue:
+    """A first-in-first-out queue of groups. Waiting names how many of the youngest may be unfinished."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.groups: list[CommitGroup] = []
+        self.known_complete: int = 0
+        """Groups known to be complete, counted from the oldest: a cursor so that no group is asked twice."""
+        self.commits: Clock = {}
+        """Moment of each agent's youngest commit."""
+        self.waits: Clock = {}
+        """Moment of each agent's youngest wait."""
+        self._observed: dict[int, int] = {}
+
+    @property
+    def committed(self) -> int:
+        return len(self.groups)
+
+    def commit(self, works: list[AsyncWork], op: Operation) -> CommitGroup:
+        group = CommitGroup(self, len(self.groups) + 1, works, op)
+        self.groups.append(group)
+        return group
+
+    def complete_up_to(self, ordinal: int) -> bool:
+        """Whether the oldest `ordinal` groups are complete."""
+        while self.known_complete < ordinal and self.groups[self.known_complete].complete:
+            self.known_complete += 1
+        return self.known_complete >= ordinal
+
+    def observed_by(self, agent: Agent) -> int:
+        """How many of the oldest groups `agent` has learnt of through this queue."""
+        return self._observed.get(agent.number, 0)
+
+    def unobserved(self, agent: Agent, ordinal: int) -> list[AsyncWork]:
+        """The works of the oldest `ordinal` groups that `agent` has not learnt of through this queue yet."""
+        first = self.observed_by(agent)
+        self._observed[agent.number] = max(first, ordinal)
+        return [work for group in self.groups[first:ordinal] for work in group.works]
+
+
+@dataclass
+class QueueCondition(Condition):
+    """At most the youngest groups of a queue, as many as allowed at the time of the wait, are unfinished."""
+
+    queue: GroupQueue
+    ordinal: int
+    """How many of the oldest groups must be complete."""
+    in_flight: int
+
+    def holds(self) -> bool:
+        return self.queue.complete_up_to(self.ordinal)
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        pending = self.queue.groups[self.queue.known_complete : self.ordinal]
+        return (work for group in pending for work in group.works if not work.complete)
+
+    def observe(self, agent: Agent) -> None:
+        observe(agent, self.queue.unobserved(agent, self.ordinal))
+
+    def describe(self) -> str:
+        return f"queue {self.queue.name} to have at most {self.in_flight} groups in flight"
+
+    @property
+    def subject(self) -> str:
+        return f"queue {self.queue.name}"
+
+
+# Marks --------------------------------------------------------------------------------------------------------------
+
+
+class MarkSequence:
+    """The marks of one function activation; each covers every transfer that the thread issued before it."""
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        """Per mark, how many transfers the thread had issued."""
+
+    def covered_by_wait(self, outstanding: int) -> int:
+        """How many of the thread's oldest transfers a wait for at most `outstanding` marks completes."""
+        newest = len(self.positions) - outstanding - 1
+        return self.positions[newest] if newest >= 0 else 0
+
+
+@dataclass
+class MarkCondition(Condition):
+    """The thread's oldest transfers, up to a mark, are complete."""
+
+    transfers: list[AsyncWork]
+    covered: int
+    outstanding: int
+
+    def holds(self) -> bool:
+        return all(work.complete for work in self._covered())
+
+    def _covered(self) -> list[AsyncWork]:
+        return self.transfers[: self.covered]
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return (work for work in self._covered() if not work.complete)
+
+    def observe(self, agent: Agent) -> None:
+        first = agent.transfers_observed
+        if first < self.covered:
+            observe(agent, self.transfers[first : self.covered])
+            agent.transfers_observed = self.covered
+
+    def describe(self) -> str:
+        return f"at most {self.outstanding} outstanding marks"
+
+    @property
+    def subject(self) -> str:
+        return "marks"
+
+
+# Barriers with phases -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Phase:
+    """One phase of a barrier: what its completion makes known, and who took part."""
+
+    index: int
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    arrived: int = 0
+    bytes_arrived: int = 0
+    arrivals: Clock = field(default_factory=dict[int, int])
+    """Latest moment of each agent that arrived."""
+    works: list[AsyncWork] = field(default_factory=list[AsyncWork])
+    expectations: Clock = field(default_factory=dict[int, int])
+    """Latest moment of each agent that announced bytes."""
+    waits: Clock = field(default_factory=dict[int, int])
+    """Latest moment of each agent that waited for this phase and went on."""
+
+    def all_known_to(self, mind: Mind) -> bool:
+        """Whether every arrival of the phase happens before what `mind` does now."""
+        moments = all(mind.knows_moment(agent, moment) for agent, moment in self.arrivals.items())
+        return moments and all(mind.knows_work(work) for work in self.works)
+
+    def comes_after(self, moments: Clock) -> bool:
+        """Whether each of `moments` happens before something without which the phase could not complete."""
+        clocks = [self.knowledge.clock, *(work.mind.clock for work in self.works)]
+        return all(any(clock.get(agent, -1) >= moment for clock in clocks) for agent, moment in moments.items())
+
+
+class PhaseBarrier:
+    """
+    An mbarrier: a count of arrivals and of bytes; when both are in, the phase flips and the counts start again
+    (spec/tileas-passes.md 16.7). `parity` of a wait names the parity of the phase that must have completed.
+    """
+
+    HISTORY = 4
+
+    def __init__(self, name: str, expected: int, op: Operation, *, counted_by_hand: bool = False) -> None:
+        self.name = name
+        self.op = op
+        self.counted_by_hand = counted_by_hand
+        """Whether the program itself says which parity to wait for, how many arrive and how many bytes come."""
+        self.expected = expected
+        self.pending = expected
+        self.bytes_outstanding = 0
+        self.current = Phase(0)
+        self.completed: list[Phase] = [Phase(-1)]
+        """The last few completed phases, oldest first; in the beginning the one before phase 0."""
+        self._hands_on = False
+        """Whether every phase knows of those before, because somebody who took part in one did not."""
+        self.contributors: dict[AsyncWork, None] = {}
+        """Works under way that will signal this barrier."""
+        self.valid = True
+
+    @property
+    def phases_completed(self) -> int:
+        return self.current.index
+
+    @property
+    def last_completed(self) -> Phase:
+        return self.completed[-1]
+
+    def passes(self, parity: int) -> bool:
+        """Whether a wait for `parity` goes through now."""
+        return (self.current.index & 1) != parity
+
+    def phase_named(self, parity: int, mind: Mind) -> int:
+        """
+        Which phase a wait for `parity` by someone who knows `mind` must mean: the last phase that is known to be
+        complete if its parity fits, else the one after it. -1 is the phase before the first.
+        """
+        known = -1
+        for phase in reversed(self.completed):
+            if phase.all_known_to(mind):
+                known = phase.index
+                break
+        return known if (known & 1) == parity else known + 1
+
+    def arrive(self, knowledge: Knowledge, agent: int, moment: int, count: int) -> None:
+        """Count an arrival of `agent`, which hands over `knowledge` and made it at `moment`."""
+        self.current.knowledge.merge(knowledge)
+        self.current.arrivals[agent] = moment
+        self.current.arrived += count
+        self.pending -= count
+        self._flip_if_complete()
+
+    @property
+    def hands_on(self) -> bool:
+        """Whether every phase knows of those before."""
+        return self._hands_on
+
+    def hand_on(self) -> None:
+        """
+        Let who sees the present phase complete know of those before, though who takes part in it may not.
+
+        Every arrival is a read-modify-write of the barrier, so what was released before it is released with it.
+        """
+        if not self._hands_on:
+            self.current.knowledge.merge(self.last_completed.knowledge)
+        self._hands_on = True
+
+    def expect(self, bytes_expected: int, agent: int, moment: int) -> None:
+        """Wait for that many bytes more in this phase, as `agent` says at `moment`."""
+        self.current.expectations[agent] = moment
+        self.bytes_outstanding += bytes_expected
+
+    def count_bytes(self, knowledge: Knowledge, agent: int, moment: int, bytes_arrived: int) -> None:
+        """Bytes that `agent` reports by itself at `moment`; it hands over `knowledge`."""
+        self.current.knowledge.merge(knowledge)
+        self.current.arrivals[agent] = moment
+        self.current.bytes_arrived += bytes_arrived
+        self.bytes_outstanding -= bytes_arrived
+        self._flip_if_complete()
+
+    def complete_bytes(self, work: AsyncWork, bytes_arrived: int) -> None:
+        self.contributors.pop(work, None)
+        self.current.knowledge.merge(work.event_knowledge)
+        self.current.works.append(work)
+        self.current.bytes_arrived += bytes_arrived
+        self.bytes_outstanding -= bytes_arrived
+        self._flip_if_complete()
+
+    def arrive_by(self, work: AsyncWork, count: int = 1) -> None:
+        """An arrival made by asynchronous work when it completes."""
+        self.contributors.pop(work, None)
+        self.current.knowledge.merge(work.event_knowledge)
+        self.current.works.append(work)
+        self.current.arrived += count
+        self.pending -= count
+        self._flip_if_complete()
+
+    def _flip_if_complete(self) -> None:
+        if self.pending > 0 or self.bytes_outstanding != 0:
+            return
+        self.completed.append(self.current)
+        del self.completed[: -self.HISTORY]
+        self.pending = self.expected
+        self.current = Phase(self.current.index + 1)
+        if self._hands_on:
+            self.current.knowledge.merge(self.last_completed.knowledge)
+
+
+@dataclass
+class PhaseCondition(Condition):
+    """The phase of a barrier with a given parity is complete."""
+
+    barrier: PhaseBarrier
+    parity: int
+    meant: int
+    """The phase that the waiting agent has in mind."""
+
+    def holds(self) -> bool:
+        return self.barrier.passes(self.parity)
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return (work for work in self.barrier.contributors if not work.complete)
+
+    def observe(self, agent: Agent) -> None:
+        phase = self.barrier.last_completed
+        agent.learn(phase.knowledge)
+        phase.waits[agent.number] = agent.moment
+
+    def describe(self) -> str:
+        barrier = self.barrier
+        missing: list[str] = []
+        if barrier.pending:
+            missing.append(f"{barrier.pending} of {barrier.expected} arrivals missing")
+        if barrier.bytes_outstanding:
+            missing.append(f"{barrier.bytes_outstanding} bytes outstanding")
+        state = ", ".join(missing) if missing else "complete"
+        return (
+            f"phase {barrier.current.index} (parity {barrier.current.index & 1}) of {barrier.name}"
+            f", asking for parity {self.parity}: {state}"
+        )
+
+    def needed(self) -> str:
+        barrier = self.barrier
+        lacking: list[str] = []
+        if barrier.pending > 0:
+            lacking.append(f"{barrier.pending} more arrival{'s' * (barrier.pending != 1)}")
+        if barrier.bytes_outstanding > 0:
+            lacking.append(f"{barrier.bytes_outstanding} more bytes")
+        if barrier.bytes_outstanding < 0:
+            lacking.append(f"the announcement of {-barrier.bytes_outstanding} bytes that arrived")
+        return f"{' and '.join(lacking) or 'a phase'} at {barrier.name} in phase {barrier.current.index}"
+
+    @property
+    def subject(self) -> str:
+        return self.barrier.name
+
+    @property
+    def may_pass_by(self) -> str | None:
+        return self.barrier.name
+
+    def doubt(self) -> str | None:
+        barrier = self.barrier
+        if barrier.phases_completed > self.meant:
+            return f"missed phase {self.meant} of {barrier.name}, with which it is unordered"
+        return None
+
+
+# Barriers of agents -------------------------------------------------------------------------------------------------
+
+
+class Rendezvous:
+    """A named or cluster barrier: a fixed number of arrivals opens it, then it starts again."""
+
+    def __init__(self, name: str, expected: int) -> None:
+        self.name = name
+        self.expected = expected
+        self.arrived = 0
+        self.generation = 0
+        self.gathering = Knowledge()
+        self.opened: dict[int, Knowledge] = {}
+
+    def is_ahead(self, mind: Mind) -> bool:
+        """Whether someone who knows `mind` might arrive before the last generation was complete."""
+        last = self.opened.get(self.generation - 1)
+        return last is not None and not all(mind.knows_moment(a, moment) for a, moment in last.clock.items())
+
+    def arrive(self, knowledge: Knowledge, count: int) -> int:
+        """Count an arrival; returns the generation that it belongs to."""
+        mine = self.generation
+        self.gathering.merge(knowledge)
+        self.arrived += count
+        if self.arrived >= self.expected:
+            self.opened[mine] = self.gathering
+            self.opened.pop(mine - 2, None)
+            self.gathering = Knowledge()
+            self.arrived = 0
+            self.generation += 1
+        return mine
+
+
+@dataclass
+class RendezvousCondition(Condition):
+    """A generation of a rendezvous is open."""
+
+    barrier: Rendezvous
+    generation: int
+
+    def holds(self) -> bool:
+        return self.barrier.generation > self.generation
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return ()
+
+    def observe(self, agent: Agent) -> None:
+        knowledge = self.barrier.opened.get(self.generation)
+        if knowledge is not None:
+            agent.learn(knowledge)
+
+    def describe(self) -> str:
+        return f"{self.barrier.name}: {self.barrier.arrived} of {self.barrier.expected} arrived"
+
+    @property
+    def subject(self) -> str:
+        return self.barrier.name
+
+    def needed(self) -> str:
+        return f"{self.barrier.expected - self.barrier.arrived} more arrivals at {self.barrier.name}"
+
+
+@dataclass
+class EndOfAgents(Condition):
+    """Forked agents have come to their end."""
+
+    agents: list[Agent]
+
+    def holds(self) -> bool:
+        return all(agent.finished for agent in self.agents)
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return ()
+
+    def observe(self, agent: Agent) -> None:
+        for child in self.agents:
+            agent.learn(child.last_words)
+
+    def describe(self) -> str:
+        running = [agent.name for agent in self.agents if not agent.finished]
+        return f"the end of {', '.join(running)}"
+
+    @property
+    def subject(self) -> str:
+        return f"the end of {len(self.agents)} agents"

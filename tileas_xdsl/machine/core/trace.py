@@ -1,0 +1,121 @@
+"""
+What happened in an execution, step by step, and the part of it that shows a violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.machine.core.happens_before import Clock
+
+
+@dataclass(slots=True, eq=False)
+class Happening:
+    """One step that others can see: an issue, a completion, a wait that went through, an arrival, an access."""
+
+    step: int
+    agent: int
+    agent_name: str
+    moment: int
+    op: Operation
+    iteration: tuple[int, ...]
+    kind: str
+    """
+    `issue`, `complete`, `wait`, `arrive`, `expect`, `commit`, `fork`, `finish`, `take`, `free`, `access` or `fence`.
+    """
+    text: str
+    on: object | None = None
+    """What it is about: a barrier, a queue, a work, a task; None for a step that concerns its agent alone."""
+    turn: int = 0
+    """Which turn of it: the phase of a barrier, the group of a queue."""
+    learnt: Clock | None = None
+    """For a `wait` what its agent knows from then on, for a `fork` what the new agent knows."""
+    time: int | None = None
+    """In which cycle, under the order `timed`."""
+
+    @property
+    def who(self) -> str:
+        """Agent and iteration."""
+        turn = f" [{', '.join(map(str, self.iteration))}]" if self.iteration else ""
+        return f"{self.agent_name}{turn}"
+
+    @property
+    def does(self) -> str:
+        return f"{op_name(self.op)}: {self.text}"
+
+    def __str__(self) -> str:
+        place = location_of(self.op)
+        return f"{self.who}: {self.does}{f'  ({place})' if place else ''}"
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "agent": self.agent_name,
+            "iteration": list(self.iteration),
+            "place": location_of(self.op),
+            "op": op_name(self.op),
+            "kind": self.kind,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True)
+class Elision:
+    """Steps that must have taken place as well and say nothing about the mistake."""
+
+    counts: tuple[tuple[str, int], ...]
+    """(agent, how many), in order of first appearance."""
+
+    def __str__(self) -> str:
+        return "... " + ", ".join(f"{n} step{'s' * (n != 1)} of {agent}" for agent, n in self.counts)
+
+    def as_data(self) -> dict[str, Any]:
+        return {"elided": dict(self.counts)}
+
+
+@dataclass(frozen=True)
+class Witness:
+    """An interleaving that shows a violation: steps that come before, then the steps that collide."""
+
+    steps: tuple[Happening | Elision, ...]
+    collision: tuple[Happening, ...]
+
+    def numbered(self) -> list[tuple[str, Happening | Elision]]:
+        """Every line with what stands in front of it: a number, nothing for an elision, `=>` for what collides."""
+        lines: list[tuple[str, Happening | Elision]] = []
+        number = 0
+        for step in self.steps:
+            if isinstance(step, Happening):
+                number += 1
+            lines.append((f"{number}." if isinstance(step, Happening) else "", step))
+        return [*lines, *(("=>", step) for step in self.collision)]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{label:>4} {step}" for label, step in self.numbered())
+
+    def as_data(self) -> list[dict[str, Any]]:
+        return [step.as_data() for _, step in self.numbered()]
+
+
+@dataclass
+class Trace:
+    """The happenings of one execution, in the order of the execution."""
+
+    happenings: list[Happening] = field(default_factory=list[Happening])
+    recording: bool = True
+
+    def add(self, happening: Happening) -> None:
+        if self.recording:
+            self.happenings.append(happening)
+
+    def of(self, agent: int) -> list[Happening]:
+        """The happenings of one agent, in program order; not what its works do on their own."""
+        return [h for h in self.happenings if h.agent == agent and h.kind != "complete"]
+
+    def about(self, things: Sequence[object]) -> list[Happening]:
+        """The happenings that concern one of `things`."""
+        return [h for h in self.happenings if any(h.on is thing for thing in things)]

@@ -1,0 +1,129 @@
+"""
+What can be wrong with an asynchronous program, and how the machine says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import location_of, op_name
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.trace import Happening, Witness
+
+
+class ViolationKind(StrEnum):
+    """The kinds of mistake that `check` finds."""
+
+    RACE = "race"
+    DEADLOCK = "deadlock"
+    PHASE = "phase"
+    SLOT = "slot"
+    MISSING_FENCE = "missing-fence"
+    UNDRAINED = "undrained"
+
+
+@dataclass(frozen=True)
+class Party:
+    """One op that takes part in a violation: in which iteration and agent, and what it does there."""
+
+    op: Operation
+    agent: str
+    """Its name; empty where it does not matter who did it."""
+    iteration: tuple[int, ...]
+    role: str
+    """Completes the sentence "'the.op' ...", for example `writes shared memory 'ring'[1]`."""
+
+    @property
+    def place(self) -> str | None:
+        """`file:line:col`, where it is known."""
+        return location_of(self.op)
+
+    @property
+    def sentence(self) -> str:
+        """What the op does, and which agent in which iteration."""
+        turn = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
+        who = f" ({self.agent}{turn})" if self.agent else ""
+        return f"'{op_name(self.op)}' {self.role}{who}"
+
+    def as_step(self, machine: Machine) -> Happening:
+        """The party as the line of a witness that says what collides."""
+        from tileas_xdsl.machine.core.trace import Happening
+
+        agent = next(agent for agent in reversed(machine.agents) if agent.name == self.agent)
+        return Happening(
+            step=machine.step_number,
+            agent=agent.number,
+            agent_name=self.agent,
+            moment=agent.moment,
+            op=self.op,
+            iteration=self.iteration,
+            kind="access",
+            text=self.role,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.sentence}" if self.place is not None else self.sentence
+
+
+def violation_key(kind: ViolationKind, ops: Iterable[Operation]) -> tuple[object, ...]:
+    """Equal for the same mistake, by the same ops, in another iteration."""
+    return (kind, *map(id, ops))
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One mistake: what kind, who takes part, what is missing, and a run that shows it."""
+
+    kind: ViolationKind
+    message: str
+    parties: tuple[Party, ...]
+    missing: str
+    """What would have had to be there, or to happen."""
+    witness: Witness | None = None
+    stuck: bool = False
+    """The program cannot finish."""
+    symptom: ViolationKind | None = None
+    """For a mistake in a phase what it shows as: a race, a deadlock, undrained work."""
+    details: dict[str, str] = field(default_factory=dict[str, str], hash=False)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for the same mistake in another iteration."""
+        return violation_key(self.kind, (party.op for party in self.parties))
+
+
+class UndecidedError(Exception):
+    """The machine cannot go on: a branch or an address depends on data that is not known when only checking."""
+
+    def __init__(self, op: Operation, reason: str) -> None:
+        self.op = op
+        self.reason = reason
+        location = location_of(op)
+        prefix = f"{location}: " if location else ""
+        super().__init__(f"{prefix}'{op_name(op)}' op {reason}")
+
+
+class UnsupportedError(Exception):
+    """The input holds an op to which nobody has given a meaning, or uses one in a way that has none."""
+
+    def __init__(self, op: Operation, reason: str) -> None:
+        self.op = op
+        self.reason = reason
+        location = location_of(op)
+        prefix = f"{location}: " if location else ""
+        super().__init__(f"{prefix}error: '{op_name(op)}' op {reason}")
+
+
+class NoStepError(UnsupportedError):
+    """A loop has a step that is not positive: called with these arguments it is no program."""
+
+
+class StuckError(Exception):
+    """No agent can step and no issued work can complete. The machine turns this into a violation."""

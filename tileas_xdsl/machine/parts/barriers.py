@@ -1,0 +1,216 @@
+"""
+Arriving at a barrier and waiting for its phases, with the checks that make one execution speak for all.
+
+An execution is *phase-determinate* if any two arrivals or waits that belong to different phases of a barrier are
+ordered by happens-before, and any commit to a queue and any commit or wait of another agent there are. Then every
+interleaving passes through the same phases and groups. For a barrier that comes down to this: whoever takes part in a
+phase (by arriving, by expecting bytes, by asynchronous work that signals) knows that the phase before is complete;
+and whatever may precede the completion of a phase (the waits for the phase before, the bytes expected) happens before
+one of the arrivals without which it is not complete. What is not ordered is noted as a doubt; a phase that visibly ran
+away under a waiting agent is a violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.witnesses.witnesses import witness_about
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
+from tileas_xdsl.machine.core.synchronization import (
+    CommitGroup,
+    GroupQueue,
+    PhaseBarrier,
+    PhaseCondition,
+    QueueCondition,
+)
+from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.execution import Machine
+
+
+def arrive(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int = 1, *, hands_over: bool = True) -> None:
+    """`agent` arrives `count` times, and hands over what it knows (or nothing) to whoever waits for the phase."""
+    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "arrives")
+    phase = barrier.phases_completed
+    text = f"arrives at {barrier.name}, phase {phase}{'' if hands_over else ', and hands over nothing: see its scope'}"
+    agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=phase)
+    moment, too_many = agent.moment, count > barrier.pending
+    knowledge = agent.release()
+    barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, count)
+    # Arrivals change places with each other and with waits, unless one of them is the last of its phase.
+    agent.machine.shares(barrier.name, alone=barrier.pending <= 0 or barrier.phases_completed != phase)
+    if too_many:
+        _too_many_arrivals(agent, barrier, op, count)
+    _judge_if_completed(agent.machine, barrier, phase, op)
+
+
+def expect_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
+    """The present phase completes only when `size` bytes more have arrived."""
+    agent.machine.shares(barrier.name, alone=True)
+    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "expects bytes")
+    barrier.expect(size, agent.number, agent.moment)
+
+
+def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
+    """`agent` itself says that `size` of the bytes expected have arrived."""
+    agent.machine.shares(barrier.name, alone=True)
+    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "reports bytes")
+    phase, moment = barrier.phases_completed, agent.moment
+    barrier.count_bytes(agent.release(), agent.number, moment, size)
+    _judge_if_completed(agent.machine, barrier, phase, op)
+
+
+def _must_know_last_phase(machine: Machine, mind: Mind, barrier: PhaseBarrier, op: Operation, does: str) -> None:
+    """Who takes part in a phase without knowing that the one before is complete might as well take part in that."""
+    machine.phase_barriers[barrier] = None
+    previous = barrier.last_completed
+    if not previous.all_known_to(mind):
+        machine.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
+        barrier.hand_on()
+
+
+def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op: Operation) -> None:
+    """
+    If phase number `phase` is complete now: would it be, in every interleaving, with the same participants, and not
+    before whoever waits for the phase before it has seen that one?
+    """
+    if barrier.phases_completed == phase:
+        return
+    last, before = barrier.completed[-1], barrier.completed[-2]
+    if not last.comes_after(before.waits):
+        machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with a wait for phase {before.index}")
+    if not last.comes_after(last.expectations):
+        machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with bytes that are expected there")
+    if barrier.contributors:
+        machine.doubt(op, f"completes phase {phase} of {barrier.name}, which work under way might have signalled, too")
+
+
+def judge_open_phases(machine: Machine) -> None:
+    """At the end of an execution: might a phase that lacks nothing but bytes be complete in another interleaving?"""
+    for barrier in machine.phase_barriers:
+        phase, outstanding = barrier.current, barrier.bytes_outstanding
+        if barrier.pending > 0 or outstanding == 0:
+            continue
+        if outstanding < 0 or not phase.comes_after(phase.expectations):
+            machine.doubt(
+                barrier.op,
+                f"makes {barrier.name}, in phase {phase.index} of which bytes and their expectation are unordered",
+            )
+
+
+def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int) -> None:
+    often = "once" if count == 1 else f"{count} times"
+    role = f"arrives {often} at {barrier.name}, which was made for {barrier.expected} arrivals a phase"
+    party = Party(op, agent.name, agent.iteration, role)
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"more arrivals at {barrier.name} than its init count in one phase",
+        (party, Party(barrier.op, "", (), "makes the barrier")),
+        f"an init count that is the number of arrivals of a phase; it is {barrier.expected}",
+    )
+    agent.machine.report(violation, lambda: witness_about(agent, [barrier], [party]))
+
+
+def wait_for_parity(agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation) -> Suspension:
+    """Wait until the phase of `parity` is complete; a phase that is more than one ahead is a violation."""
+    if op is agent.machine.inverted_wait:
+        parity ^= 1
+    meant = barrier.phase_named(parity, agent.mind)
+    if barrier.phases_completed - 1 > meant:
+        _phase_ran_away(agent, barrier, meant, op)
+    yield from agent.wait(PhaseCondition(barrier, parity, meant), op)
+    agent.machine.shares(barrier.name, alone=False)
+    if barrier.phases_completed - 1 > meant:
+        _phase_ran_away(agent, barrier, meant, op)
+    phase = barrier.phases_completed - 1
+    text = f"sees phase {phase} of {barrier.name}" if phase >= 0 else f"passes {barrier.name} before its first phase"
+    agent.machine.happened(agent, op, "wait", text, on=barrier, turn=phase)
+
+
+def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
+    agent.machine.shares(barrier.name, alone=False)
+    agent.machine.doubt(op, f"waits for phase {meant} of {barrier.name}, unordered with the next one")
+    seen = barrier.phases_completed - 1
+    role = f"waits for phase {meant} of {barrier.name}, of which phase {seen} is already complete"
+    arrivals = [other for other in barrier.completed if other.index > meant]
+    who = ", ".join(agent.machine.agents[number].name for phase in arrivals for number in sorted(phase.arrivals))
+    party = Party(op, agent.name, agent.iteration, role)
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"{barrier.name} ran {seen - meant} phase(s) ahead of a waiting agent: its parity now means another phase",
+        (party, Party(barrier.op, "", (), "makes the barrier")),
+        f"an edge from this wait to the arrivals of phase {meant + 1} ({who or 'asynchronous work'})",
+    )
+    agent.machine.report(violation, lambda: witness_about(agent, [barrier], [party]))
+
+
+def promise_bytes(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, size: int) -> None:
+    """When `work` completes, `size` bytes arrive at `barrier`."""
+    _promise(agent, work, barrier, lambda: barrier.complete_bytes(work, size))
+
+
+def promise_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count: int = 1) -> None:
+    """When `work` completes, it arrives `count` times at `barrier`."""
+    _promise(agent, work, barrier, lambda: barrier.arrive_by(work, count))
+
+
+def _promise(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, signal: Callable[[], None]) -> None:
+    machine = agent.machine
+
+    def signalled(_done: AsyncWork) -> None:
+        machine.shares(barrier.name, alone=True)
+        phase = barrier.phases_completed
+        work.phases.append((barrier, phase))
+        if not barrier.last_completed.all_known_to(work.mind):
+            barrier.hand_on()
+        signal()
+        _judge_if_completed(machine, barrier, phase, work.op)
+
+    _must_know_last_phase(machine, agent.mind, barrier, work.op, "signals completion")
+    barrier.contributors[work] = None
+    work.barriers.append(barrier.name)
+    work.channels.append(barrier)
+    machine.signal_when_complete(work, signalled)
+
+
+def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operation) -> CommitGroup:
+    """Put `works` on `queue` as one group."""
+    agent.machine.shares(f"queue {queue.name}", alone=True)
+    if not agent.mind.knows_moments(queue.commits):
+        agent.machine.doubt(op, f"commits to queue {queue.name}, unordered with a commit of another agent")
+    if not agent.mind.knows_moments(queue.waits):
+        agent.machine.doubt(op, f"commits to queue {queue.name}, unordered with a wait of another agent")
+    queue.commits[agent.number] = agent.moment
+    group = queue.commit(works, op)
+    for work in works:
+        work.channels.append(queue)
+    text = f"commits group {group.ordinal} of queue {queue.name}"
+    agent.machine.happened(agent, op, "commit", text, on=queue, turn=group.ordinal)
+    return group
+
+
+def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operation) -> Suspension:
+    """Wait until at most the `in_flight` youngest groups of `queue` are unfinished; a negative count means none."""
+    waits, allowed = agent.machine.allows(op, max(in_flight, 0))
+    if not waits:
+        return
+    yield from wait_for_groups(agent, queue, max(queue.committed - allowed, 0), allowed, op)
+
+
+def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: int, op: Operation) -> Suspension:
+    """Wait until the oldest `ordinal` groups of `queue` are complete; `in_flight` is how many that may leave."""
+    agent.machine.shares(f"queue {queue.name}", alone=False)
+    if agent.machine.tape is not None:
+        agent.machine.tape.waits(in_flight)
+    if not agent.mind.knows_moments(queue.commits):
+        agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
+    queue.waits[agent.number] = agent.moment
+    yield from agent.wait(QueueCondition(queue, ordinal, in_flight), op)
+    groups = f"groups up to {ordinal}" if ordinal else "no group"
+    agent.machine.happened(agent, op, "wait", f"waits for {groups} of queue {queue.name}", on=queue, turn=ordinal)

@@ -1,0 +1,46 @@
+"""Calls: to functions with a body, and to functions of which only the name is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import MemRefType, SymbolRefAttr, UnrankedMemRefType
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Operation
+from xdsl.traits import SymbolTable
+
+from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.handles import unknown_results
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.tiles.pointers import Pointer
+
+
+def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Suspension:
+    """
+    Call the function named `callee` with `arguments`; returns a tuple of its results.
+
+    A function without a body may touch whatever its pointers reach, and leaves the caller's marks alone: that is
+    noted as an access to each, and the verdict is left open where it depends on more. Running it is refused.
+    """
+    target = SymbolTable.lookup_symbol(op, callee)
+    function = FunctionOpInterface.of(target)
+    if target is None or function is None:
+        raise UnsupportedError(op, f"calls @{callee.string_value()}, which is no function here; define it")
+    if function.function_body.first_block is not None:
+        try:
+            return (yield from agent.call(target, function.function_body, arguments))
+        except RecursionError:
+            nesting = "and calls nest too deeply; a function may not call itself for ever"
+            raise UnsupportedError(op, f"calls @{callee.string_value()}, {nesting}") from None
+    if agent.machine.with_data:
+        raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
+    for operand, argument in zip(op.operands, arguments, strict=False):
+        if argument is UNKNOWN and isinstance(operand.type, MemRefType | UnrankedMemRefType | LLVMPointerType):
+            raise UndecidedError(op, f"hands @{callee.string_value()} memory that depends on what is not computed")
+        if isinstance(argument, View | Pointer):
+            agent.machine.doubt_access(agent, argument.base.whole(), op)
+    return unknown_results(op)

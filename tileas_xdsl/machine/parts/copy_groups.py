@@ -1,0 +1,77 @@
+"""
+Asynchronous copies that a thread commits by groups and waits for by counting: `cp.async`, and its relatives.
+
+The groups of one thread and of one family of copies (`cp.async`, `bulk`, `wgmma`) are a queue; they finish in the order
+in which they were committed. The ops of `nvvm` and of `nvgpu` speak of the same copies and groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.happens_before import Proxy
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.synchronization import CommitGroup, GroupQueue
+from tileas_xdsl.machine.parts.barriers import commit
+
+CP_ASYNC = "cp.async"
+"""The family of copies from global to shared memory through the generic proxy, and the engine that makes them."""
+
+
+@dataclass
+class CopyGroups:
+    """Copies of one thread that complete by groups: not committed yet, and committed."""
+
+    queue: GroupQueue
+    uncommitted: list[AsyncWork] = field(default_factory=list[AsyncWork])
+
+    def issued(self) -> list[AsyncWork]:
+        """Everything not known to be complete."""
+        groups = self.queue.groups[self.queue.known_complete :]
+        return [*(work for group in groups for work in group.works), *self.uncommitted]
+
+
+def copy_groups(agent: Agent, family: str) -> CopyGroups:
+    """The copies of `family` that `agent` has issued, and their groups."""
+    key = f"nvvm.{family}"
+    groups = agent.local.get(key)
+    if groups is None:
+        groups = agent.local[key] = CopyGroups(GroupQueue(f"{family} of {agent.name}"))
+    return groups
+
+
+def commit_copies(agent: Agent, family: str, op: Operation) -> CommitGroup:
+    """All copies of `family` that are not committed become a group, possibly an empty one."""
+    groups = copy_groups(agent, family)
+    works, groups.uncommitted = groups.uncommitted, []
+    return commit(agent, groups.queue, works, op)
+
+
+def issue_copy(agent: Agent, op: Operation, source: View, target: View) -> AsyncWork:
+    """
+    Issue a `cp.async` from `source` to `target`, two windows of one dimension; what `target` has more becomes zero.
+    """
+    machine = agent.machine
+    work = agent.issue(
+        op,
+        [Touch(source, False, Proxy.GENERIC), Touch(target, True, Proxy.GENERIC)],
+        None,
+        label=f"a copy of {target.region.byte_count} bytes",
+        engine=CP_ASYNC,
+        fetch=lambda: machine.read(source),
+        deliver=lambda data: machine.write(target, _with_zeros(data, target)),
+    )
+    copy_groups(agent, CP_ASYNC).uncommitted.append(work)
+    return work
+
+
+def _with_zeros(data: Any, target: View) -> Any:
+    filled = np.zeros(target.shape, target.element.dtype)
+    filled[: len(data)] = data
+    return filled

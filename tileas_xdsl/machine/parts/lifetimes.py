@@ -1,0 +1,76 @@
+"""
+The ends of buffers: what must be over by then, and what may not come afterwards.
+
+Asynchronous work that touches a buffer must be known to be complete where the buffer ends (`undrained` otherwise),
+every other access must be ordered before the end (a race otherwise), and nothing may touch the buffer later.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.checker.witnesses.witnesses import here, point_of_work, witness_between
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.happens_before import Access, Proxy, observe
+from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+
+
+def works_on(agent: Agent, base: MemoryObject) -> list[AsyncWork]:
+    """The asynchronous works on `base` of which `agent` does not know that they are complete, oldest first."""
+    return [
+        work
+        for work in agent.machine.works
+        if any(touch.view.base is base for touch in work.touches) and not agent.mind.knows_work(work)
+    ]
+
+
+def end_lifetime(agent: Agent, op: Operation, base: MemoryObject, *, freed: bool = True) -> None:
+    """
+    `base` ends at `op`, which `agent` runs.
+
+    `freed` says that `op` frees the buffer by name; otherwise the buffer lived on the stack of the function or scope
+    that `op` leaves. Each work still on the buffer is reported once, and counts as waited for from then on.
+
+    Raises `UnsupportedError` when the buffer has ended before, and inside an asynchronous scope.
+    """
+    if agent.recording is not None:
+        raise UnsupportedError(
+            op, f"ends '{base.name}' inside an asynchronous scope; do so after waiting for the scope"
+        )
+    if base.lifetime_over:
+        raise UnsupportedError(op, f"ends '{base.name}' a second time{agent.in_iteration}")
+    for work in works_on(agent, base):
+        _report_undrained(agent, op, base, work, freed)
+        observe(agent, [work])
+    access = Access(
+        base.whole().region,
+        True,
+        Proxy.UNSPECIFIED,
+        op,
+        agent,
+        None,
+        agent.moment,
+        agent.iteration,
+        agent.machine.step_number,
+    )
+    agent.machine.note_access(access, agent.mind)
+    base.lifetime_over = True
+
+
+def _report_undrained(agent: Agent, op: Operation, base: MemoryObject, work: AsyncWork, freed: bool) -> None:
+    role = f"issues {work.label}, which touches '{base.name}'"
+    parties = [Party(work.op, work.issuer.name, work.iteration, role)]
+    ending = Party(op, agent.name, agent.iteration, f"ends '{base.name}'")
+    if freed:
+        parties.append(ending)
+    violation = Violation(
+        ViolationKind.UNDRAINED,
+        f"asynchronous work may still touch '{base.name}' when that ends",
+        tuple(parties),
+        f"a wait for '{op_name(work.op)}' before '{op_name(op)}'",
+    )
+    collision = [parties[0], ending]
+    agent.machine.report(violation, lambda: witness_between(point_of_work(work), here(agent), collision))

@@ -1,0 +1,165 @@
+"""
+Resources: mutual exclusion without order (`async_region.create_resource`).
+
+Work takes its resource when it is performed and gives it back at once. A launch holds its resource from the start of
+its body until it is complete. Whoever finds the resource free may be next; coming after somebody on a resource teaches
+nothing about what that one did, so accesses that conflict still need a token.
+
+Which order they come in matters only where somebody waits while it holds. Such a launch *brings in* the uses of
+resources of which it knows at its completion and did not know when it started: it held its own resource until those had
+got theirs. Where these edges between resources form a cycle (one resource may be a cycle by itself), another order
+might stand still: then one execution does not speak for all, and it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
+from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.synchronization import Condition
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.execution import Machine
+
+CREATED = "resources created"
+HELD = "resources held"
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A launch that holds a resource: who runs it, and what it is complete with."""
+
+    agent: Agent
+    op: Operation
+    completion: Event
+
+
+@dataclass(eq=False)
+class Resource:
+    """One thing that does one thing at a time."""
+
+    name: str
+    """What people call it, and a number that tells it from others of that name."""
+    holding: Holding | None = None
+    takings: list[tuple[Agent, int]] = field(default_factory=list["tuple[Agent, int]"])
+    """The launches that took it, each with the moment at which it did."""
+    performed: list[AsyncWork] = field(default_factory=list[AsyncWork])
+    """The works that were performed on it."""
+    brings_in: dict[Resource, None] = field(default_factory=dict["Resource", None])
+    """The resources for which somebody waited while it held this one."""
+
+    @property
+    def is_free(self) -> bool:
+        return self.holding is None
+
+    def describe(self) -> str:
+        """`resource 'dma 0', which 'async_region.launch' of task 1 holds until it is complete`."""
+        if self.holding is None:
+            return f"resource '{self.name}'"
+        holder = self.holding
+        return f"resource '{self.name}', which '{op_name(holder.op)}' of {holder.agent.name} holds until it is complete"
+
+    def in_the_way(self) -> Iterable[AsyncWork]:
+        """Works that must complete before the resource is free."""
+        return self.holding.completion.unfinished() if self.holding is not None else ()
+
+    def used_between(self, before: Mind, after: Mind) -> bool:
+        """Whether `after` knows of a use of which `before` did not know."""
+        launches = any(
+            after.knows_moment(agent.number, moment) and not before.knows_moment(agent.number, moment)
+            for agent, moment in self.takings
+        )
+        return launches or any(after.knows_work(work) and not before.knows_work(work) for work in self.performed)
+
+    def leads_to(self, other: Resource) -> bool:
+        """Whether a chain of `brings_in` leads from here to `other`, at least one long."""
+        stack, seen = list(self.brings_in), set(self.brings_in)
+        while stack:
+            resource = stack.pop()
+            if resource is other:
+                return True
+            fresh = [r for r in resource.brings_in if r not in seen]
+            seen.update(fresh)
+            stack.extend(fresh)
+        return False
+
+
+@dataclass
+class ResourceCondition(Condition):
+    """A resource is free. Whoever sees that takes it at once."""
+
+    resource: Resource
+    holding: Holding
+
+    def holds(self) -> bool:
+        return self.resource.is_free
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return self.resource.in_the_way()
+
+    def observe(self, agent: Agent) -> None:
+        self.resource.holding = self.holding
+        self.resource.takings.append((agent, agent.moment))
+
+    def describe(self) -> str:
+        return self.resource.describe()
+
+    @property
+    def subject(self) -> str:
+        return f"resource '{self.resource.name}'"
+
+    @property
+    def may_pass_by(self) -> str | None:
+        return self.resource.name
+
+
+def make_resource(machine: Machine, label: str) -> Resource:
+    """A new resource, free."""
+    number: int = machine.shared.get(CREATED, 0)
+    machine.shared[CREATED] = number + 1
+    return Resource(f"{label} {number}")
+
+
+def hold(agent: Agent, resource: Resource, op: Operation, completion: Event) -> Suspension:
+    """Wait until `resource` is free, and hold it for the launch `op` until `completion`."""
+    machine = agent.machine
+    holding = Holding(agent, op, completion)
+    before = Mind(dict(agent.clock), {})
+    yield from agent.wait(ResourceCondition(resource, holding), op)
+    held: dict[Resource, None] = machine.shared.setdefault(HELD, {})
+    held[resource] = None
+    agent.resource = resource
+    machine.shares(resource.name, alone=True)
+    machine.happened(agent, op, "take", f"takes resource '{resource.name}'", on=resource)
+
+    def give_back() -> None:
+        machine.shares(resource.name, alone=True)
+        machine.happened(agent, op, "free", f"gives resource '{resource.name}' back", on=resource)
+        _judge(machine, resource, holding, before)
+        resource.holding = None
+        machine.resource_freed(resource)
+
+    completion.when_complete(give_back)
+
+
+def _judge(machine: Machine, resource: Resource, holding: Holding, before: Mind) -> None:
+    """Note for which resources `holding` waited; doubt, where another order might stand still."""
+    known = holding.completion.knowledge
+    own = holding.agent.number
+    if not known.works and before.knows_moments({a: m for a, m in known.clock.items() if a != own}):
+        return
+    after = Mind(known.clock, {}, known.works)
+    for other in cast("dict[Resource, None]", machine.shared[HELD]):
+        if other in resource.brings_in or not other.used_between(before, after):
+            continue
+        resource.brings_in[other] = None
+        if other is resource or other.leads_to(resource):
+            reason = f"holds resource '{resource.name}' while it waits for an operation on resource '{other.name}'"
+            machine.doubt(holding.op, f"{reason}, which in another order may wait for the first")

@@ -1,0 +1,63 @@
+"""
+Asynchronous work of `nv_tileas` ops: issued now, performed after its tokens, done when its own token completes.
+
+Work that writes the slot of a pipeline stage which the agent is producing belongs to that stage: the stage is full only
+once the work is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.parts import rings
+from tileas_xdsl.machine.parts.rings import Ring, StageToken
+from tileas_xdsl.machine.tiles.tiles import refuse_in_scope, refuse_placeholder
+
+OPEN_STAGES = "nv_tileas.open_stages"
+"""Per agent: (ring, stage) of the produce, consume, write and read regions that it is in, the innermost last."""
+
+
+def issue_move(
+    agent: Agent,
+    op: Operation,
+    sources: Sequence[Any],
+    writes: Sequence[View],
+    fetch: Callable[[], Any],
+    deliver: Callable[[Any], None],
+    *,
+    label: str,
+    engine: str,
+    dependencies: Sequence[Event] = (),
+) -> StageToken:
+    """
+    Issue work that reads `sources` (tiles: views and values) by `fetch` and writes `writes` by `deliver`, after
+    `dependencies`. Returns its token.
+    """
+    refuse_in_scope(agent, op)
+    refuse_placeholder(agent, op, *sources)
+    touches = [
+        *(Touch(view, False) for view in sources if isinstance(view, View)),
+        *(Touch(view, True) for view in writes),
+    ]
+    work = agent.issue(
+        op, touches, None, label=label, engine=engine, dependencies=dependencies, fetch=fetch, deliver=deliver
+    )
+    _attach_to_stages(agent, work, writes)
+    return StageToken(None, "", None, agent.machine.event_of(work, label))
+
+
+def _attach_to_stages(agent: Agent, work: AsyncWork, writes: Sequence[View]) -> None:
+    open_stages: list[tuple[Ring, int]] = agent.local.get(OPEN_STAGES, [])
+    for ring, k in reversed(open_stages):
+        if k in ring.committed:
+            continue
+        storage = rings.slot_of(agent, ring, k, work.op).storage
+        if any(slot.region.overlaps(view.region) for slot in storage for view in writes):
+            rings.attach(agent, ring, k, work)
+            return

@@ -1,1 +1,0 @@
-"""How each kind of state of the machine is drawn (see `portrait`): one room of the machine, one file."""

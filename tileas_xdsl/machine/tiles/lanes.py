@@ -1,0 +1,170 @@
+"""
+Regions over single elements (`reduce`, `scan`, `generate`), run for all lanes of a tile at once where that is possible.
+
+It is possible where the region holds nothing but arithmetic on scalars: then each op runs once, on arrays. Any other
+region runs once for each lane.
+
+    ^bb0(%x: f32, %y: f32): %s = arith.addf %x, %y; yield %s      ->      x + y on arrays of lanes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ShapedType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator, get_effects
+
+from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.meaning import meaning_of
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import UNKNOWN, element_type
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import Array, element_of, scalar_of, to_scalar
+from tileas_xdsl.machine.tiles.tiles import read_tile, scalar_or_tile, tile_shape, unknown_results
+
+LANE_BY_LANE_DIALECTS = frozenset({"arith", "math"})
+_lane_by_lane: set[type[Operation]] = set()
+
+
+def lane_by_lane(*ops: type[Operation]) -> None:
+    """Say that the meaning of `ops` takes arrays of lanes in place of scalars."""
+    _lane_by_lane.update(ops)
+
+
+def run_on_lanes(
+    agent: Agent, op: Operation, region: Region, lanes: Sequence[Array], shape: tuple[int, ...]
+) -> Suspension:
+    """
+    Run `region`, which takes one element of each of `lanes` (arrays of `shape`) and yields one, for every lane.
+
+    Returns the array of what is yielded.
+    """
+    block = region.block
+    outside = _values_from_outside(agent, block)
+    if outside is not None:
+        return _at_once(agent, block, lanes, outside, shape)
+    results: list[Any] = []
+    for place in np.ndindex(shape):
+        arguments = [_lane_value(lane[place], a.type, op) for lane, a in zip(lanes, block.args, strict=True)]
+        (value,) = yield from agent.run_region(region, arguments)
+        results.append(np.asarray(value)[()])
+    element = element_of(op, _yielded(block).type)
+    return np.array(results, element.dtype).reshape(shape)
+
+
+def _yielded(block: Block) -> SSAValue:
+    assert block.last_op is not None
+    return block.last_op.operands[0]
+
+
+def _lane_value(value: Any, type_: Attribute, op: Operation) -> Any:
+    """One element as a block argument: a tile of rank 0 or a scalar, as its type says."""
+    array = np.asarray(value)
+    return array if isinstance(type_, ShapedType) else to_scalar(array, element_of(op, type_))
+
+
+# All lanes at once ----------------------------------------------------------------------------------------------------
+
+
+def _values_from_outside(agent: Agent, block: Block) -> dict[SSAValue, Any] | None:
+    """The values that `block` takes from around it; None when its ops cannot run on arrays."""
+    outside: dict[SSAValue, Any] = {}
+    inside: set[SSAValue] = set(block.args)
+    for op in block.ops:
+        if not op.has_trait(IsTerminator) and not _is_arithmetic(op):
+            return None
+        for operand in op.operands:
+            if operand in inside:
+                continue
+            value = agent.value(operand)
+            if isinstance(value, View) or value is UNKNOWN:
+                return None
+            outside[operand] = value
+        inside.update(op.results)
+    return outside
+
+
+def _is_arithmetic(op: Operation) -> bool:
+    if op.regions or not all(map(_is_single, [*op.operands, *op.results])):
+        return False
+    known = op.name.partition(".")[0] in LANE_BY_LANE_DIALECTS or type(op) in _lane_by_lane
+    return known and meaning_of(op) is not None
+
+
+def _is_single(value: SSAValue) -> bool:
+    """Whether `value` is one element: a scalar or a tile of rank 0."""
+    type_ = value.type
+    if isinstance(type_, ShapedType) and type_.get_shape():
+        return False
+    return element_type(scalar_of(type_)) is not None
+
+
+def _at_once(
+    agent: Agent, block: Block, lanes: Sequence[Array], outside: dict[SSAValue, Any], shape: tuple[int, ...]
+) -> Array:
+    values: dict[SSAValue, Any] = {**outside, **dict(zip(block.args, lanes, strict=True))}
+
+    def spread(value: SSAValue, op: Operation) -> Array:
+        return np.broadcast_to(np.asarray(values[value]).astype(element_of(op, value.type).dtype), shape)
+
+    *body, last = block.ops
+    for op in body:
+        meaning = meaning_of(op)
+        assert meaning is not None
+        outcome = meaning.function(agent, op, *(spread(operand, op) for operand in op.operands))
+        values.update(zip(op.results, outcome if len(op.results) > 1 else (outcome,), strict=True))
+    return np.array(spread(last.operands[0], last))
+
+
+# Reduce, scan, generate -----------------------------------------------------------------------------------------------
+
+
+def reduced(agent: Agent, op: Operation, source: Any, combiner: Region, axis: int) -> Suspension:
+    """All elements of the tile along `axis` combined into one, from the first on; the axis disappears."""
+    tile = read_tile(agent, source, op)
+    if tile is UNKNOWN:
+        return (yield from _for_its_effects(agent, op, combiner))
+    total = _along(tile, axis, 0)
+    for number in range(1, tile.shape[axis]):
+        total = yield from run_on_lanes(agent, op, combiner, (total, _along(tile, axis, number)), total.shape)
+    return scalar_or_tile(total, op)
+
+
+def scanned(
+    agent: Agent, op: Operation, source: Any, combiner: Region, axis: int, inclusive: IntegerAttr | None
+) -> Suspension:
+    """For each element of the tile along `axis` the combination of all up to and with it."""
+    if inclusive is not None and not inclusive.value.data:
+        raise UnsupportedError(op, "scans exclusively, from an element that the op does not name; make it inclusive")
+    tile = read_tile(agent, source, op)
+    if tile is UNKNOWN:
+        return (yield from _for_its_effects(agent, op, combiner))
+    totals = [_along(tile, axis, 0)]
+    for number in range(1, tile.shape[axis]):
+        lanes = (totals[-1], _along(tile, axis, number))
+        totals.append((yield from run_on_lanes(agent, op, combiner, lanes, lanes[0].shape)))
+    return np.stack(totals, axis)
+
+
+def generated(agent: Agent, op: Operation, body: Region) -> Suspension:
+    """The tile that is result 0 of `op`: `body` of the coordinates of each element."""
+    if not agent.machine.with_data:
+        return (yield from _for_its_effects(agent, op, body))
+    shape = tile_shape(op.results[0].type)
+    lanes = [np.asarray(places, np.int32) for places in np.indices(shape)] if shape else []
+    return (yield from run_on_lanes(agent, op, body, lanes, shape))
+
+
+def _along(tile: Array, axis: int, number: int) -> Array:
+    return np.asarray(np.take(tile, number, axis))
+
+
+def _for_its_effects(agent: Agent, op: Operation, region: Region) -> Suspension:
+    """Run the region once on unknown elements, if that can be noticed at all."""
+    *body, _ = region.block.ops
+    if any(get_effects(inner) != set() for inner in body):
+        yield from agent.run_region(region, [UNKNOWN] * len(region.block.args))
+    return unknown_results(op)

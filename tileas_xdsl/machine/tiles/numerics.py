@@ -1,0 +1,248 @@
+"""
+Arithmetic as the IR means it: integers that wrap, floats that round once, and results that are poison.
+
+A scalar integer or index is a Python int, signed (i1 is 0 or 1); a scalar float is a numpy scalar of its type's dtype;
+a tensor or vector is a numpy array of the element dtype, and is never modified in place. The functions here take both
+forms, so a table of meanings needs one entry for scalars and tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeGuard, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, ContainerType, IntegerType, ShapedType
+from xdsl.ir import Attribute, Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
+from tileas_xdsl.machine.core.violations import UnsupportedError
+
+Array = NDArray[Any]
+
+quietly = np.errstate(all="ignore")
+"""Decorator: overflow to infinity and NaN are results like any other, not warnings."""
+
+INDEX_WIDTH: Final = 64
+NATIVE_FLOATS: Final = frozenset(map(np.dtype, (np.float16, np.float32, np.float64)))
+NATIVE_WIDTHS: Final = frozenset((8, 16, 32, 64))
+
+
+# Types --------------------------------------------------------------------------------------------------------------
+
+
+def scalar_of(attribute: Attribute) -> Attribute:
+    """The element type of a tensor, vector, tile or memref type; a scalar type itself."""
+    if isinstance(attribute, ContainerType) and not isinstance(attribute, ComplexType):
+        return cast(ContainerType[Attribute], attribute).get_element_type()
+    return attribute
+
+
+def width_of(attribute: Attribute) -> int:
+    """Bits of an integer or index type."""
+    if isinstance(attribute, IntegerType):
+        return attribute.bitwidth
+    return INDEX_WIDTH
+
+
+def is_array(value: Any) -> TypeGuard[Array]:
+    """Whether `value` is a tensor or vector; a scalar is not."""
+    return isinstance(value, np.ndarray)
+
+
+def choose(condition: Any, lhs: Any, rhs: Any) -> Array:
+    """Element by element `lhs` where `condition` holds, else `rhs`."""
+    return np.where(np.asarray(condition), np.asarray(lhs), np.asarray(rhs))
+
+
+def element_of(op: Operation, attribute: Attribute) -> ElementType:
+    """The element type of a scalar or shaped type. Raises `UnsupportedError` where there are no numbers for it."""
+    scalar = scalar_of(attribute)
+    element = element_type(scalar)
+    if element is None:
+        raise UnsupportedError(op, f"computes with elements of type {scalar}, for which the machine has no numbers")
+    return element
+
+
+# Integers -----------------------------------------------------------------------------------------------------------
+
+
+def as_signed(value: Any, attribute: Attribute) -> Any:
+    """The bits of `value` as signed numbers: a Python int, or an array of int64. A true i1 is -1."""
+    width = width_of(attribute)
+    if is_array(value):
+        wide: Array = value.astype(np.int64)
+        return -wide if width == 1 else wide
+    return -int(value) if width == 1 else value
+
+
+def as_unsigned(value: Any, attribute: Attribute) -> Any:
+    """The bits of `value` as unsigned numbers: a Python int, or an array of uint64."""
+    if is_array(value):
+        bits: Array = value.astype(np.int64).view(np.uint64)
+        return bits & np.uint64((1 << width_of(attribute)) - 1)
+    return unsigned(value, attribute)
+
+
+def to_type(value: Any, attribute: Attribute) -> Any:
+    """
+    Integers modulo the width of the integer type `attribute`, as values of that type.
+
+    `value` is a Python int of any size, or an array of Python ints, int64, uint64 or bool.
+    """
+    if not is_array(value):
+        return wrap(value, attribute)
+    element = element_type(attribute)
+    assert element is not None, "arrays have elements of at most 64 bits"
+    if value.dtype.hasobject:
+        value = np.asarray(value & ((1 << 64) - 1)).astype(np.uint64)
+    width = width_of(attribute)
+    wide: Array = value.astype(np.int64)
+    if width == 1:
+        wide = wide & 1
+    elif width not in NATIVE_WIDTHS:
+        spare = np.int64(64 - width)
+        wide = (wide << spare) >> spare
+    return np.asarray(wide.astype(element.dtype))
+
+
+def truncating_quotient(lhs: Any, rhs: Any) -> Any:
+    """The quotient rounded towards zero, as the hardware divides."""
+    quotient, remainder = lhs // rhs, lhs % rhs
+    return quotient + ((remainder != 0) & ((lhs < 0) != (rhs < 0)))
+
+
+def truncating_remainder(lhs: Any, rhs: Any) -> Any:
+    """The remainder of `truncating_quotient`: it has the sign of `lhs`."""
+    return lhs - rhs * truncating_quotient(lhs, rhs)
+
+
+def ceiling_quotient(lhs: Any, rhs: Any) -> Any:
+    return lhs // rhs + (lhs % rhs != 0)
+
+
+# Floats -------------------------------------------------------------------------------------------------------------
+
+
+def _rounded_to_odd(nearest: Array, error: Array) -> Array:
+    """
+    `nearest` + `error` rounded to odd: whatever is not exact gets an odd last bit.
+
+    Rounding that once more, to a type with at least two bits fewer, gives what a single rounding would have given
+    (Boldo and Melquiond, 2008).
+    """
+    bits = nearest.view(np.int64 if nearest.dtype == np.float64 else np.int32)
+    inexact_even = (error != 0) & np.isfinite(error) & ((bits & 1) == 0) & np.isfinite(nearest)
+    towards = np.copysign(np.array(np.inf, nearest.dtype), error.astype(nearest.dtype))
+    return np.where(inexact_even, np.nextafter(nearest, towards), nearest)
+
+
+def round_sum(nearest: Array, error: Array, dtype: np.dtype[Any]) -> Array:
+    """The exact number `nearest` + `error` (both f64, the first its own rounding) as `dtype`, rounded once."""
+    if dtype == np.float64:
+        return nearest
+    odd = _rounded_to_odd(nearest, error)
+    if dtype in NATIVE_FLOATS:
+        return odd.astype(dtype)
+    single = odd.astype(np.float32)
+    return _rounded_to_odd(single, odd - single.astype(np.float64)).astype(dtype)
+
+
+@quietly
+def to_float(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A float value, scalar or array, as another float type, rounded once to nearest even."""
+    source = np.asarray(value)
+    if source.dtype == np.float64 and dtype not in NATIVE_FLOATS:
+        rounded = round_sum(source, np.zeros_like(source), dtype)
+    else:
+        rounded = source.astype(dtype)
+    return rounded if is_array(value) else rounded[()]
+
+
+@quietly
+def integer_to_float(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Integers (Python int, int64 or uint64 array) as floats, rounded once to nearest even."""
+    numbers = np.asarray(value, dtype=object)
+    nearest = numbers.astype(np.float64)
+    differences = [number - int(near) for number, near in zip(numbers.flat, nearest.flat, strict=True)]
+    error = np.array(differences, np.float64).reshape(nearest.shape)
+    rounded = round_sum(nearest, error, dtype)
+    return rounded if is_array(value) else rounded[()]
+
+
+@quietly
+def float_to_integer(value: Any, low: int, high: int) -> tuple[Any, Any]:
+    """
+    Floats rounded towards zero, and whether they lie in `low` to `high`; zero where they do not.
+
+    A scalar gives a Python int and a bool, an array two arrays. `high` is a power of two less one.
+    """
+    if not is_array(value):
+        number = float(value)
+        fits = low - 1 < number < high + 1
+        return (int(number) if fits else 0), fits
+    whole: Array = np.trunc(value.astype(np.float64))
+    within = (whole >= low) & (whole < float(high + 1))
+    exact = np.asarray(np.where(within, whole, 0.0))
+    return exact.astype(np.uint64 if low == 0 else np.int64), within
+
+
+# Poison and zero ----------------------------------------------------------------------------------------------------
+
+
+def zero(op: Operation, attribute: Attribute) -> Any:
+    """The zero of a scalar or static tensor type."""
+    element = element_of(op, attribute)
+    if isinstance(attribute, ShapedType):
+        shape = attribute.get_shape()
+        if DYNAMIC_INDEX in shape:
+            raise UnsupportedError(op, f"makes a value of type {attribute}, whose size is not known")
+        return np.zeros(shape, element.dtype)
+    return element.dtype.type(0) if element.is_float else 0
+
+
+def poison(agent: Agent, op: Operation, attribute: Attribute) -> Any:
+    """A value that the program must not rely on: unknown when checking, zero when running."""
+    return zero(op, attribute) if agent.machine.with_data else UNKNOWN
+
+
+# Bits ---------------------------------------------------------------------------------------------------------------
+
+
+def _storage(element: ElementType) -> np.dtype[Any]:
+    return np.dtype(f"uint{8 * element.size}")
+
+
+def bits_of(value: Any, attribute: Attribute, element: ElementType) -> Array:
+    """The bits of a value whose scalar type is `attribute`, as an array of unsigned integers."""
+    if element.is_float:
+        return np.asarray(value, element.dtype).view(_storage(element))
+    return np.asarray(as_unsigned(value, attribute)).astype(_storage(element))
+
+
+def from_bits(bits: Array, attribute: Attribute, element: ElementType) -> Array:
+    """The values of scalar type `attribute` that have `bits`."""
+    if element.is_float:
+        return bits.astype(_storage(element)).view(element.dtype)
+    values: Array = to_type(bits.astype(np.uint64), attribute)
+    return values
+
+
+# Memory -------------------------------------------------------------------------------------------------------------
+
+
+def to_scalar(array: Array, element: ElementType) -> Any:
+    """The only element of an array of rank 0, as a scalar value."""
+    return array[()] if element.is_float else array.item()
+
+
+def view_of(agent: Agent, op: Operation, value: Any) -> View:
+    """`value`, which must be a view of memory."""
+    if isinstance(value, View):
+        return value
+    known = agent.known(value, op, "reaches memory through")
+    if isinstance(known, View):
+        return known
+    raise UnsupportedError(op, "reaches memory through a value that is no memref here")

@@ -1,0 +1,152 @@
+"""
+What ops cost, in cycles of a target's table: how much there is to do, and which engine does it.
+
+    a matrix product           operations / rate of the tensor core for elements of that width
+    an access to memory        bytes / rate of the space
+    asynchronous work          bytes / rate of its engine
+    arithmetic on a tile       elements / rate of the agent's own lanes
+    an operation on scalars    one instruction
+    naming things              nothing: constants, views, casts, tokens, control flow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import Any
+
+from xdsl.dialects.builtin import FixedBitwidthType, ShapedType
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import ConstantLike
+
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.meaning import Kind
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.values import element_type
+from tileas_xdsl.machine.tiles.numerics import scalar_of
+from tileas_xdsl.targets.timing import TimingTable
+
+TENSOR_CORE = "tensor core"
+LOAD_STORE = "load/store"
+SHARED_MEMORY = "shared memory"
+
+PRODUCTS = frozenset(
+    {
+        "linalg.matmul",
+        "nv_tileaa.dot",
+        "nv_tileas.async.dot",
+        "nv_tileas.block_scaled_mma",
+        "nv_tileas.dot",
+    }
+)
+"""The ops that multiply matrices: their first operands are A [.., M, K] and B [.., K, N]."""
+
+SPECIAL = frozenset(
+    {"acos", "asin", "atan", "atan2", "cos", "divf", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2"}
+    | {"powf", "rsqrt", "sin", "sqrt", "tan", "tanh"}
+)
+"""The last part of the names of ops for which there are fewer lanes."""
+
+NAMING = frozenset({"builtin.unrealized_conversion_cast", "nv_tileas.async.to_async", "tensor.cast"})
+"""Ops whose results are their operands under another type or name."""
+
+PORTS = {"shared": SHARED_MEMORY, "tensor": SHARED_MEMORY}
+"""Memory space -> the engine through which agents reach it; every other one is `load/store`."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How long something keeps an engine (None: nothing but the agent itself), and how much later it is complete."""
+
+    engine: str | None
+    occupancy: int
+    latency: int = 0
+
+
+def product_cost(op: Operation, operands: Sequence[Any], table: TimingTable) -> Cost | None:
+    """The cost of a matrix product; None for any other op. Open extents are taken from the run-time `operands`."""
+    if op.name not in PRODUCTS:
+        return None
+    a, b = (_shape(op.operands[i].type, operands[i] if i < len(operands) else None) for i in range(2))
+    if len(a) < 2 or len(b) < 2:
+        return None
+    rate = table.tensor_core.rate(element_bits(op.operands[0].type))
+    return Cost(TENSOR_CORE, rate.occupancy(2 * prod(a) * b[-1]), rate.latency)
+
+
+def _shape(kind: Attribute, value: Any) -> tuple[int, ...]:
+    if isinstance(value, View):
+        return value.shape
+    return tuple(kind.get_shape()) if isinstance(kind, ShapedType) else ()
+
+
+def element_bits(kind: Attribute) -> int:
+    """Bits of an element of a shaped type, or of a scalar: less than a byte where the type says so."""
+    scalar = scalar_of(kind)
+    if isinstance(scalar, FixedBitwidthType):
+        return scalar.bitwidth
+    element = element_type(scalar)
+    return 8 * element.size if element is not None else 32
+
+
+def access_costs(touched: Mapping[str, int], table: TimingTable) -> list[Cost]:
+    """The cost of an agent's own accesses: `touched` bytes by memory space, one after the other."""
+    costs: list[Cost] = []
+    for space, size in touched.items():
+        rate = table.memory_rate(space)
+        if rate.latency:
+            costs.append(Cost(PORTS.get(space, LOAD_STORE), rate.occupancy(size), rate.latency))
+    return costs
+
+
+def own_cost(op: Operation, kind: Kind, results: Sequence[Any], table: TimingTable) -> Cost:
+    """What the agent does by itself in a step of `kind`, which gave `results` (views, or whatever was computed)."""
+    if kind not in (Kind.PURE, Kind.EFFECT) or op.name in NAMING or op.has_trait(ConstantLike):
+        return Cost(None, 0)
+    computed = [
+        ssa.type
+        for ssa, value in zip(op.results, results, strict=True)
+        if not isinstance(value, View) and is_number(ssa.type)
+    ]
+    if not computed:
+        return Cost(None, 0)
+    elements = max(map(_elements, computed))
+    if elements == 1:
+        return Cost(None, table.instruction)
+    rate = table.special if op.name.rpartition(".")[2] in SPECIAL else table.arithmetic
+    return Cost(None, rate.occupancy(elements), rate.latency)
+
+
+def is_number(kind: Attribute) -> bool:
+    """Whether values of the type are numbers, or tiles of numbers, rather than tokens and addresses."""
+    return element_type(scalar_of(kind)) is not None
+
+
+def _elements(kind: Attribute) -> int:
+    shape = kind.get_shape() if isinstance(kind, ShapedType) else ()
+    return prod(extent for extent in shape if extent > 0)
+
+
+def work_cost(work: AsyncWork, table: TimingTable) -> Cost:
+    """The cost of asynchronous work that is ready. Work that moves nothing is a signal."""
+    product = product_cost(work.op, (), table)
+    if product is not None:
+        return product
+    size = bytes_of(work)
+    if not size:
+        return Cost(None, 0, table.signal)
+    rate = table.copy_rate(work.engine)
+    return Cost(work.engine, rate.occupancy(size), rate.latency)
+
+
+def bytes_of(work: AsyncWork) -> int:
+    """The bytes that `work` reads, or those that it writes: whichever are more."""
+    written = sum(bytes_under(touch.view) for touch in work.touches if touch.is_write)
+    read = sum(bytes_under(touch.view) for touch in work.touches if not touch.is_write)
+    return max(read, written)
+
+
+def bytes_under(view: View) -> int:
+    """The bytes of a view as hardware holds them: elements narrower than a byte are packed."""
+    return ceil(prod(view.shape) * element_bits(view.element.attribute) / 8)

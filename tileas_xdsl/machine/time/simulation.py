@@ -1,0 +1,267 @@
+"""
+How long a program takes: `simulate(module, function, arguments, target)`.
+
+The machine runs under the order `timed`, on addresses and synchronisation alone unless data are asked for; what comes
+out says how many cycles an iteration takes, how busy each engine is, and where agents stand still and on what. The
+numbers follow from the tables in `targets`, and are as good as these for comparing one schedule with another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.machine.arguments import bind_arguments, find_function, symbolic_arguments
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.orders import Timed
+from tileas_xdsl.machine.core.violations import Violation
+from tileas_xdsl.machine.running import execute
+from tileas_xdsl.machine.time.simulated_time import ENGINE, Clockwork
+from tileas_xdsl.targets.timing import timing_table
+
+DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class EngineUse:
+    """How busy one engine was."""
+
+    name: str
+    turns: int
+    busy: int
+    """Cycles in which it was occupied."""
+    size: int
+    """Bytes moved."""
+
+    def share(self, cycles: int) -> float:
+        """Utilisation: the part of `cycles` in which it was occupied."""
+        return self.busy / cycles if cycles else 0.0
+
+
+@dataclass(frozen=True)
+class AgentUse:
+    """What one agent did with its time, in cycles."""
+
+    name: str
+    working: int
+    """By itself: scalars, arithmetic on tiles, issuing and signalling."""
+    served: int
+    """Accesses and products that it made itself, and waited for."""
+    stalled: int
+
+
+@dataclass(frozen=True)
+class StallSum:
+    """All the time that one agent stood still at one op."""
+
+    agent: str
+    op: Operation
+    on: str
+    """What for; numbers that differ from one time to the next are left out: `full[*] of pipeline 'p'`."""
+    times: int
+    cycles: int
+
+    @property
+    def place(self) -> str:
+        return location_of(self.op) or op_name(self.op)
+
+
+@dataclass(frozen=True)
+class LoopTime:
+    """One loop, run by one agent, all its runs together."""
+
+    agent: str
+    op: Operation
+    runs: int
+    iterations: int
+    cycles: int
+    """In all runs together."""
+    steady: float
+    """Cycles per iteration once it has run in: the median of the later half of the iterations of each run."""
+
+    @property
+    def place(self) -> str:
+        return location_of(self.op) or op_name(self.op)
+
+
+@dataclass
+class TimedRun:
+    """An execution with its times."""
+
+    target: str
+    function: str
+    machine: Machine = field(repr=False)
+    clock: Clockwork = field(repr=False)
+    results: tuple[Any, ...] = ()
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        return tuple(self.machine.violations.values())
+
+    @property
+    def cycles(self) -> int:
+        """From the first step to the end of the last agent and the last work."""
+        return self.clock.end
+
+    @property
+    def cycles_per_iteration(self) -> float | None:
+        """Of the loop in which most of the time is spent; None without loops, or where nobody gets to their ends."""
+        loops = self.loops if not any(violation.stuck for violation in self.violations) else []
+        return max(loops, key=lambda loop: (loop.iterations * loop.steady, loop.iterations)).steady if loops else None
+
+    @property
+    def engines(self) -> list[EngineUse]:
+        """Every engine that did something, in order of first use."""
+        services = self.clock.services
+        names = dict.fromkeys(s.engine for s in services if s.engine is not None and s.freed > s.start)
+        uses: list[EngineUse] = []
+        for name in names:
+            turns = [s for s in services if s.engine == name]
+            uses.append(EngineUse(name, len(turns), sum(s.freed - s.start for s in turns), sum(s.size for s in turns)))
+        return uses
+
+    @property
+    def agents(self) -> list[AgentUse]:
+        """Every agent, in the order in which they were made."""
+        working = dict.fromkeys(self.machine.agents, 0)
+        served, stalled = dict(working), dict(working)
+        for span in self.clock.spans:
+            sums = served if span.kind == ENGINE else working
+            sums[span.agent] += span.end - span.start
+        for stall in self.clock.stalls:
+            stalled[stall.agent] += stall.end - stall.start
+        return [AgentUse(agent.name, working[agent], served[agent], stalled[agent]) for agent in working]
+
+    @property
+    def stalls(self) -> list[StallSum]:
+        """Where agents stood still, the longest first."""
+        found: dict[tuple[str, Operation], list[tuple[str, int]]] = {}
+        for stall in self.clock.stalls:
+            found.setdefault((stall.agent.name, stall.op), []).append((stall.on, stall.end - stall.start))
+        sums = [
+            StallSum(agent, op, _common([on for on, _ in times]), len(times), sum(cycles for _, cycles in times))
+            for (agent, op), times in found.items()
+        ]
+        return sorted(sums, key=lambda stall: -stall.cycles)
+
+    @property
+    def loops(self) -> list[LoopTime]:
+        """Every loop of which an iteration was run, in the order in which they were entered."""
+        found: dict[tuple[str, Operation], list[list[int]]] = {}
+        for run in self.clock.loops:
+            if run.end >= run.starts[0] and run.durations:
+                found.setdefault((run.agent.name, run.op), []).append(run.durations)
+        return [
+            LoopTime(
+                agent,
+                op,
+                len(runs),
+                sum(map(len, runs)),
+                sum(map(sum, runs)),
+                float(median(cycles for durations in runs for cycles in durations[len(durations) // 2 :])),
+            )
+            for (agent, op), runs in found.items()
+        ]
+
+    def as_data(self) -> dict[str, Any]:
+        """The numbers, for JSON."""
+        return {
+            "target": self.target,
+            "cycles": self.cycles,
+            "cycles_per_iteration": self.cycles_per_iteration,
+            "loops": [
+                {
+                    "agent": loop.agent,
+                    "place": loop.place,
+                    "runs": loop.runs,
+                    "iterations": loop.iterations,
+                    "cycles": loop.cycles,
+                    "cycles_per_iteration": loop.steady,
+                }
+                for loop in self.loops
+            ],
+            "engines": [
+                {
+                    "engine": engine.name,
+                    "turns": engine.turns,
+                    "busy": engine.busy,
+                    "bytes": engine.size,
+                    "utilisation": engine.share(self.cycles),
+                }
+                for engine in self.engines
+            ],
+            "agents": [
+                {"agent": use.name, "working": use.working, "served": use.served, "stalled": use.stalled}
+                for use in self.agents
+            ],
+            "stalls": [
+                {
+                    "agent": stall.agent,
+                    "place": stall.place,
+                    "op": op_name(stall.op),
+                    "on": stall.on,
+                    "times": stall.times,
+                    "cycles": stall.cycles,
+                }
+                for stall in self.stalls
+            ],
+        }
+
+
+def _common(texts: list[str]) -> str:
+    """The text that all have in common, `*` for the numbers in which they differ; else the first and how many more."""
+    different = list(dict.fromkeys(texts))
+    if len(different) == 1:
+        return different[0]
+    patterns = list(dict.fromkeys(DIGITS.sub("*", text) for text in different))
+    return patterns[0] if len(patterns) == 1 else f"{patterns[0]}, and {len(patterns) - 1} more"
+
+
+def timed_run(function: str, machine: Machine, results: tuple[Any, ...] = ()) -> TimedRun:
+    """The times of an execution that `machine` made under the order `timed`."""
+    clock = machine.clock
+    assert clock is not None
+    return TimedRun(clock.table.target, function, machine, clock, results)
+
+
+def simulate(
+    module: Operation,
+    function: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    target: str = "generic",
+    *,
+    with_data: bool = False,
+    capture: str = "completion",
+    at_end: Sequence[Callable[[Agent], None]] = (),
+) -> TimedRun:
+    """
+    Run `function` of `module` under the order `timed`, with the cycles of `target`.
+
+    `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024. The
+    checks `at_end` are made when the function has ended.
+
+    Violations, a deadlock among them, are in the result, not raised. Raises `ValueError` for a target without a table,
+    `ArgumentError` for arguments that do not fit, `UndecidedError` where control flow depends on data that are not
+    computed, `UnsupportedError` for ops without a meaning.
+    """
+    op, body = find_function(module, function)
+    machine = Machine(Timed(timing_table(target)), with_data=with_data, capture=capture)
+    machine.at_end.extend(at_end)
+    given = arguments or {}
+    values = bind_arguments(body, given, with_data=True) if with_data else symbolic_arguments(body, given)
+    return timed_run(_name_of(op), machine, execute(machine, op, values))
+
+
+def _name_of(op: Operation) -> str:
+    from tileas_xdsl.interfaces import FunctionOpInterface
+
+    interface = FunctionOpInterface.of(op)
+    assert interface is not None
+    return interface.function_name
