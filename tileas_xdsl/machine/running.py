@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.witnesses.diagnosis import name_wrong_phases, phase_that_cannot_complete
-from tileas_xdsl.checker.witnesses.explain import violation_of_deadlock
 from tileas_xdsl.machine.arguments import argument_at, argument_names, bind_arguments, find_function, object_behind
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.orders import make_order
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.trace import Trace
@@ -56,13 +55,14 @@ def run(
     seed: int = 0,
     capture: str = "completion",
     target: str = "generic",
+    observer: Observer = NOBODY,
 ) -> Outcome:
     """
     Run `function` of `module` on `args`.
 
     `args` maps argument names (or numbers, as strings) to arrays and numbers; a sequence gives them by position, None
     standing for the default. `order` is `eager`, `lazy`, `random` (with `seed`) or `timed` (with the cycles of
-    `target`; `timing.timed_run` says what came of them); `capture` is `completion` or `issue`.
+    `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `observer` watches.
 
     Raises `ValueError` for an order or a target that does not exist, `ArgumentError` for arguments that do not fit,
     `UnsupportedError` for ops without a meaning.
@@ -72,7 +72,7 @@ def run(
     if not isinstance(args, Mapping):
         args = {str(number): value for number, value in enumerate(args) if value is not None}
     values = bind_arguments(body, args, with_data=True)
-    machine = Machine(make_order(order, seed, target), capture=capture)
+    machine = Machine(make_order(order, seed, target), capture=capture, observer=observer)
     results = execute(machine, op, values)
     given = {argument_at(body, name).index: value for name, value in args.items()}
     contents = [contents_of(value, given.get(index)) for index, value in enumerate(values)]
@@ -100,13 +100,9 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
     try:
         machine.run("main", steps)
     except StuckError:
-        for agent in machine.live:
-            doubt = agent.waiting_for.doubt() if agent.waiting_for is not None else None
-            if doubt is not None and agent.waiting_at is not None:
-                machine.doubt(agent.waiting_at, doubt)
-        machine.report(phase_that_cannot_complete(machine) or violation_of_deadlock(machine))
+        machine.report_standstill()
         returned.clear()
-    name_wrong_phases(machine)
+    machine.observer.ended(machine)
     return tuple(_result(value) for value in returned)
 
 

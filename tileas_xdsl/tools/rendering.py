@@ -21,8 +21,9 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
+from tileas_xdsl.checker.witnesses.witness import Witness
 from tileas_xdsl.diagnostics import location_of
-from tileas_xdsl.machine.core.trace import Happening, Witness
+from tileas_xdsl.machine.core.trace import Happening
 
 Line = list[tuple[str, str]]
 """(text, style) pieces; the style is one of rich's, empty for none."""
@@ -62,10 +63,10 @@ def finding_lines(finding: Finding, source: Source) -> list[Line]:
         lines.append([*_place(party.op), ("note: ", NOTE), (party.sentence, "")])
         lines += _excerpt(party.op, source)
     lines.append([("  missing: ", LABEL), (violation.missing, "")])
-    if violation.witness is None:
+    if finding.witness is None:
         return [*lines, [(f"  {finding.call}", "")]]
     lines.append([("  witness", LABEL), (f", {finding.call}:", "")])
-    return lines + _witness_lines(violation.witness, source)
+    return lines + _witness_lines(finding.witness, source)
 
 
 def _place(op: Operation) -> Line:

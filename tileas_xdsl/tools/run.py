@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.report import Finding
+from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_names, find_function
 from tileas_xdsl.machine.core.orders import ORDERS
@@ -182,6 +183,7 @@ def _run(
         seed=arguments.seed,
         capture=arguments.capture,
         target=target,
+        observer=Investigator(),
     )
     times = timed_run(name, outcome.machine) if arguments.order == "timed" else None
     names = argument_names(body)

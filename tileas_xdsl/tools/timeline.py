@@ -20,6 +20,7 @@ from xdsl.ir import Operation, Region
 from tileas_xdsl.checker.verdict.deciding import report_undrained
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.report import Finding
+from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function
 from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate
@@ -141,10 +142,10 @@ def timed_run_of(module: Operation, function: Operation, values: Mapping[str, An
     has_arrays = any(np.ndim(value) > 0 for value in values.values())
     if not has_arrays:
         try:
-            return simulate(module, name, values, target, at_end=[report_undrained])
+            return simulate(module, name, values, target, at_end=[report_undrained], observer=Investigator())
         except UndecidedError:
             pass
-    return simulate(module, name, values, target, with_data=True, at_end=[report_undrained])
+    return simulate(module, name, values, target, with_data=True, at_end=[report_undrained], observer=Investigator())
 
 
 def scalars(body: Region, values: Mapping[str, Any]) -> dict[str, int]:

@@ -15,6 +15,8 @@ from tileas_xdsl.checker.snapshot.settled import Reach, Unsettled
 from tileas_xdsl.checker.snapshot.snapshot import Portrait, draw
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.observer import Observer
+from tileas_xdsl.machine.core.values import ElementType
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
@@ -111,13 +113,17 @@ class Head:
 NOTHING = Reach()
 
 
-class Tape:
+class Tape(Observer):
     """
     What one execution did, in order.
 
     `wanted(loop, turn)` says at which loop heads to draw a portrait of the machine; `reach` is what executions are
     known to touch. What this one touches is `reached` in the end. `as_slots_turn`, `in_piles`: see `portrait`.
     """
+
+    watches_steps = True
+    follows_floats = False
+    """Floats are data, and seldom decide anything: a proof does without, wherever they come from."""
 
     def __init__(
         self,
@@ -142,25 +148,28 @@ class Tape:
         self._runs: dict[Block, int] = {}
         self._unsettled = Unsettled(reach)
 
+    def follows(self, element: ElementType) -> bool:
+        return not (self.in_piles or element.is_float)
+
     def step(self, agent: Agent, step: Step, operands: list[Any]) -> TakenStep:
         taken = TakenStep(agent.number, step, operands)
         self.entries.append(taken)
         return taken
 
-    def access(self, access: Access, mind: Mind, file: AccessHistory) -> None:
-        """Somebody who knows `mind` makes `access` to an object of which `file` holds the earlier ones."""
+    def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
+        """Somebody who knows `mind` makes `access` to an object of which `history` holds the earlier ones."""
         self.entries.append(access)
         if not access.region.is_empty:
-            self.encounters[access] = Encounter(file.strangers(access, mind), file.replaced_by(access, mind))
+            self.encounters[access] = Encounter(history.strangers(access, mind), history.replaced_by(access, mind))
 
-    def look(self, base: MemoryObject, offset: int, op: Operation) -> None:
+    def place(self, base: MemoryObject, offset: int, op: Operation) -> None:
         self.entries.append(Look(base, offset, op))
 
-    def waits(self, in_flight: int) -> None:
+    def count(self, in_flight: int) -> None:
         """Somebody waits until no more than the youngest `in_flight` groups may be unfinished."""
         self.in_flight = max(self.in_flight, in_flight)
 
-    def visit(self, ring: Ring, k: int, op: Operation) -> None:
+    def stage(self, ring: Ring, k: int, op: Operation) -> None:
         self.meets_equal_slots |= ring.has_equal_slots
         self.entries.append(Visit(ring, k, op))
 
@@ -168,15 +177,17 @@ class Tape:
     def reached(self) -> Reach:
         return Reach.of((entry for entry in self.entries if isinstance(entry, Access)), self.in_flight)
 
-    def loop(self, agent: Agent, body: Block, bounds: Any) -> Turns:
+    def loop(self, agent: Agent, body: Block, inductions: object) -> Turns:
         number = self._runs.get(body, 0)
         self._runs[body] = number + 1
-        turns = Turns(self, agent, (body, number), bounds if isinstance(bounds, range) else None, len(agent.iteration))
+        turns = Turns(
+            self, agent, (body, number), inductions if isinstance(inductions, range) else None, len(agent.iteration)
+        )
         self.loops.append(turns)
         self.entries.append(turns)
         return turns
 
-    def takes_cut(self, machine: Machine) -> bool:
+    def stopped(self, machine: Machine) -> bool:
         """Draw the portrait for which an agent has paused. False if none has."""
         if self.cut is None:
             return False

@@ -16,14 +16,16 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.interleavings import RedundantRunError, explore
 from tileas_xdsl.checker.witnesses.diagnosis import blame_first_wait
-from tileas_xdsl.checker.witnesses.witnesses import witness_of_undrained
+from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, is_argument, symbolic_arguments
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.orders import Lazy, Order
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.what_if import WhatIf
 from tileas_xdsl.machine.parts.barriers import judge_open_phases
 from tileas_xdsl.machine.running import execute
 
@@ -140,7 +142,9 @@ class _Inquest:
 
     def _machine(self, order: Order) -> Machine:
         self.executions += 1
-        return self.subject.machine(order)
+        machine = self.subject.machine(order)
+        machine.observer = Investigator()
+        return machine
 
     def _executed(self, machine: Machine) -> Machine:
         self.subject.execute(machine, self.scalars)
@@ -156,7 +160,7 @@ class _Inquest:
 
     def _with_inverted(self, wait: Operation) -> Machine:
         machine = self._machine(Lazy())
-        machine.inverted_wait = wait
+        machine.what_if = WhatIf(inverted=wait)
         return self._executed(machine)
 
 
@@ -176,4 +180,4 @@ def _report_undrained_work(first: Agent, work: AsyncWork) -> None:
         (party,),
         "a wait for it on every path to the end of the function",
     )
-    first.machine.report(violation, lambda: witness_of_undrained(first, work, party))
+    first.machine.report(violation, Unordered(work, first, [party]))

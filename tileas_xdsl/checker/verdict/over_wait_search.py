@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.verdict.cases import Case
-from tileas_xdsl.checker.verdict.over_waits import Cost, OverWait, Relaxation, over_waits
+from tileas_xdsl.checker.verdict.over_waits import Cost, OverWait, over_waits
 from tileas_xdsl.machine.core.orders import Lazy, Timed
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.what_if import Relaxation, WhatIf
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.time.simulation import timed_run
 from tileas_xdsl.targets.timing import timing_table
@@ -35,7 +36,7 @@ def _is_right_with(case: Case, relaxation: Relaxation) -> bool:
 def _execute_relaxed(case: Case, values: Sequence[int], relaxation: Relaxation) -> bool:
     case.tell(f"{case.call(values)}: waits that could be weaker")
     machine = case.subject.machine(Lazy())
-    machine.relaxed = relaxation
+    machine.what_if = WhatIf(relaxed=relaxation)
     return _is_right(case, machine, values)
 
 
@@ -60,6 +61,6 @@ def _cost_of(case: Case, relaxation: Relaxation) -> Cost | None:
 
 def _cycles_of(case: Case, relaxed: Relaxation | None) -> int:
     machine = case.subject.machine(Timed(timing_table(TIMED_AS)))
-    machine.relaxed = relaxed
+    machine.what_if = WhatIf(relaxed=relaxed)
     arguments = case.subject.arguments(case.scalars(case.right[-1]))
     return timed_run(case.name, machine, execute(machine, case.subject.op, arguments)).cycles

@@ -18,19 +18,12 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import location_of, op_name
+from tileas_xdsl.machine.core.what_if import Relaxation
 
 MOST_WAITS = 64
 """How many waits of one function are judged."""
 MOST_MORE = 16
 """By how much a count is raised at most."""
-
-
-@dataclass(frozen=True)
-class Relaxation:
-    """What if the wait `op` allowed `more` unfinished; None: if it were not there."""
-
-    op: Operation
-    more: int | None
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _execute(case: Case, trip_count: int, tape: Tape) -> bool:
     case.tell(f"{case.call((trip_count,))}: proving every trip count")
     machine = case.subject.machine(Prompt())
     machine.trace.recording = False
-    machine.tape = tape
+    machine.observer = tape
     machine.step_budget = STEPS_OF_PROOFS
     try:
         case.subject.execute(machine, case.scalars((trip_count,)), EXTENT_OF_PROOFS)

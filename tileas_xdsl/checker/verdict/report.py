@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
+from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.violations import Party, Violation
@@ -42,6 +43,11 @@ class Finding:
     violation: Violation
 
     @property
+    def witness(self) -> Witness | None:
+        """The interleaving that shows it."""
+        return witness_of(self.violation)
+
+    @property
     def call(self) -> str:
         """`in @ring(n = 4)`."""
         arguments = ", ".join(f"{name} = {value}" for name, value in self.arguments.items())
@@ -56,9 +62,9 @@ class Finding:
             if party.place is None:
                 lines.append(f"      {_printed(party.op)}")
         lines.append(f"  missing: {violation.missing}")
-        if violation.witness is not None:
+        if self.witness is not None:
             lines.append("  witness:")
-            lines += [f"  {line}" for line in str(violation.witness).splitlines()]
+            lines += [f"  {line}" for line in str(self.witness).splitlines()]
         return "\n".join(lines)
 
     def as_data(self) -> dict[str, Any]:
@@ -70,7 +76,7 @@ class Finding:
             "message": violation.message,
             "missing": violation.missing,
             "parties": [_party_data(party) for party in violation.parties],
-            "witness": [] if violation.witness is None else violation.witness.as_data(),
+            "witness": [] if self.witness is None else self.witness.as_data(),
         }
 
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.witnesses.witness import shown
 from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import AgentLikeOpInterface
@@ -131,15 +132,16 @@ def _violation_of_shortfall(machine: Machine, agent: Agent, barrier: PhaseBarrie
     maker = Party(barrier.op, "", (), f"makes the barrier for {barrier.expected} arrivals a phase")
     steps = list(_steps_for(machine, barrier, phase))
     others = {step.op: Party(step.op, step.agent_name, step.iteration, step.text) for step in steps}
-    return Violation(
+    violation = Violation(
         ViolationKind.PHASE,
         f"phase {phase} of {barrier.name} can never complete: {has}, and nobody is left to change that",
         (waiter, maker, *others.values()),
         missing,
-        witness_about(agent, [barrier, *(step.on for step in steps if isinstance(step.on, AsyncWork))], [waiter]),
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )
+    works = [step.on for step in steps if isinstance(step.on, AsyncWork)]
+    return shown(violation, witness_about(agent, [barrier, *works], [waiter]))
 
 
 # First waits ----------------------------------------------------------------------------------------------------------
@@ -181,16 +183,16 @@ def _is_first_visit(machine: Machine, barrier: PhaseBarrier) -> bool:
 
 def _violation_of_parity(agent: Agent, barrier: PhaseBarrier, op: Operation) -> Violation:
     waiter = Party(op, agent.name, agent.iteration, f"waits for phase 0 of {barrier.name}, asking for parity 0")
-    return Violation(
+    violation = Violation(
         ViolationKind.PHASE,
         f"waits for a phase of {barrier.name} that can only come later; with the other parity the function runs to its "
         "end without a mistake",
         (waiter, Party(barrier.op, "", (), "makes the barrier")),
         "parity 1 in the first round: that of the phase before the first, which counts as complete",
-        witness_about(agent, [barrier], [waiter]),
         stuck=True,
         symptom=ViolationKind.DEADLOCK,
     )
+    return shown(violation, witness_about(agent, [barrier], [waiter]))
 
 
 # Races and undrained work ---------------------------------------------------------------------------------------------
@@ -216,20 +218,19 @@ class WrongPhase:
         missing = f"a wait for phase {meant} of {name}, which has parity {meant & 1}"
         if (seen & 1) == (meant & 1):
             missing += f" like phase {seen}: keep the two apart, by a barrier more or an edge back"
-        witness = symptom.witness
-        if symptom.kind is ViolationKind.UNDRAINED:
-            # How far the barrier had come says more than where the work was issued.
-            witness = witness_about(machine.agents[self.wait.agent], [self.barrier], symptom.parties)
-        return replace(
+        named = replace(
             symptom,
             kind=ViolationKind.PHASE,
             message=f"'{op_name(self.wait.op)}' passes on phase {seen} of {name} where phase {meant} is meant: "
             f"{symptom.message}",
             parties=(self.party, *symptom.parties),
             missing=missing,
-            witness=witness,
             symptom=symptom.kind,
         )
+        if symptom.kind is not ViolationKind.UNDRAINED:
+            return named
+        # How far the barrier had come says more than where the work was issued.
+        return shown(named, witness_about(machine.agents[self.wait.agent], [self.barrier], symptom.parties))
 
 
 def name_wrong_phases(machine: Machine) -> None:

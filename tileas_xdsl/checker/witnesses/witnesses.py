@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tileas_xdsl.checker.witnesses.witness import Elision, Witness
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, join
 from tileas_xdsl.machine.core.synchronization import (
@@ -33,7 +34,7 @@ from tileas_xdsl.machine.core.synchronization import (
     PromiseGroup,
     RendezvousCondition,
 )
-from tileas_xdsl.machine.core.trace import Elision, Happening, Trace, Witness
+from tileas_xdsl.machine.core.trace import Happening, Trace
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -118,11 +119,6 @@ def witness_between(earlier: Point, later: Point, parties: Sequence[Party], *, w
     if with_fences:
         shown += sides.fences()
     return _assembled(sides.machine, shown, [earlier, later], parties)
-
-
-def witness_of_undrained(first: Agent, work: AsyncWork, party: Party) -> Witness:
-    """The witness of work that is not known to be complete where `first` stands now."""
-    return witness_between(point_of_work(work), here(first), [party])
 
 
 def witness_about(agent: Agent, things: Sequence[object], parties: Sequence[Party]) -> Witness:

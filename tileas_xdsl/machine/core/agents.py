@@ -321,14 +321,15 @@ class Agent:
         for argument, value in zip(block.args, arguments, strict=True):
             values[argument] = value
         machine = self.machine
-        clock, tape = machine.clock, machine.tape
+        clock = machine.clock
+        observer = machine.observer if machine.observer.watches_steps else None
         pausing = PAUSING_KINDS[machine.order.pauses]
         for step in machine.prepared(block):
             operands = [values[operand] for operand in step.operands]
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
-            taken = tape.step(self, step, operands) if tape is not None else None
+            taken = observer.step(self, step, operands) if observer is not None else None
             if kind is Kind.TERMINATOR:
                 if clock is not None:
                     # What comes after the region comes at its time.
@@ -378,8 +379,7 @@ class Agent:
                 return unknown_outcome(step.op)
         if self.recording is not None and any(isinstance(operand, Deferred) for operand in operands):
             return self.recording.apply(step, operands, self)
-        if step.gives_float and self.machine.tape is not None:
-            # A proof does without: floats are data, and seldom decide anything.
+        if step.gives_float and not self.machine.observer.follows_floats:
             return UNKNOWN
         return step.function(self, step.op, *operands)
 
@@ -398,8 +398,8 @@ class Agent:
         """Run a counted loop: `body` once for each value of `inductions`; returns what the last iteration yields."""
         outside = self.iteration
         values = tuple(carried)
-        tape = self.machine.tape
-        turns = tape.loop(self, body, inductions) if tape is not None else None
+        observer = self.machine.observer
+        turns = observer.loop(self, body, inductions) if observer.watches_steps else None
         for number, induction in enumerate(inductions):
             self.machine.check_budget(self.current_op)
             self.begin_iteration(body, outside, number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,19 +21,23 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent, Step, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.conflicts import kind_of_conflict, violation_of_conflict
+from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
 from tileas_xdsl.machine.core.late_values import LateValue, when_there
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
+from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.orders import Order
-from tileas_xdsl.machine.core.trace import Happening, Trace, Witness
+from tileas_xdsl.machine.core.standstill import deadlock_of
+from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
+from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
-    from tileas_xdsl.checker.proof.recorded_run import Tape
-    from tileas_xdsl.checker.verdict.over_waits import Relaxation
+    from tileas_xdsl.machine.core.evidence import Evidence
     from tileas_xdsl.machine.core.synchronization import PhaseBarrier
     from tileas_xdsl.machine.parts.resources import Resource
 
@@ -73,18 +77,14 @@ class Machine:
     """By key, first come first kept."""
     conflicts: dict[object, Conflict] = field(default_factory=dict[object, Conflict])
     """What lies behind the violations that are races or missing fences."""
-    inverted_wait: Operation | None = None
-    """A wait that asks for the other parity than it says: what if (see `diagnosis`)."""
-    relaxed: Relaxation | None = None
-    """A wait that is weaker than the program says: what if (see `over_waits`)."""
+    what_if: WhatIf = AS_WRITTEN
     waits_met: dict[Operation, dict[int | None, None]] = field(
         default_factory=dict[Operation, "dict[int | None, None]"]
     )
     """The waits by count and for tokens that were met, and the counts."""
     indeterminacies: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     trace: Trace = field(default_factory=Trace)
-    tape: Tape | None = None
-    """What writes the execution down for a proof by recurrence, if anybody asks for one."""
+    observer: Observer = NOBODY
     open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     """What no further execution can answer: functions without a body that may touch memory in use."""
     step_number: int = 0
@@ -138,7 +138,7 @@ class Machine:
             choice = self.order.choose(self, runnable)
             if isinstance(choice, Agent):
                 choice.resume()
-                while self.tape is not None and self.tape.takes_cut(self):
+                while self.observer.stopped(self):
                     choice.resume()
             elif choice is not None:
                 self.perform(choice)
@@ -216,9 +216,7 @@ class Machine:
     def read(self, view: View) -> Any:
         """What is under `view` now, without noting an access."""
         if not self.with_data:
-            # A proof does without floats, wherever they come from.
-            is_followed = self.tape is None or not (self.tape.in_piles or view.element.is_float)
-            return view.base.known_at(view) if is_followed else UNKNOWN
+            return view.base.known_at(view) if self.observer.follows(view.element) else UNKNOWN
         array = view.array()
         if view.shape:
             return array.copy()
@@ -243,8 +241,7 @@ class Machine:
         history = self._histories.get(base.serial)
         if history is None:
             history = self._histories[base.serial] = AccessHistory(base)
-        if self.tape is not None:
-            self.tape.access(access, mind, history)
+        self.observer.access(access, mind, history)
         if access.region.is_empty:
             return
         conflicts = list(history.record(access, mind))
@@ -255,26 +252,39 @@ class Machine:
 
     def report_conflict(self, conflict: Conflict) -> None:
         """Report a conflict, unless one of the same kind between the same two ops is known."""
-        from tileas_xdsl.checker.witnesses.explain import kind_of_conflict, violation_of_conflict
-
         kind = kind_of_conflict(conflict)
         key = violation_key(kind, (conflict.earlier.op, conflict.later.op))
         if key in self.violations:
             return
         self.conflicts[key] = conflict
         if self.trace.recording:
-            self.report(violation_of_conflict(conflict))
+            violation = violation_of_conflict(conflict)
+            self.report(
+                violation, Unordered(conflict.earlier, conflict.later, violation.parties, conflict.missing_fence)
+            )
         else:
             # Without a trace nobody is told of it: that there is one is enough.
             self.violations[key] = Violation(kind, "", (), "")
 
-    def report(self, violation: Violation, witness: Callable[[], Witness] | None = None) -> None:
-        """Keep `violation`, unless the same mistake is known; only then is the `witness` worked out."""
+    def report(self, violation: Violation, evidence: Evidence | None = None) -> None:
+        """Keep `violation`, which rests on `evidence`, unless the same mistake is known."""
         if violation.key in self.violations:
             return
-        if witness is not None and self.trace.recording:
-            violation = replace(violation, witness=witness())
+        if evidence is not None and self.trace.recording:
+            violation = self.observer.explained(self, violation, evidence)
         self.violations[violation.key] = violation
+
+    def report_standstill(self) -> None:
+        """Nobody can go on."""
+        for agent in self.live:
+            doubt = agent.waiting_for.doubt() if agent.waiting_for is not None else None
+            if doubt is not None and agent.waiting_at is not None:
+                self.doubt(agent.waiting_at, doubt)
+        known = self.observer.standstill(self)
+        if known is not None:
+            self.report(known)
+        else:
+            self.report(*deadlock_of(self))
 
     @property
     def is_right_beyond_doubt(self) -> bool:
@@ -284,12 +294,13 @@ class Machine:
     def allows(self, op: Operation, count: int | None) -> tuple[bool, int]:
         """
         Whether there is a wait at `op` at all, and how many it allows to be unfinished: `count`, as the program says
-        (None for a token), unless the wait is `relaxed`.
+        (None for a token), unless the wait is relaxed (`what_if`).
         """
         self.waits_met.setdefault(op, {})[count] = None
-        if self.relaxed is None or self.relaxed.op is not op:
+        relaxed = self.what_if.relaxed
+        if relaxed is None or relaxed.op is not op:
             return True, count or 0
-        return self.relaxed.more is not None, (count or 0) + (self.relaxed.more or 0)
+        return relaxed.more is not None, (count or 0) + (relaxed.more or 0)
 
     def doubt(self, op: Operation, reason: str) -> None:
         """Note that one execution may not speak for all."""
@@ -313,8 +324,7 @@ class Machine:
         history = self._histories.get(view.base.serial)
         if history is None:
             return
-        if self.tape is not None:
-            self.tape.access(access, agent.mind, history)
+        self.observer.access(access, agent.mind, history)
         if next(iter(history.conflicts(access, agent.mind)), None) is not None:
             reason = f"may touch '{view.base.name}', which asynchronous work is still using"
             self.open_questions.append(Indeterminacy(op, reason))

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.witnesses.witnesses import Point, here, point_of_work, witness_between
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.interfaces import AsyncOpInterface
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
+from tileas_xdsl.machine.core.evidence import Side, Unordered
 from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 
@@ -82,7 +82,7 @@ def seen_by_agent(value: Any, agent: Agent, op: Operation) -> Any:
     """`value` as `agent` sees it in `op`; if it is late it must be there."""
     while isinstance(value, LateValue):
         if not value.known_to(agent.mind):
-            _report(value, agent, here(agent), op, agent.iteration)
+            _report(value, agent, agent, op, agent.iteration)
         value = value.actual
     return value
 
@@ -91,17 +91,17 @@ def seen_by_work(value: Any, work: AsyncWork) -> Any:
     """`value` as `work` sees it when it is performed; if it is late it must be there."""
     while isinstance(value, LateValue):
         if not value.known_to(work.mind):
-            _report(value, work.issuer, point_of_work(work), work.op, work.iteration)
+            _report(value, work.issuer, work, work.op, work.iteration)
         value = value.actual
     return value
 
 
 def report_missing(value: LateValue, agent: Agent, op: Operation) -> None:
     """`agent` looks at `value` in `op`, and it is not even there."""
-    _report(value, agent, here(agent), op, agent.iteration)
+    _report(value, agent, agent, op, agent.iteration)
 
 
-def _report(value: LateValue, agent: Agent, point: Point, op: Operation, iteration: tuple[int, ...]) -> None:
+def _report(value: LateValue, agent: Agent, where: Side, op: Operation, iteration: tuple[int, ...]) -> None:
     region, user = op_name(value.op), op_name(op)
     asynchronous = AsyncOpInterface.of(op)
     waits = asynchronous is not None and asynchronous.async_token is not None
@@ -117,4 +117,4 @@ def _report(value: LateValue, agent: Agent, point: Point, op: Operation, iterati
         parties,
         f"a dependency of '{user}' on a {token}" if waits else f"a wait for a {token}, before '{user}'",
     )
-    agent.machine.report(violation, lambda: witness_between(here(maker), point, parties))
+    agent.machine.report(violation, Unordered(maker, where, parties))

@@ -63,44 +63,6 @@ class Happening:
         }
 
 
-@dataclass(frozen=True)
-class Elision:
-    """Steps that must have taken place as well and say nothing about the mistake."""
-
-    counts: tuple[tuple[str, int], ...]
-    """(agent, how many), in order of first appearance."""
-
-    def __str__(self) -> str:
-        return "... " + ", ".join(f"{n} step{'s' * (n != 1)} of {agent}" for agent, n in self.counts)
-
-    def as_data(self) -> dict[str, Any]:
-        return {"elided": dict(self.counts)}
-
-
-@dataclass(frozen=True)
-class Witness:
-    """An interleaving that shows a violation: steps that come before, then the steps that collide."""
-
-    steps: tuple[Happening | Elision, ...]
-    collision: tuple[Happening, ...]
-
-    def numbered(self) -> list[tuple[str, Happening | Elision]]:
-        """Every line with what stands in front of it: a number, nothing for an elision, `=>` for what collides."""
-        lines: list[tuple[str, Happening | Elision]] = []
-        number = 0
-        for step in self.steps:
-            if isinstance(step, Happening):
-                number += 1
-            lines.append((f"{number}." if isinstance(step, Happening) else "", step))
-        return [*lines, *(("=>", step) for step in self.collision)]
-
-    def __str__(self) -> str:
-        return "\n".join(f"{label:>4} {step}" for label, step in self.numbered())
-
-    def as_data(self) -> list[dict[str, Any]]:
-        return [step.as_data() for _, step in self.numbered()]
-
-
 @dataclass
 class Trace:
     """The happenings of one execution, in the order of the execution."""

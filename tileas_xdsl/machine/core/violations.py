@@ -15,7 +15,7 @@ from tileas_xdsl.diagnostics import location_of, op_name
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.core.trace import Happening, Witness
+    from tileas_xdsl.machine.core.trace import Happening
 
 
 class ViolationKind(StrEnum):
@@ -79,14 +79,13 @@ def violation_key(kind: ViolationKind, ops: Iterable[Operation]) -> tuple[object
 
 @dataclass(frozen=True)
 class Violation:
-    """One mistake: what kind, who takes part, what is missing, and a run that shows it."""
+    """One mistake: what kind, who takes part, and what is missing."""
 
     kind: ViolationKind
     message: str
     parties: tuple[Party, ...]
     missing: str
     """What would have had to be there, or to happen."""
-    witness: Witness | None = None
     stuck: bool = False
     """The program cannot finish."""
     symptom: ViolationKind | None = None

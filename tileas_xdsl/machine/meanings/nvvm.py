@@ -17,11 +17,11 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.dialects.nvvm.attributes import MemScope
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Proxy
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync
 from tileas_xdsl.machine.core.memory import View
@@ -78,8 +78,7 @@ def _at(agent: Agent, op: Operation, address: Any) -> BarrierObject:
 
 
 def _note_look(agent: Agent, op: Operation, pointer: Pointer) -> None:
-    if agent.machine.tape is not None:
-        agent.machine.tape.look(pointer.base, pointer.offset, op)
+    agent.machine.observer.place(pointer.base, pointer.offset, op)
 
 
 def _unordered_init(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
@@ -93,7 +92,7 @@ def _unordered_init(agent: Agent, op: Operation, barrier: BarrierObject) -> None
         parties,
         "a barrier of all threads between the initialisation and the first use",
     )
-    agent.machine.report(violation, lambda: witness_about(agent, [barrier.maker, agent], parties))
+    agent.machine.report(violation, Misuse(agent, [barrier.maker, agent], parties))
 
 
 MOST_ARRIVALS = (1 << 20) - 1
@@ -274,7 +273,7 @@ def _check_init_fence(agent: Agent, op: Operation, barrier: BarrierObject) -> No
         parties,
         "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
     )
-    agent.machine.report(violation, lambda: witness_about(agent, [barrier.state], parties[1:]))
+    agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))
 
 
 @sync("nvvm.cp.async.bulk.shared.cluster.global", "nvvm.cp.async.bulk.shared.cluster.shared.cta")

@@ -50,8 +50,8 @@ def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
     outside = agent.iteration
     values = inits
     number = 0
-    tape = agent.machine.tape
-    turns = tape.loop(agent, op.before_region.block, None) if tape is not None else None
+    observer = agent.machine.observer
+    turns = observer.loop(agent, op.before_region.block, None) if observer.watches_steps else None
     while True:
         agent.machine.check_budget(op)
         agent.begin_iteration(op.before_region.block, outside, number)

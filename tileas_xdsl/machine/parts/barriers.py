@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
 from tileas_xdsl.machine.core.synchronization import (
     CommitGroup,
@@ -114,12 +114,12 @@ def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count
         (party, Party(barrier.op, "", (), "makes the barrier")),
         f"an init count that is the number of arrivals of a phase; it is {barrier.expected}",
     )
-    agent.machine.report(violation, lambda: witness_about(agent, [barrier], [party]))
+    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
 
 
 def wait_for_parity(agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation) -> Suspension:
     """Wait until the phase of `parity` is complete; a phase that is more than one ahead is a violation."""
-    if op is agent.machine.inverted_wait:
+    if op is agent.machine.what_if.inverted:
         parity ^= 1
     meant = barrier.phase_named(parity, agent.mind)
     if barrier.phases_completed - 1 > meant:
@@ -147,7 +147,7 @@ def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operati
         (party, Party(barrier.op, "", (), "makes the barrier")),
         f"an edge from this wait to the arrivals of phase {meant + 1} ({who or 'asynchronous work'})",
     )
-    agent.machine.report(violation, lambda: witness_about(agent, [barrier], [party]))
+    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
 
 
 def promise_bytes(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, size: int) -> None:
@@ -206,8 +206,7 @@ def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operatio
 def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: int, op: Operation) -> Suspension:
     """Wait until the oldest `ordinal` groups of `queue` are complete; `in_flight` is how many that may leave."""
     agent.machine.shares(f"queue {queue.name}", alone=False)
-    if agent.machine.tape is not None:
-        agent.machine.tape.waits(in_flight)
+    agent.machine.observer.count(in_flight)
     if not agent.mind.knows_moments(queue.commits):
         agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
     queue.waits[agent.number] = agent.moment

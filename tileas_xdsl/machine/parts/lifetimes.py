@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.witnesses.witnesses import here, point_of_work, witness_between
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.happens_before import Access, Proxy, observe
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
@@ -73,4 +73,4 @@ def _report_undrained(agent: Agent, op: Operation, base: MemoryObject, work: Asy
         f"a wait for '{op_name(work.op)}' before '{op_name(op)}'",
     )
     collision = [parties[0], ending]
-    agent.machine.report(violation, lambda: witness_between(point_of_work(work), here(agent), collision))
+    agent.machine.report(violation, Unordered(work, agent, collision))

@@ -20,10 +20,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.machine.arguments import default_array
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
+from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Knowledge, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
@@ -178,8 +178,7 @@ def done_token() -> StageToken:
 def slot_of(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
     """The slot of stage `k`, for `op`."""
     machine = agent.machine
-    if machine.tape is not None:
-        machine.tape.visit(ring, k, op)
+    machine.observer.stage(ring, k, op)
     return ring.slot(k, with_data=machine.with_data)
 
 
@@ -264,7 +263,7 @@ def _slot_to_fill(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
             (party, ring.committer(slot.live, f"committed stage {slot.live}")),
             f"a release of stage {slot.live} and an acquire before stage {k} is written, or one more slot",
         )
-        agent.machine.report(violation, lambda: witness_about(agent, [slot.full, slot.empty], [party]))
+        agent.machine.report(violation, Misuse(agent, [slot.full, slot.empty], [party]))
     return slot
 
 
@@ -347,4 +346,4 @@ def _report_undrained(first: Agent, ring: Ring, left: Sequence[int]) -> None:
         (party,),
         "a consumer for every stage that is produced, also in the last iterations",
     )
-    first.machine.report(violation, lambda: witness_about(first, [slot.full, slot.empty], [party]))
+    first.machine.report(violation, Misuse(first, [slot.full, slot.empty], [party]))

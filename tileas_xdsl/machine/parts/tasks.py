@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation, Region
 from xdsl.traits import IsTerminator
 
-from tileas_xdsl.checker.witnesses.witnesses import witness_about
 from tileas_xdsl.interfaces import AsyncRegionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 
@@ -75,4 +75,4 @@ def _report_unawaited_task(first: Agent, child: Agent, op: Operation) -> None:
         (party,),
         "an await of its token, or of something that depends on it, on every path to the end of the function",
     )
-    first.machine.report(violation, lambda: witness_about(first, [child], [party]))
+    first.machine.report(violation, Misuse(first, [child], [party]))

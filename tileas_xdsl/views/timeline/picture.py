@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.witnesses.witness import witness_of
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
@@ -360,7 +361,8 @@ class _Builder:
         for bar in bars:
             self.bars[bar].marks.append(number)
         steps: list[tuple[str, str, int | None]] = []
-        for label, step in violation.witness.numbered() if violation.witness is not None else ():
+        witness = witness_of(violation)
+        for label, step in witness.numbered() if witness is not None else ():
             bar = self._step_bar(step, violation) if isinstance(step, Happening) else None
             text = f"{step.who}: {step.does}" if isinstance(step, Happening) else str(step)
             steps.append((label, text, bar))

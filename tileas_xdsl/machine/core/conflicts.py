@@ -1,17 +1,12 @@
 """
-From what the machine noticed to what a person reads: violations with both parties, the missing edge and a witness.
+Two accesses with nothing that orders them, in words: both parties, and the edge that is missing.
 """
 
 from __future__ import annotations
 
-from tileas_xdsl.checker.witnesses.witnesses import point_of, witness_between, witness_of_standstill
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.happens_before import Access, Conflict
 from tileas_xdsl.machine.core.memory import ByteRegion
-from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 from tileas_xdsl.machine.parts.resources import Resource
 
@@ -64,8 +59,7 @@ def violation_of_conflict(conflict: Conflict) -> Violation:
             "a fence.proxy.async by a thread that already observes the first access (before its arrive), or by the "
             "issuer after it waited for it"
         )
-    witness = witness_between(point_of(earlier), point_of(later), parties, with_fences=conflict.missing_fence)
-    return Violation(kind_of_conflict(conflict), message, parties, missing, witness)
+    return Violation(kind_of_conflict(conflict), message, parties, missing)
 
 
 def _missing_edge(earlier: Access, later: Access) -> str:
@@ -95,44 +89,3 @@ def _on_resource(access: Access) -> str:
     if access.work is not None or access.agent.started_by is None:
         return f"'{op_name(access.op)}'"
     return f"'{op_name(access.agent.started_by)}' of {access.agent.name}"
-
-
-def violation_of_deadlock(machine: Machine) -> Violation:
-    """Nobody can go on: who waits for what, and what would have had to happen."""
-    waiting = [agent for agent in machine.live if agent.waiting_for is not None]
-    # Who merely waits for the end of blocked agents is blocked by them, and says nothing about why.
-    blocked = [agent for agent in waiting if not isinstance(agent.waiting_for, EndOfAgents)] or waiting
-    parties = tuple(_blocked_party(agent) for agent in blocked)
-    asynchronous = [work for work in machine.works if not work.complete]
-    missing = "; ".join(dict.fromkeys(_needed(agent) for agent in blocked))
-    if asynchronous:
-        missing += "; issued but never able to complete: " + ", ".join(map(_standing_still, asynchronous[:3]))
-    return Violation(
-        ViolationKind.DEADLOCK,
-        "no agent can go on, and no asynchronous work can complete",
-        parties,
-        missing,
-        witness_of_standstill(machine, blocked, parties),
-        stuck=True,
-    )
-
-
-def _standing_still(work: AsyncWork) -> str:
-    """`work`, and the resource that it lacks, if that is what it lacks."""
-    if work.ready and work.resource is not None:
-        return f"{work.label}, which needs {work.resource.describe()}"
-    return work.label
-
-
-def _needed(agent: Agent) -> str:
-    return agent.waiting_for.needed() if agent.waiting_for is not None else "nothing"
-
-
-def _condition(agent: Agent) -> str:
-    return agent.waiting_for.describe() if agent.waiting_for is not None else "nothing"
-
-
-def _blocked_party(agent: Agent) -> Party:
-    op = agent.waiting_at or agent.current_op
-    assert op is not None
-    return Party(op, agent.name, agent.iteration, f"waits for {_condition(agent)}")

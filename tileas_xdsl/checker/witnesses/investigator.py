@@ -1,0 +1,52 @@
+"""
+The observer that explains mistakes: a witness for each, and the wrong phase behind what shows of it.
+"""
+
+from __future__ import annotations
+
+from tileas_xdsl.checker.witnesses.diagnosis import name_wrong_phases, phase_that_cannot_complete
+from tileas_xdsl.checker.witnesses.witness import Witness, shown
+from tileas_xdsl.checker.witnesses.witnesses import (
+    Point,
+    here,
+    point_of,
+    point_of_work,
+    witness_about,
+    witness_between,
+    witness_of_standstill,
+)
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.evidence import Evidence, Misuse, Side, Standstill, Unordered
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.happens_before import Access
+from tileas_xdsl.machine.core.observer import Observer
+from tileas_xdsl.machine.core.violations import Violation
+
+
+class Investigator(Observer):
+    """Looks for a witness of every mistake of which there is a trace."""
+
+    def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:
+        return shown(violation, _witness(machine, evidence))
+
+    def standstill(self, machine: Machine) -> Violation | None:
+        return phase_that_cannot_complete(machine)
+
+    def ended(self, machine: Machine) -> None:
+        name_wrong_phases(machine)
+
+
+def _witness(machine: Machine, evidence: Evidence) -> Witness:
+    match evidence:
+        case Unordered(earlier, later, parties, lacks_fence):
+            return witness_between(_point(earlier), _point(later), parties, with_fences=lacks_fence)
+        case Misuse(agent, things, parties):
+            return witness_about(agent, things, parties)
+        case Standstill(blocked, parties):
+            return witness_of_standstill(machine, blocked, parties)
+
+
+def _point(side: Side) -> Point:
+    if isinstance(side, Access):
+        return point_of(side)
+    return point_of_work(side) if isinstance(side, AsyncWork) else here(side)

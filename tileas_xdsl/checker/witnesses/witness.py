@@ -1,0 +1,67 @@
+"""
+A witness: the part of what happened that shows a mistake, and a violation that has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tileas_xdsl.machine.core.trace import Happening
+from tileas_xdsl.machine.core.violations import Violation
+
+
+@dataclass(frozen=True)
+class Elision:
+    """Steps that must have taken place as well and say nothing about the mistake."""
+
+    counts: tuple[tuple[str, int], ...]
+    """(agent, how many), in order of first appearance."""
+
+    def __str__(self) -> str:
+        return "... " + ", ".join(f"{n} step{'s' * (n != 1)} of {agent}" for agent, n in self.counts)
+
+    def as_data(self) -> dict[str, Any]:
+        return {"elided": dict(self.counts)}
+
+
+@dataclass(frozen=True)
+class Witness:
+    """An interleaving that shows a violation: steps that come before, then the steps that collide."""
+
+    steps: tuple[Happening | Elision, ...]
+    collision: tuple[Happening, ...]
+
+    def numbered(self) -> list[tuple[str, Happening | Elision]]:
+        """Every line with what stands in front of it: a number, nothing for an elision, `=>` for what collides."""
+        lines: list[tuple[str, Happening | Elision]] = []
+        number = 0
+        for step in self.steps:
+            if isinstance(step, Happening):
+                number += 1
+            lines.append((f"{number}." if isinstance(step, Happening) else "", step))
+        return [*lines, *(("=>", step) for step in self.collision)]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{label:>4} {step}" for label, step in self.numbered())
+
+    def as_data(self) -> list[dict[str, Any]]:
+        return [step.as_data() for _, step in self.numbered()]
+
+
+@dataclass(frozen=True)
+class ShownViolation(Violation):
+    """A violation, and an interleaving that shows it."""
+
+    witness: Witness | None = None
+
+
+def witness_of(violation: Violation) -> Witness | None:
+    """The interleaving that shows `violation`, where somebody looked for one."""
+    return violation.witness if isinstance(violation, ShownViolation) else None
+
+
+def shown(violation: Violation, witness: Witness) -> ShownViolation:
+    """`violation` with its `witness`."""
+    known = {field.name: getattr(violation, field.name) for field in fields(Violation)}
+    return ShownViolation(**known, witness=witness)
