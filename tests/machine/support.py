@@ -10,7 +10,7 @@ from tests.support.ir import parse
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.execution import Machine
-from tileas_xdsl.machine.core.orders import make_order
+from tileas_xdsl.machine.running import make_order
 
 
 def machine_for(order: str = "lazy", seed: int = 0, **options: Any) -> Machine:

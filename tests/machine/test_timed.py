@@ -19,10 +19,9 @@ from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT, parse, run_passes
 from tests.support.materialize_async import gemm, materialized, tagged
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.core.orders import Timed
 from tileas_xdsl.machine.core.violations import UndecidedError, ViolationKind
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.time.simulated_time import Clockwork
+from tileas_xdsl.machine.time.simulated_time import SimulatedClock, Timed
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.targets.cycles import TABLES
 from tileas_xdsl.targets.timing import TARGETS, Rate, TensorCore, timing_table
@@ -407,4 +406,4 @@ def test_unknown_targets_and_functions_are_refused() -> None:
 def test_other_orders_keep_no_time() -> None:
     outcome = run(parse(copies(ONE)), None, order="eager")
     assert outcome.machine.clock is None
-    assert isinstance(Timed(timing_table("generic")).clock, Clockwork)
+    assert isinstance(Timed(timing_table("generic")).clock, SimulatedClock)

@@ -11,8 +11,9 @@ from tests.support.ir import parse
 from tests.tools import programs
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Finding, Report
-from tileas_xdsl.checker.witnesses import explain
-from tileas_xdsl.machine.core.trace import Elision, Happening
+from tileas_xdsl.checker.witnesses import investigator
+from tileas_xdsl.checker.witnesses.witness import Elision
+from tileas_xdsl.machine.core.trace import Happening
 
 
 def only_finding(text: str, **options: Any) -> Finding:
@@ -102,13 +103,13 @@ def test_the_same_program_has_the_same_witness(name: str) -> None:
 
 def test_a_witness_is_worked_out_once_for_a_mistake_that_shows_often(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    original = explain.witness_between
+    original = investigator.witness_between
 
     def counted(*arguments: Any, **options: Any) -> Any:
         made.append(arguments)
         return original(*arguments, **options)
 
-    monkeypatch.setattr(explain, "witness_between", counted)
+    monkeypatch.setattr(investigator, "witness_between", counted)
     report = check(parse(programs.queue(3).replace("8xf32", "64xf32")), trip_counts=[60])
     assert len(made) == len(report.findings) == 2
 

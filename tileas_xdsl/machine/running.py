@@ -21,10 +21,30 @@ from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
-from tileas_xdsl.machine.core.orders import make_order
+from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.trace import Trace
 from tileas_xdsl.machine.core.violations import StuckError, Violation
+
+ORDERS = ("eager", "lazy", "random", "timed")
+
+
+def make_order(name: str, seed: int, target: str = "generic") -> Order:
+    """The order called `name`; raises `ValueError` naming the choices, also where no cycles of `target` are known."""
+    match name:
+        case "eager":
+            return Eager()
+        case "lazy":
+            return Lazy()
+        case "random":
+            return Random(seed)
+        case "timed":
+            from tileas_xdsl.machine.time.simulated_time import Timed
+            from tileas_xdsl.targets.timing import timing_table
+
+            return Timed(timing_table(target))
+        case _:
+            raise ValueError(f"unknown order '{name}': choose one of {', '.join(ORDERS)}")
 
 
 @dataclass

@@ -22,7 +22,7 @@ from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_names, find_function
-from tileas_xdsl.machine.core.orders import ORDERS
+from tileas_xdsl.machine.running import ORDERS
 from tileas_xdsl.machine.running import run as run_on_machine
 from tileas_xdsl.machine.time.simulation import TimedRun, timed_run
 from tileas_xdsl.tools.argument_values import argument_values

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Block, Operation
 
+from tileas_xdsl.checker.snapshot.machine import draw
 from tileas_xdsl.checker.snapshot.settled import Reach, Unsettled
-from tileas_xdsl.checker.snapshot.snapshot import Portrait, draw
+from tileas_xdsl.checker.snapshot.snapshot import Portrait
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.observer import Observer

@@ -14,13 +14,12 @@ from typing import Any, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from tileas_xdsl.checker.snapshot.barriers import paint_queue
+from tileas_xdsl.checker.snapshot.canvas import PartCanvas
+from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.rings import paint_stage
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Activation, Agent
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.parts.copy_groups import CopyGroups
 from tileas_xdsl.machine.parts.rings import Ring
 
 
@@ -41,30 +40,10 @@ def _agent(painter: Painter, agent: Agent) -> None:
     painter.value(agent.waiting_for)
     observed = _transfers_left_out(painter, agent)
     painter.works(agent.transfers[observed:])
-    for key, value in sorted(agent.local.items()):
-        painter.literal(key)
-        _paint_local(painter, agent, key, value)
+    for part in agent.parts:
+        painter.literal(type(part).__name__)
+        part.draw(PartCanvas(painter, PutOff(painter)), agent)
     _paint_frames(painter, agent)
-
-
-def _paint_local(painter: Painter, agent: Agent, key: str, value: Any) -> None:
-    if key.startswith("rocdl.") and isinstance(value, list):
-        painter.works(_without_settled_front(cast("list[AsyncWork]", value), painter))
-    elif isinstance(value, CopyGroups):
-        painter.works(value.uncommitted)
-        paint_queue(painter, value.queue, agent)
-    elif key == "nvvm.cluster":
-        barrier, generation = value
-        painter.thing(barrier)
-        painter.literal(generation - barrier.generation)
-    elif key == "nvvm.unfenced_inits" and painter.in_piles:
-        # A fence fences all of them; which ones they are is said where they are drawn.
-        painter.unfenced.update(dict.fromkeys(map(id, value), painter.name_of(agent)))
-    elif key == "nv_tileas.open_stages":
-        for ring, k in value:
-            paint_stage(painter, ring, k)
-    else:
-        painter.value(value)
 
 
 def _transfers_left_out(painter: Painter, agent: Agent) -> int:
@@ -73,14 +52,6 @@ def _transfers_left_out(painter: Painter, agent: Agent) -> int:
     while left_out < len(agent.transfers) and is_settled(agent.transfers[left_out], painter.witnesses):
         left_out += 1
     return left_out
-
-
-def _without_settled_front(works: list[AsyncWork], painter: Painter) -> list[AsyncWork]:
-    """Transfers are counted from the youngest, so settled ones in front make no difference."""
-    for number, work in enumerate(works):
-        if not is_settled(work, painter.witnesses):
-            return works[number:]
-    return []
 
 
 # Where an agent stands in the code. A frame of the interpreter is told by its code and its place in it; iterators that

@@ -21,8 +21,9 @@ from tileas_xdsl.machine.core.synchronization import (
     Rendezvous,
     RendezvousCondition,
 )
-from tileas_xdsl.machine.meanings.nvvm import BarrierObject, StateCondition
+from tileas_xdsl.machine.meanings.nvvm import StateCondition
 from tileas_xdsl.machine.meanings.rocdl import CounterCondition
+from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 
 @draws_thing(PhaseBarrier)
@@ -49,8 +50,8 @@ def _paint_phase(painter: Painter, phase: Phase) -> None:
     painter.works(phase.works)
 
 
-@draws_thing(BarrierObject)
-def _barrier_object(painter: Painter, barrier: BarrierObject) -> None:
+@draws_thing(PlacedBarrier)
+def _placed_barrier(painter: Painter, barrier: PlacedBarrier) -> None:
     painter.thing(barrier.state)
     painter.moment(barrier.maker.number, barrier.moment)
     painter.literal((id(barrier.op), barrier.fenced))

@@ -20,7 +20,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.synchronization import Phase, PhaseBarrier
-from tileas_xdsl.machine.meanings.nvvm import BarrierObject
+from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 from tileas_xdsl.machine.parts.tasks import end_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Item = TypeVar("Item")
-Placed = tuple[MemoryObject | None, int, BarrierObject]
+Placed = tuple[MemoryObject | None, int, PlacedBarrier]
 """A barrier at a byte of an object; that is None where nobody can name it any more."""
 
 
@@ -86,7 +86,7 @@ class PutOff:
         else:
             self._paint_task((child, op))
 
-    def barrier(self, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> None:
+    def barrier(self, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> None:
         """A barrier at byte `offset` of `base`; that is None where nobody can name it any more."""
         if self.painter.in_piles and _is_at_rest(self.painter, barrier.state):
             self.barriers.append((base, offset, barrier))
@@ -184,7 +184,7 @@ def _left_task(child: Agent, op: Operation) -> Leftover:
     return Leftover(("task", id(op)), ({child.number: end_of(child)},))
 
 
-def _left_barrier(painter: Painter, base: MemoryObject | None, offset: int, barrier: BarrierObject) -> Leftover:
+def _left_barrier(painter: Painter, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> Leftover:
     state = barrier.state
     last = state.last_completed
     moments = [{agent: clock[agent]} for clock in _moments_of(last) for agent in sorted(clock)]

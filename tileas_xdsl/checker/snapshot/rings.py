@@ -17,7 +17,7 @@ def _ring(painter: Painter, ring: Ring) -> None:
     for k in (ring.produced, *(ring.consumed.get(agent.number, 0) for agent in painter.machine.live)):
         _paint_count(painter, ring, k, free)
     painter.literal(str(sorted(k - free for k in ring.acquired if k not in ring.committed)))
-    painter.literal(str([k - free for k in _left(ring)]))
+    painter.literal(str([k - free for k in ring.left]))
     for agent, k in sorted(ring.held):
         painter.thing(painter.machine.agents[agent])
         painter.literal(k - free)
@@ -70,19 +70,6 @@ def _slot(painter: Painter, slot: Slot) -> None:
 
 def _first_free(ring: Ring) -> int:
     return max(max(ring.committed, default=-1), max(ring.acquired, default=-1)) + 1
-
-
-def _left(ring: Ring) -> list[int]:
-    """Stages that were published and that nobody has taken."""
-    taken = {k for side, k, _, _ in ring.log if side == "consumer"}
-    return sorted(set(ring.committed) - taken)
-
-
-def is_idle(ring: Ring) -> bool:
-    """Whether nothing can come of a ring that nobody can name any more."""
-    barriers = [barrier for slot in ring.slots.values() for barrier in (slot.full, slot.empty)]
-    at_rest = all(b.pending == b.expected and not b.bytes_outstanding and not b.contributors for b in barriers)
-    return at_rest and not _left(ring) and not ring.held
 
 
 def paint_stage(painter: Painter, ring: Ring, k: int) -> None:

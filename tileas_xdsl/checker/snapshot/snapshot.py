@@ -75,18 +75,6 @@ class Portrait:
     """Why the state cannot be compared."""
 
 
-def draw(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool, in_piles: bool) -> Portrait:
-    """The portrait of `machine`, all agents of which have paused."""
-    from tileas_xdsl.checker.snapshot.machine import paint_machine
-
-    painter = Painter(machine, unsettled, as_slots_turn, in_piles)
-    try:
-        paint_machine(painter)
-    except UnknownStateError as error:
-        return Portrait((), (), (), refusal=f"the state holds {error}")
-    return painter.finished()
-
-
 PaintThing = Callable[["Painter", Any], None]
 THINGS: dict[type, PaintThing] = {}
 """How to draw what has an identity: a barrier, a queue, a work. Drawn once; elsewhere its name stands for it."""

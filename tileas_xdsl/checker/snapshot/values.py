@@ -76,7 +76,7 @@ def _sequence(painter: Painter, values: Any) -> None:
 
 
 @draws_value(dict)
-def _mapping(painter: Painter, values: dict[Any, Any]) -> None:
+def _mapping(painter: Painter, values: dict[object, object]) -> None:
     painter.literal(len(values))
     for key, value in values.items():
         painter.value(key)

@@ -23,6 +23,7 @@ from tileas_xdsl.machine.core.meaning import Jump, Kind
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.orders import Pauses
 from tileas_xdsl.machine.core.recording import Deferred, Recording
+from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence
 from tileas_xdsl.machine.core.values import ELECTED, UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
@@ -106,9 +107,13 @@ class Agent:
         self.transfers_observed = 0
         self.delegates = False
         """Whether what it touches is touched for asynchronous work, which pays for it with its own time."""
-        self.local: dict[str, Any] = {}
-        """State that dialects keep per thread: uncommitted copies, per-thread queues."""
+        self.parts = Parts[OwnPart]()
+        """State that rooms of the machine keep for this thread: uncommitted copies, queues of its own."""
         self._steps: Suspension | None = None
+
+    def part(self, kind: type[OwnPartT]) -> OwnPartT:
+        """The state of that kind."""
+        return self.parts.of(kind)
 
     # Life ----------------------------------------------------------------------------------------------------------
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.captures import captured_values
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Step
+    from tileas_xdsl.machine.core.agents import Agent, Step
 
 OpT = TypeVar("OpT", bound=Operation)
 FactT = TypeVar("FactT")
@@ -28,7 +28,7 @@ class Code:
 
     steps: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
     """The ops of each block with their meanings. They hold for machines that compute data, or for those that do not."""
-    _facts: dict[object, dict[Any, Any]] = field(default_factory=dict[object, dict[Any, Any]])
+    _facts: dict[object, dict[Operation, object]] = field(default_factory=dict[object, "dict[Operation, object]"])
     _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
 
     def fact(self, derive: Callable[[OpT], FactT], op: OpT) -> FactT:
@@ -36,7 +36,7 @@ class Code:
         facts = self._facts.setdefault(derive, {})
         if op not in facts:
             facts[op] = derive(op)
-        return facts[op]
+        return cast("FactT", facts[op])
 
     def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
         """The values that `regions` take from their surroundings."""
@@ -45,3 +45,19 @@ class Code:
         if values is None:
             values = self._captured[key] = captured_values(regions)
         return values
+
+
+def per_op(derive: Callable[[OpT], FactT]) -> Callable[[Agent, OpT], FactT]:
+    """
+    Decorator: what a meaning works out about an op once, and uses each time the op runs.
+
+        @per_op
+        def _window(op: memref.SubviewOp) -> Window: ...
+
+        window = _window(agent, op)
+    """
+
+    def lookup(agent: Agent, op: OpT) -> FactT:
+        return agent.machine.code.fact(derive, op)
+
+    return lookup

@@ -31,6 +31,7 @@ from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.orders import Order
 from tileas_xdsl.machine.core.standstill import deadlock_of
+from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
@@ -88,8 +89,8 @@ class Machine:
     open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     """What no further execution can answer: functions without a body that may touch memory in use."""
     step_number: int = 0
-    shared: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    """State that dialects keep per execution: queues by id, barriers by address, pipelines by op."""
+    parts: Parts[SharedPart] = field(default_factory=Parts[SharedPart])
+    """State that rooms of the machine keep for the execution: queues by number, barriers by address, pipelines."""
     phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict["PhaseBarrier", None])
     """The barriers of which some phase has begun."""
     footprint: dict[str, bool] = field(default_factory=dict[str, bool])
@@ -105,6 +106,10 @@ class Machine:
     _due: deque[AsyncWork] = field(default_factory=deque["AsyncWork"])
     """Works to be performed as soon as the present one is."""
     _performing: bool = False
+
+    def part(self, kind: type[SharedPartT]) -> SharedPartT:
+        """The state of that kind."""
+        return self.parts.of(kind)
 
     # Agents --------------------------------------------------------------------------------------------------------
 

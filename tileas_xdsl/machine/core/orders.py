@@ -4,7 +4,7 @@ When asynchronous work is performed, and which agent steps next. A correctly syn
 - `eager`: work is performed at issue, or as soon as what it depends on is complete; the youngest agent steps first.
 - `lazy`: work is performed only when a wait forces it; the oldest agent steps first, as far as it gets.
 - `random`: a seeded generator decides at every visible step.
-- `timed`: everything happens in the order of simulated time; see `clockwork`.
+- `timed`: everything happens in the order of simulated time; see `machine.time.simulated_time`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.time.simulated_time import Clockwork
-    from tileas_xdsl.targets.timing import TimingTable
-
-ORDERS = ("eager", "lazy", "random", "timed")
+    from tileas_xdsl.machine.time.simulated_time import SimulatedClock
 
 
 class Pauses(Enum):
@@ -41,7 +38,7 @@ class Order(ABC):
     """Whether work is performed as soon as it is ready."""
     reads_sources_at_once: bool = False
     """Whether the source of a store is read as soon as it is issued, where that is work of its own."""
-    clock: Clockwork | None = None
+    clock: SimulatedClock | None = None
     """Keeps the time, if there is any."""
     last: Agent | None = None
     """The agent that stepped last, where that decides which is next."""
@@ -93,33 +90,3 @@ class Random(Order):
             return None
         pick = self.generator.randrange(options)
         return runnable[pick] if pick < len(runnable) else ready[pick - len(runnable)]
-
-
-class Timed(Order):
-    pauses = Pauses.AT_EVERY_EFFECT
-
-    def __init__(self, table: TimingTable) -> None:
-        from tileas_xdsl.machine.time.simulated_time import Clockwork
-
-        self.clock = Clockwork(table)
-
-    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
-        assert self.clock is not None
-        return self.clock.next(runnable)
-
-
-def make_order(name: str, seed: int, target: str = "generic") -> Order:
-    """The order called `name`; raises `ValueError` naming the choices, also where no cycles of `target` are known."""
-    match name:
-        case "eager":
-            return Eager()
-        case "lazy":
-            return Lazy()
-        case "random":
-            return Random(seed)
-        case "timed":
-            from tileas_xdsl.targets.timing import timing_table
-
-            return Timed(timing_table(target))
-        case _:
-            raise ValueError(f"unknown order '{name}': choose one of {', '.join(ORDERS)}")

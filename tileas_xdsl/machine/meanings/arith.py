@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import pure
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import (

@@ -6,6 +6,7 @@ enough groups are unfinished.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.ir import Operation
@@ -14,28 +15,49 @@ from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp,
 from tileas_xdsl.interfaces import AsyncCollectorOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, suspends
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.recording import Recording
+from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import GroupQueue
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.barriers import commit, wait_for_queue
-from tileas_xdsl.machine.parts.tile_works import OPEN_STAGES
+from tileas_xdsl.machine.parts.rings import OpenStages
 
-OPEN_COMMITS = "async_queue.open_commits"
+
+@dataclass
+class NumberedQueues(SharedPart):
+    """The queues of an execution, by number."""
+
+    queues: dict[int, GroupQueue] = field(default_factory=dict[int, GroupQueue])
+
+    def draw(self, canvas: Canvas) -> None:
+        for number, queue in self.queues.items():
+            canvas.literal(("queue", number))
+            canvas.thing(queue)
+
+
+@dataclass
+class OpenCommits(OwnPart):
+    """For each commit that an agent is in, the works that will be its group; the innermost last."""
+
+    works: list[list[AsyncWork]] = field(default_factory=list["list[AsyncWork]"])
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        for works in self.works:
+            canvas.works(works)
 
 
 def queue_numbered(agent: Agent, number: int) -> GroupQueue:
     """The queue of that number; queues belong to the execution, not to an agent."""
-    shared = agent.machine.shared
-    queue = shared.get(("queue", number))
-    if queue is None:
-        queue = shared["queue", number] = GroupQueue(str(number))
-    return queue
+    queues = agent.machine.part(NumberedQueues).queues
+    if number not in queues:
+        queues[number] = GroupQueue(str(number))
+    return queues[number]
 
 
 def _open_commits(agent: Agent) -> list[list[AsyncWork]]:
-    return agent.local.setdefault(OPEN_COMMITS, [])
+    return agent.part(OpenCommits).works
 
 
 def _number(agent: Agent, op: Operation, constant: Any, operands: list[Any], use: str) -> int:
@@ -59,7 +81,7 @@ def _scope(agent: Agent, op: ScopeOp) -> Suspension:
         _open_commits(agent)[-1].append(work)
         return
     # A stage that is being filled is not committed yet; one that is being emptied is.
-    ring, stage = next((ring, k) for ring, k in reversed(agent.local[OPEN_STAGES]) if k not in ring.committed)
+    ring, stage = next((ring, k) for ring, k in reversed(agent.part(OpenStages).stages) if k not in ring.committed)
     rings.attach(agent, ring, stage, work)
 
 

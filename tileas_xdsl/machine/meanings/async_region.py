@@ -20,10 +20,10 @@ from tileas_xdsl.dialects.async_region.regions import BodyOp
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.late_values import LateValue, seen_by_work
 from tileas_xdsl.machine.core.meaning import issues, sync, terminators
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
 from tileas_xdsl.machine.parts.resources import Resource, hold, make_resource
 from tileas_xdsl.machine.parts.tasks import awaited, start_task

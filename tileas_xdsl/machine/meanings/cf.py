@@ -8,8 +8,8 @@ from typing import Any
 from xdsl.dialects import cf
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import Jump, effect, jump
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned
 from tileas_xdsl.machine.core.violations import UnsupportedError
 

@@ -26,10 +26,11 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from tileas_xdsl.machine.core.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import Kind, control, pure, terminators
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.recording import Deferred
+from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import Array, element_of, is_array, to_scalar
@@ -158,13 +159,19 @@ def _reduce(agent: Agent, op: linalg.ReduceOp, *_operands: Any) -> Suspension:
     return (yield from _run(agent, op, _reduction_nest(agent, op)))
 
 
+@dataclass
+class IterationPoint(OwnPart):
+    """The point of a nest of loops at which an agent runs a body."""
+
+    indices: Sequence[Any] = ()
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        canvas.sequence(self.indices)
+
+
 @pure(linalg.IndexOp)
 def _index(agent: Agent, op: linalg.IndexOp) -> Any:
-    return agent.local[_POINT][op.dim.value.data]
-
-
-_POINT = "linalg.index"
-"""Where the agent keeps the point at which a body runs."""
+    return agent.part(IterationPoint).indices[op.dim.value.data]
 
 
 # Running a nest -----------------------------------------------------------------------------------------------------
@@ -253,7 +260,7 @@ def _run_body(agent: Agent, block: Block, arguments: Sequence[Array], point: Seq
     """Run pure ops on arrays; a scalar from outside counts as an array of rank 0."""
     values = agent.activation.values
     values.update(zip(block.args, arguments, strict=True))
-    agent.local[_POINT] = point
+    agent.part(IterationPoint).indices = point
     for step in agent.machine.prepared(block):
         operands = [_array(step.op, values[operand], operand.type) for operand in step.operands]
         if step.kind is Kind.TERMINATOR:
@@ -280,16 +287,17 @@ def _compute_one_by_one(
     ]
     outputs = [value if value is UNKNOWN else value.copy() for value in arrays[nest.inputs :]]
     arrays[nest.inputs :] = outputs
-    outer = agent.local.get(_POINT)
+    place = agent.part(IterationPoint)
+    outer = place.indices
     for point in np.ndindex(*extents):
-        places = [tuple(affine_map.eval(point, ())) for affine_map in nest.maps]
-        agent.local[_POINT] = point
-        elements = [_element(op, *item) for item in zip(arrays, places, nest.block.args, strict=True)]
+        points = [tuple(affine_map.eval(point, ())) for affine_map in nest.maps]
+        place.indices = point
+        elements = [_element(op, *item) for item in zip(arrays, points, nest.block.args, strict=True)]
         results = yield from agent.run_region(nest.body, elements)
-        for output, place, result in zip(outputs, places[nest.inputs :], results, strict=True):
+        for output, at, result in zip(outputs, points[nest.inputs :], results, strict=True):
             if output is not UNKNOWN:
-                output[place] = result
-    agent.local[_POINT] = outer
+                output[at] = result
+    place.indices = outer
     return tuple(outputs)
 
 

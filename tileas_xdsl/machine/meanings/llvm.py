@@ -19,9 +19,11 @@ from xdsl.traits import SymbolTable
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.meaning import Jump, control, effect, jump, pure, sync, terminators
+from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.calls import call_symbol
+from tileas_xdsl.machine.parts.globals import global_object
 from tileas_xdsl.machine.tiles.pointers import (
     Addresses,
     Pointer,
@@ -169,14 +171,12 @@ def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
     target = SymbolTable.lookup_symbol(op, op.global_name)
     if not isinstance(target, llvm.GlobalOp):
         raise UnsupportedError(op, f"takes the address of {op.global_name}, which is no global of this module")
-    shared = agent.machine.shared
-    base = shared.get(("global", target))
-    if base is None:
-        size, _ = size_and_alignment(target.global_type, op)
-        name = target.sym_name.data
-        base = byte_object(name, size, space_of(op.result.type), with_data=agent.machine.with_data)
-        shared["global", target] = base
-    return Pointer(base, 0)
+    size, _ = size_and_alignment(target.global_type, op)
+
+    def make() -> MemoryObject:
+        return byte_object(target.sym_name.data, size, space_of(op.result.type), with_data=agent.machine.with_data)
+
+    return Pointer(global_object(agent.machine, target, make), 0)
 
 
 @effect(llvm.AllocaOp)
@@ -203,13 +203,13 @@ def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) ->
 @effect(llvm.IntToPtrOp)
 def _int_to_ptr(agent: Agent, op: llvm.IntToPtrOp, address: Any) -> Pointer:
     number = agent.known(address, op, "makes a pointer of")
-    return Addresses.of(agent.machine).pointer(unsigned(number, op.input.type), op)
+    return agent.machine.part(Addresses).pointer(unsigned(number, op.input.type), op)
 
 
 @effect(llvm.PtrToIntOp)
 def _ptr_to_int(agent: Agent, op: llvm.PtrToIntOp, pointer: Any) -> int:
     target: Pointer = agent.known(pointer, op, "takes the address of")
-    return wrap(Addresses.of(agent.machine).number(target), op.output.type)
+    return wrap(agent.machine.part(Addresses).number(target), op.output.type)
 
 
 @effect(llvm.LoadOp)

@@ -22,11 +22,12 @@ from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.arguments import memory_space
 from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
+from tileas_xdsl.machine.parts.globals import global_object
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.tiles.numerics import element_of, view_of
 from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
@@ -105,10 +106,7 @@ def _initial_value(op: memref.GlobalOp) -> Any:
 
 def _global_object(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
     """The one object of a global, made when it is first named."""
-    objects: dict[Operation, MemoryObject] = agent.machine.shared.setdefault(_global_object, {})
-    if op not in objects:
-        objects[op] = _make_global(agent, op)
-    return objects[op]
+    return global_object(agent.machine, op, lambda: _make_global(agent, op))
 
 
 def _make_global(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
@@ -307,4 +305,4 @@ def _metadata(agent: Agent, op: memref.ExtractStridedMetaDataOp, source: Any) ->
 def _aligned_pointer(agent: Agent, op: memref.ExtractAlignedPointerAsIndexOp, source: Any) -> int:
     """Where offset 0 is: `memref.extract_strided_metadata` says how far from there the first element lies."""
     view = view_of(agent, op, source)
-    return Addresses.of(agent.machine).number(Pointer(view.base, view.origin))
+    return agent.machine.part(Addresses).number(Pointer(view.base, view.origin))

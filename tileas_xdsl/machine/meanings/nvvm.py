@@ -43,6 +43,13 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_queue,
 )
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
+from tileas_xdsl.machine.parts.placed_barriers import (
+    ClusterArrival,
+    NamedBarriers,
+    PlacedBarrier,
+    PlacedBarriers,
+    UnfencedInits,
+)
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 BOX_BYTES = "tileas.box_bytes"
@@ -52,22 +59,11 @@ BOX_BYTES = "tileas.box_bytes"
 # Barriers with phases -------------------------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class BarrierObject:
-    """An mbarrier in shared memory: its state, who made it, and whether the asynchronous proxy may see it."""
-
-    state: PhaseBarrier
-    maker: Agent
-    moment: int
-    op: Operation
-    fenced: bool = False
-
-
-def _at(agent: Agent, op: Operation, address: Any) -> BarrierObject:
+def _at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
     """The barrier at `address`, which must have been made where the agent knows of it."""
     pointer: Pointer = agent.known(address, op, "uses a barrier at")
     _note_look(agent, op, pointer)
-    found: BarrierObject | None = agent.machine.shared.get(("mbarrier", pointer.key))
+    found = agent.machine.part(PlacedBarriers).at.get(pointer.key)
     if found is None:
         raise UnsupportedError(
             op, f"uses the barrier at '{pointer.base.name}' + {pointer.offset} before it is initialised"
@@ -81,7 +77,7 @@ def _note_look(agent: Agent, op: Operation, pointer: Pointer) -> None:
     agent.machine.observer.place(pointer.base, pointer.offset, op)
 
 
-def _unordered_init(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
+def _unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
     parties = (
         Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
         Party(op, agent.name, agent.iteration, "uses the barrier"),
@@ -106,10 +102,10 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: An
     if not 1 <= expected <= MOST_ARRIVALS:
         raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
     name = f"mbarrier '{pointer.base.name}' + {pointer.offset}"
-    barrier = BarrierObject(PhaseBarrier(name, expected, op, counted_by_hand=True), agent, agent.moment, op)
+    barrier = PlacedBarrier(PhaseBarrier(name, expected, op, counted_by_hand=True), agent, agent.moment, op)
     _note_look(agent, op, pointer)
-    agent.machine.shared["mbarrier", pointer.key] = barrier
-    agent.local.setdefault("nvvm.unfenced_inits", []).append(barrier)
+    agent.machine.part(PlacedBarriers).at[pointer.key] = barrier
+    agent.part(UnfencedInits).barriers.append(barrier)
     agent.machine.happened(agent, op, "init", f"makes {name} for {expected} arrivals a phase", on=barrier.state)
 
 
@@ -117,7 +113,7 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: An
 def _inval(agent: Agent, op: Operation, address: Any) -> None:
     pointer: Pointer = agent.known(address, op, "invalidates a barrier at")
     _note_look(agent, op, pointer)
-    agent.machine.shared.pop(("mbarrier", pointer.key), None)
+    agent.machine.part(PlacedBarriers).at.pop(pointer.key, None)
 
 
 def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
@@ -260,7 +256,7 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
 # Bulk copies ----------------------------------------------------------------------------------------------------------
 
 
-def _check_init_fence(agent: Agent, op: Operation, barrier: BarrierObject) -> None:
+def _check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
     if barrier.fenced:
         return
     parties = (
@@ -378,10 +374,7 @@ def _block_threads(agent: Agent) -> int:
 
 
 def _rendezvous(agent: Agent, op: Operation, name: str, expected: int) -> Rendezvous:
-    key = ("rendezvous", name, id(agent.cohort))
-    barrier: Rendezvous | None = agent.machine.shared.get(key)
-    if barrier is None:
-        barrier = agent.machine.shared[key] = Rendezvous(name, expected)
+    barrier = agent.machine.part(NamedBarriers).of(name, agent.cohort, expected)
     if barrier.expected != expected:
         raise UnsupportedError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
     return barrier
@@ -432,15 +425,17 @@ def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
 @sync("nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed")
 def _cluster_arrive(agent: Agent, op: Operation) -> None:
     barrier = _rendezvous(agent, op, "the cluster barrier", _block_threads(agent))
-    agent.local["nvvm.cluster"] = (barrier, _arrive_at(agent, op, barrier))
+    arrival = agent.part(ClusterArrival)
+    arrival.barrier, arrival.generation = barrier, _arrive_at(agent, op, barrier)
 
 
 @suspends("nvvm.cluster.wait")
 def _cluster_wait(agent: Agent, op: Operation) -> Suspension:
-    arrived = agent.local.pop("nvvm.cluster", None)
-    if arrived is None:
+    arrival = agent.part(ClusterArrival)
+    barrier, arrival.barrier = arrival.barrier, None
+    if barrier is None:
         raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
-    yield from _passed(agent, op, *arrived)
+    yield from _passed(agent, op, barrier, arrival.generation)
 
 
 # Fences, election, registers ------------------------------------------------------------------------------------------
@@ -463,9 +458,10 @@ def _fence_init(agent: Agent, op: Operation) -> None:
 
 
 def _fence_inits(agent: Agent) -> None:
-    barriers: list[BarrierObject] = agent.local.pop("nvvm.unfenced_inits", [])
-    for barrier in barriers:
+    made = agent.part(UnfencedInits)
+    for barrier in made.barriers:
         barrier.fenced = True
+    made.barriers = []
 
 
 @effect("nvvm.elect.sync")

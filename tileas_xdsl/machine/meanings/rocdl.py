@@ -8,11 +8,11 @@ the transfers of its family; they complete in order of issue, and a wait for at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer, counter_of
 from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
@@ -20,20 +20,36 @@ from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import observe
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync
+from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import Condition, MarkCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm import barrier_of_all_threads
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 
-def issue_transfer(agent: Agent, op: Operation, values: dict[Any, Any]) -> None:
+@dataclass
+class CountedTransfers(OwnPart):
+    """The transfers of an agent that its waits have not seen complete, by the counter of the hardware, oldest first."""
+
+    works: dict[str, list[AsyncWork]] = field(default_factory=dict[str, "list[AsyncWork]"])
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        for counter, works in self.works.items():
+            canvas.literal(counter)
+            # They are counted from the youngest.
+            canvas.works(canvas.without_settled_front(works))
+
+
+def issue_transfer(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> None:
     """Issue the LDS transfer `op`, whose operands have the given run-time values; marks and counters will see it."""
     transfer = async_lds_transfer(op) or counted_lds_transfer(op)
     assert transfer is not None
     _issue(agent, op, values[transfer.source], values[transfer.destination], transfer.bytes, values)
 
 
-def _issue(agent: Agent, op: Operation, source: Any, target: Any, size: int | None, values: dict[Any, Any]) -> None:
+def _issue(
+    agent: Agent, op: Operation, source: Any, target: Any, size: int | None, values: dict[SSAValue, Any]
+) -> None:
     if not isinstance(source, Pointer) or not isinstance(target, Pointer) or size is None:
         raise UnsupportedError(op, "moves bytes whose place or number is not known; use a transfer between pointers")
     of_source, of_both = _offsets(agent, op, values)
@@ -54,7 +70,7 @@ def _issue(agent: Agent, op: Operation, source: Any, target: Any, size: int | No
     work.channels += [agent.transfers, counted]
 
 
-def _offsets(agent: Agent, op: Operation, values: dict[Any, Any]) -> tuple[int, int]:
+def _offsets(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> tuple[int, int]:
     """What is added to the address of the source alone, and what to both addresses (the instruction's own offset)."""
     constant = op.properties.get("offset")
     if isinstance(constant, IntegerAttr):
@@ -69,7 +85,7 @@ def _offsets(agent: Agent, op: Operation, values: dict[Any, Any]) -> tuple[int, 
 
 
 def _counted(agent: Agent, counter: str) -> list[AsyncWork]:
-    return agent.local.setdefault(f"rocdl.{counter}", [])
+    return agent.part(CountedTransfers).works.setdefault(counter, [])
 
 
 @sync(

@@ -19,8 +19,8 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import Array, element_of, is_array, to_scalar

@@ -17,6 +17,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import CommitGroup, GroupQueue
 from tileas_xdsl.machine.parts.barriers import commit
 
@@ -37,13 +38,25 @@ class CopyGroups:
         return [*(work for group in groups for work in group.works), *self.uncommitted]
 
 
+@dataclass
+class CopiesOfThread(OwnPart):
+    """The copies of an agent, by family."""
+
+    families: dict[str, CopyGroups] = field(default_factory=dict[str, CopyGroups])
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        for family, groups in self.families.items():
+            canvas.literal(family)
+            canvas.works(groups.uncommitted)
+            canvas.own_queue(groups.queue, agent)
+
+
 def copy_groups(agent: Agent, family: str) -> CopyGroups:
     """The copies of `family` that `agent` has issued, and their groups."""
-    key = f"nvvm.{family}"
-    groups = agent.local.get(key)
-    if groups is None:
-        groups = agent.local[key] = CopyGroups(GroupQueue(f"{family} of {agent.name}"))
-    return groups
+    families = agent.part(CopiesOfThread).families
+    if family not in families:
+        families[family] = CopyGroups(GroupQueue(f"{family} of {agent.name}"))
+    return families[family]
 
 
 def commit_copies(agent: Agent, family: str, op: Operation) -> CommitGroup:

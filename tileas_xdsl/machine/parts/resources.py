@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
@@ -23,13 +23,11 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
 from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
-
-CREATED = "resources created"
-HELD = "resources held"
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,20 @@ class Resource:
 
 
 @dataclass
+class Resources(SharedPart):
+    """The resources of an execution."""
+
+    count: int = 0
+    """How many have been made."""
+    held: dict[Resource, None] = field(default_factory=dict[Resource, None])
+    """Those that somebody has held."""
+
+    def draw(self, canvas: Canvas) -> None:
+        if self.held:
+            canvas.refuse("resources held, which cannot be compared from turn to turn")
+
+
+@dataclass
 class ResourceCondition(Condition):
     """A resource is free. Whoever sees that takes it at once."""
 
@@ -122,9 +134,9 @@ class ResourceCondition(Condition):
 
 def make_resource(machine: Machine, label: str) -> Resource:
     """A new resource, free."""
-    number: int = machine.shared.get(CREATED, 0)
-    machine.shared[CREATED] = number + 1
-    return Resource(f"{label} {number}")
+    made = machine.part(Resources)
+    made.count += 1
+    return Resource(f"{label} {made.count - 1}")
 
 
 def hold(agent: Agent, resource: Resource, op: Operation, completion: Event) -> Suspension:
@@ -133,8 +145,7 @@ def hold(agent: Agent, resource: Resource, op: Operation, completion: Event) -> 
     holding = Holding(agent, op, completion)
     before = Mind(dict(agent.clock), {})
     yield from agent.wait(ResourceCondition(resource, holding), op)
-    held: dict[Resource, None] = machine.shared.setdefault(HELD, {})
-    held[resource] = None
+    machine.part(Resources).held[resource] = None
     agent.resource = resource
     machine.shares(resource.name, alone=True)
     machine.happened(agent, op, "take", f"takes resource '{resource.name}'", on=resource)
@@ -156,7 +167,7 @@ def _judge(machine: Machine, resource: Resource, holding: Holding, before: Mind)
     if not known.works and before.knows_moments({a: m for a, m in known.clock.items() if a != own}):
         return
     after = Mind(known.clock, {}, known.works)
-    for other in cast("dict[Resource, None]", machine.shared[HELD]):
+    for other in machine.part(Resources).held:
         if other in resource.brings_in or not other.used_between(before, after):
             continue
         resource.brings_in[other] = None

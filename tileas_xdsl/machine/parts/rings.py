@@ -11,7 +11,7 @@ every stage; reuse is not judged there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +21,12 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.arguments import default_array
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Activation, Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Knowledge, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
@@ -120,6 +121,19 @@ class Ring:
         done = slot is not None and slot.live is None and slot.releases >= self.consumers
         return self.depth is None and done and k in self.committed
 
+    @property
+    def left(self) -> list[int]:
+        """The stages that were published and that nobody has taken."""
+        taken = {k for side, k, _, _ in self.log if side == "consumer"}
+        return sorted(set(self.committed) - taken)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing can come of it once nobody can name it any more."""
+        barriers = [barrier for slot in self.slots.values() for barrier in (slot.full, slot.empty)]
+        at_rest = all(b.pending == b.expected and not b.bytes_outstanding and not b.contributors for b in barriers)
+        return at_rest and not self.left and not self.held
+
     def committer(self, k: int, role: str) -> Party:
         """Whoever committed stage `k`, as a party of a violation."""
         agent, iteration = self.committed_by[k]
@@ -150,6 +164,36 @@ class Ring:
             view.base.slot = number
             view.base.family = f"a slot of {self.name}"
         return Slot(full, empty, storage)
+
+
+@dataclass
+class Rings(SharedPart):
+    """The pipelines of an execution."""
+
+    made: list[Ring] = field(default_factory=list[Ring])
+    """All of them, in the order in which they were made."""
+    implicit: dict[tuple[Hashable, Activation], Ring] = field(default_factory=dict["tuple[Hashable, Activation]", Ring])
+    """Those that a produce op is by itself, by what tells that op from others, and the call in which it stands."""
+
+    def draw(self, canvas: Canvas) -> None:
+        for (key, activation), ring in self.implicit.items():
+            if canvas.is_under_way(activation):
+                canvas.literal(("implicit ring", key))
+                canvas.thing(ring)
+        for ring in self.made:
+            if canvas.has_drawn(ring) or not ring.is_idle:
+                canvas.thing(ring)
+
+
+@dataclass
+class OpenStages(OwnPart):
+    """The stages whose produce, consume, write or read regions an agent is in, the innermost last."""
+
+    stages: list[tuple[Ring, int]] = field(default_factory=list["tuple[Ring, int]"])
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        for ring, k in self.stages:
+            canvas.stage(ring, k)
 
 
 @dataclass(eq=False)
@@ -328,13 +372,11 @@ def source_value(payload: Payload, source: int, k: int, index: int) -> Any:
     return array[()] if payload.shape == () else np.asarray(array)
 
 
-def report_undrained_rings(first: Agent, rings: Sequence[Ring]) -> None:
+def report_undrained_rings(first: Agent) -> None:
     """Stages that were produced and that nobody took before the function ended."""
-    for ring in rings:
-        taken = {k for side, k, _, _ in ring.log if side == "consumer"}
-        left = sorted(set(ring.committed) - taken)
-        if left:
-            _report_undrained(first, ring, left)
+    for ring in first.machine.part(Rings).made:
+        if ring.left:
+            _report_undrained(first, ring, ring.left)
 
 
 def _report_undrained(first: Agent, ring: Ring, left: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ unless it does nothing: like a group without operations, it has nothing that cou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, Region
 from xdsl.traits import IsTerminator
@@ -14,10 +15,30 @@ from tileas_xdsl.interfaces import AsyncRegionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 
-TASKS = "tasks"
+
+@dataclass(frozen=True)
+class Task:
+    """One task: the agent that runs it, the op that started it, and whether it does nothing."""
+
+    agent: Agent
+    op: Operation
+    is_idle: bool
+
+
+@dataclass
+class Tasks(SharedPart):
+    """The tasks of an execution, in the order in which they were started."""
+
+    started: list[Task] = field(default_factory=list[Task])
+
+    def draw(self, canvas: Canvas) -> None:
+        for task in self.started:
+            if not task.is_idle:
+                canvas.task(task.agent, task.op)
 
 
 def start_task(
@@ -29,12 +50,12 @@ def start_task(
 ) -> Agent:
     """Fork a task that runs `body`, which is `regions`, sees what they capture, and will complete `promises`."""
     machine = agent.machine
-    tasks: list[tuple[Agent, Operation, bool]] = machine.shared.setdefault(TASKS, [])
+    tasks = machine.part(Tasks).started
     if not tasks:
         machine.at_end.append(_report_unawaited)
     child = agent.fork(f"task {len(tasks)}", body, captures=regions)
     child.started_by = op
-    tasks.append((child, op, all(map(does_nothing, regions))))
+    tasks.append(Task(child, op, all(map(does_nothing, regions))))
     for promise in promises:
         promise.task = child
     machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
@@ -61,10 +82,9 @@ def end_of(child: Agent) -> int:
 
 
 def _report_unawaited(first: Agent) -> None:
-    for child, op, is_idle in first.machine.shared[TASKS]:
-        if is_idle or first.mind.knows_moment(child.number, end_of(child)):
-            continue
-        _report_unawaited_task(first, child, op)
+    for task in first.machine.part(Tasks).started:
+        if not task.is_idle and not first.mind.knows_moment(task.agent.number, end_of(task.agent)):
+            _report_unawaited_task(first, task.agent, task.op)
 
 
 def _report_unawaited_task(first: Agent, child: Agent, op: Operation) -> None:

@@ -16,11 +16,8 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.parts import rings
-from tileas_xdsl.machine.parts.rings import Ring, StageToken
+from tileas_xdsl.machine.parts.rings import OpenStages, StageToken
 from tileas_xdsl.machine.tiles.tiles import refuse_in_scope, refuse_placeholder
-
-OPEN_STAGES = "nv_tileas.open_stages"
-"""Per agent: (ring, stage) of the produce, consume, write and read regions that it is in, the innermost last."""
 
 
 def issue_move(
@@ -53,8 +50,7 @@ def issue_move(
 
 
 def _attach_to_stages(agent: Agent, work: AsyncWork, writes: Sequence[View]) -> None:
-    open_stages: list[tuple[Ring, int]] = agent.local.get(OPEN_STAGES, [])
-    for ring, k in reversed(open_stages):
+    for ring, k in reversed(agent.part(OpenStages).stages):
         if k in ring.committed:
             continue
         storage = rings.slot_of(agent, ring, k, work.op).storage

@@ -16,11 +16,12 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 
 from tileas_xdsl.machine.arguments import binds_type, name_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
+from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.execution import Machine
+    pass
 
 SPACES = {0: "global", 1: "global", 3: "shared", 5: "private", 6: "tensor", 7: "shared"}
 """State spaces by LLVM address space. A generic pointer counts as one to global memory."""
@@ -58,7 +59,7 @@ class Pointer:
         return (self.base.serial, self.offset)
 
 
-class Addresses:
+class Addresses(SharedPart):
     """
     Addresses as numbers: the low bits count bytes, those above say which object, the first one that is asked for by 1.
 
@@ -71,29 +72,35 @@ class Addresses:
         self._objects: list[MemoryObject] = []
         self._numbers: dict[MemoryObject, int] = {}
 
-    @staticmethod
-    def of(machine: Machine) -> Addresses:
-        """Those of one execution."""
-        return machine.shared.setdefault(Addresses, Addresses())
+    def draw(self, canvas: Canvas) -> None:
+        canvas.sequence(self._objects)
 
-    @property
-    def objects(self) -> Sequence[MemoryObject]:
-        """Those that have been asked for, in that order."""
-        return self._objects
+    def of(self, base: MemoryObject) -> int:
+        """The address of the first byte of `base`."""
+        if base not in self._numbers:
+            self._objects.append(base)
+            self._numbers[base] = len(self._objects)
+        return self._numbers[base] << self.OFFSET_BITS
 
     def number(self, pointer: Pointer) -> int:
         """`pointer` as a number."""
-        if pointer.base not in self._numbers:
-            self._objects.append(pointer.base)
-            self._numbers[pointer.base] = len(self._objects)
-        return (self._numbers[pointer.base] << self.OFFSET_BITS) + pointer.offset
+        return self.of(pointer.base) + pointer.offset
+
+    def base(self, number: int) -> MemoryObject | None:
+        """The object in which the address `number` lies, if there is one."""
+        which = number >> self.OFFSET_BITS
+        return self._objects[which - 1] if 1 <= which <= len(self._objects) else None
+
+    def offset(self, number: int) -> int:
+        """How far from the beginning of its object the address `number` lies."""
+        return number & ((1 << self.OFFSET_BITS) - 1)
 
     def pointer(self, number: int, op: Operation) -> Pointer:
         """The pointer that is `number`. Raises `UnsupportedError` where no object has that address."""
-        which = number >> self.OFFSET_BITS
-        if not 1 <= which <= len(self._objects):
+        base = self.base(number)
+        if base is None:
             raise UnsupportedError(op, f"makes a pointer of {number}, which is no address of an object here")
-        return Pointer(self._objects[which - 1], number & ((1 << self.OFFSET_BITS) - 1))
+        return Pointer(base, self.offset(number))
 
 
 def space_of(type_: Attribute) -> str:

@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.orders import Order, Pauses
 from tileas_xdsl.machine.time.costs import Cost, access_costs, bytes_of, bytes_under, own_cost, product_cost, work_cost
 from tileas_xdsl.targets.timing import TimingTable
 
@@ -119,7 +121,7 @@ class LoopRun:
         return [after - before for before, after in zip(self.starts, [*self.starts[1:], self.end], strict=False)]
 
 
-class Clockwork:
+class SimulatedClock:
     """The clocks of one execution, and the record of what they showed."""
 
     def __init__(self, table: TimingTable) -> None:
@@ -337,3 +339,16 @@ class Clockwork:
         self._parked = [work for work in self._parked if work.resource is not resource]
         for work in held_up:
             self.work_ready(work)
+
+
+class Timed(Order):
+    """Whatever can happen earliest comes next."""
+
+    pauses = Pauses.AT_EVERY_EFFECT
+
+    def __init__(self, table: TimingTable) -> None:
+        self.clock = SimulatedClock(table)
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        assert self.clock is not None
+        return self.clock.next(runnable)

@@ -21,10 +21,9 @@ from tileas_xdsl.machine.arguments import bind_arguments, find_function, symboli
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
-from tileas_xdsl.machine.core.orders import Timed
 from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.running import execute
-from tileas_xdsl.machine.time.simulated_time import ENGINE, Clockwork
+from tileas_xdsl.machine.time.simulated_time import ENGINE, SimulatedClock, Timed
 from tileas_xdsl.targets.timing import timing_table
 
 DIGITS = re.compile(r"\d+")
@@ -99,7 +98,7 @@ class TimedRun:
     target: str
     function: str
     machine: Machine = field(repr=False)
-    clock: Clockwork = field(repr=False)
+    clock: SimulatedClock = field(repr=False)
     results: tuple[Any, ...] = ()
 
     @property

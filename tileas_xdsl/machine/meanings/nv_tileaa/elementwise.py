@@ -18,7 +18,6 @@ from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.math import fused_multiply_add
 from tileas_xdsl.machine.tiles.lanes import lane_by_lane
@@ -35,7 +34,7 @@ from tileas_xdsl.machine.tiles.numerics import (
     to_type,
     width_of,
 )
-from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
 from tileas_xdsl.machine.tiles.rounding import RESIDUALS, rounded
 from tileas_xdsl.machine.tiles.tiles import PointerTile, computes
 
@@ -157,21 +156,10 @@ def _bitcast(_agent: Agent, op: elementwise.BitcastOp, value: Any) -> Any:
 
 # Addresses as numbers -------------------------------------------------------------------------------------------------
 
-OBJECT_STRIDE = 1 << 40
-"""The distance between the addresses of two objects, more than any object has bytes."""
-
-
-def _numbered_objects(agent: Agent) -> list[MemoryObject]:
-    """The objects whose address the program has asked for, in that order; the first has number 1."""
-    return agent.machine.shared.setdefault("nv_tileaa.addresses", [])
-
 
 @computes(elementwise.PtrToIntOp)
 def _pointer_to_integer(agent: Agent, op: elementwise.PtrToIntOp, pointer: Any) -> Any:
-    objects = _numbered_objects(agent)
-    if pointer.base not in objects:
-        objects.append(pointer.base)
-    start = (objects.index(pointer.base) + 1) * OBJECT_STRIDE
+    start = agent.machine.part(Addresses).of(pointer.base)
     scalar = scalar_of(op.result.type)
     if isinstance(pointer, Pointer):
         return to_type(start + pointer.offset, scalar)
@@ -180,13 +168,12 @@ def _pointer_to_integer(agent: Agent, op: elementwise.PtrToIntOp, pointer: Any) 
 
 @computes(elementwise.IntToPtrOp)
 def _integer_to_pointer(agent: Agent, op: elementwise.IntToPtrOp, address: Any) -> Any:
+    addresses = agent.machine.part(Addresses)
     numbers: Array = np.asarray(address).astype(np.int64)
-    objects = _numbered_objects(agent)
-    name = int(numbers.flat[0]) // OBJECT_STRIDE
-    if not np.all(numbers // OBJECT_STRIDE == name) or not 1 <= name <= len(objects):
+    base = addresses.base(int(numbers.flat[0]))
+    offsets = numbers - (addresses.of(base) if base is not None else 0)
+    if base is None or np.any(offsets >> Addresses.OFFSET_BITS != 0):
         raise UnsupportedError(op, "makes a pointer of a number that is no address of one object; use ptr_to_int's")
-    base = objects[name - 1]
-    offsets = numbers % OBJECT_STRIDE
     return PointerTile(base, offsets) if is_array(address) else Pointer(base, int(offsets))
 
 

@@ -20,9 +20,9 @@ from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, MemTokenType, Pointe
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.array_arguments import bind_array, bind_pointer, bind_tiled_view
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import View, row_major_strides
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.meanings.nv_tileaa.elementwise import pointee_size
 from tileas_xdsl.machine.parts.rings import StageToken, done_token

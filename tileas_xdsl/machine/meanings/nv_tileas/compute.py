@@ -9,6 +9,7 @@ token.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tileas_xdsl.dialects.nv_tileas import compute
@@ -16,6 +17,7 @@ from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.lanes import reduced, scanned
@@ -53,6 +55,20 @@ def _block_scaled(_agent: Agent, op: compute.BlockScaledMmaOp, a: Any, b: Any, c
 # Asynchronous products ------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class LatestProducts(SharedPart):
+    """By accumulator, the token of the last product that adds to it."""
+
+    done: dict[MemoryObject, Event] = field(default_factory=dict[MemoryObject, Event])
+
+    def draw(self, canvas: Canvas) -> None:
+        """They are drawn with their accumulators."""
+
+    def draw_object(self, canvas: Canvas, base: MemoryObject) -> None:
+        if base in self.done:
+            canvas.thing(self.done[base])
+
+
 @sync(compute.AsyncDotOp)
 def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[View, StageToken]:
     machine = agent.machine
@@ -71,7 +87,7 @@ def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[Vi
         a, b, *extras = tiles
         machine.write(accumulator, _multiplied(op, a, b, machine.read(accumulator), extras))
 
-    latest: dict[MemoryObject, Event] = machine.shared.setdefault("nv_tileas.latest_products", {})
+    latest = machine.part(LatestProducts).done
     before = latest.get(accumulator.base)
     label = f"the product into '{accumulator.base.name}'"
     done = issue_move(

@@ -45,20 +45,17 @@ from tileas_xdsl.dialects.nv_tileas.types import (
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.per_op import per_op
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.barriers import promise_arrival
 from tileas_xdsl.machine.parts.forks import fork_and_join
-from tileas_xdsl.machine.parts.rings import Payload, Ring, StageIndex, StageToken
-from tileas_xdsl.machine.parts.tile_works import OPEN_STAGES
+from tileas_xdsl.machine.parts.rings import OpenStages, Payload, Ring, Rings, StageIndex, StageToken
 
 terminators(PipelineYieldOp)
-
-RINGS = "rings"
 
 steps_of = per_op(own_steps)
 
@@ -69,10 +66,9 @@ steps_of = per_op(own_steps)
 def make_ring(agent: Agent, op: Operation, fact: PipelineFact, *, depth: int | None, buffer: View | None) -> Ring:
     """A new pipeline in this execution."""
     machine = agent.machine
-    made: list[Ring] | None = machine.shared.get(RINGS)
-    if made is None:
-        made = machine.shared[RINGS] = []
-        machine.at_end.append(lambda first: rings.report_undrained_rings(first, machine.shared[RINGS]))
+    made = machine.part(Rings).made
+    if not made:
+        machine.at_end.append(rings.report_undrained_rings)
     payload = tuple(Payload.of(type_, op) for type_ in fact.payload)
     ring = Ring(fact.name, op, depth, payload, fact.consumers, fact.source, buffer)
     made.append(ring)
@@ -146,11 +142,11 @@ def _implicit_ring(agent: Agent, op: ProduceOp) -> Ring:
     """The pipeline that a produce op without a token operand is by itself, in this activation."""
     fact = _fact_of(agent, op)
     # The activation itself, not its address: that may be the next one's as soon as this one is over.
-    key = ("implicit ring", fact.key, agent.activation)
-    ring: Ring | None = agent.machine.shared.get(key)
+    key, implicit = (fact.key, agent.activation), agent.machine.part(Rings).implicit
+    ring = implicit.get(key)
     if ring is None:
         depth = op.num_stages.value.data if op.num_stages is not None else None
-        ring = agent.machine.shared[key] = make_ring(agent, op, fact, depth=depth, buffer=None)
+        ring = implicit[key] = make_ring(agent, op, fact, depth=depth, buffer=None)
     return ring
 
 
@@ -211,7 +207,7 @@ def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Opera
             arguments.append(StageIndex(ring, k))
         else:
             arguments.append(rings.slot_value(agent, ring, k, index, op))
-    stack: list[tuple[Ring, int]] = agent.local.setdefault(OPEN_STAGES, [])
+    stack = agent.part(OpenStages).stages
     stack.append((ring, k))
     values = yield from agent.run_region(region, arguments)
     stack.pop()
@@ -281,7 +277,7 @@ def _acquire(agent: Agent, op: ProducerAcquireOp, *operands: Any) -> Suspension:
 
 def _open_stage(agent: Agent, ring: Ring) -> int | None:
     """The stage of `ring` that the innermost region around the op is about, or None."""
-    stack: list[tuple[Ring, int]] = agent.local.get(OPEN_STAGES, [])
+    stack = agent.part(OpenStages).stages
     return next((k for other, k in reversed(stack) if other is ring), None)
 
 

@@ -1,0 +1,92 @@
+"""
+Barriers that are known by their places in memory (`mbarrier`), and those that are known by numbers or for the block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
+from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous
+
+
+@dataclass(eq=False)
+class PlacedBarrier:
+    """An mbarrier in shared memory: its state, who made it, and whether the asynchronous proxy may see it."""
+
+    state: PhaseBarrier
+    maker: Agent
+    moment: int
+    op: Operation
+    fenced: bool = False
+
+
+@dataclass
+class PlacedBarriers(SharedPart):
+    """The mbarriers of an execution."""
+
+    at: dict[tuple[int, int], PlacedBarrier] = field(default_factory=dict["tuple[int, int]", PlacedBarrier])
+    """By the serial number of their object and the byte at which they begin."""
+
+    def draw(self, canvas: Canvas) -> None:
+        """They are drawn by their places."""
+
+    def draw_places(self, canvas: Canvas) -> None:
+        for (serial, offset), barrier in self.at.items():
+            canvas.placed_barrier(serial, offset, barrier)
+
+
+@dataclass
+class UnfencedInits(OwnPart):
+    """The mbarriers that an agent has made since its last fence."""
+
+    barriers: list[PlacedBarrier] = field(default_factory=list[PlacedBarrier])
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        canvas.unfenced_inits(agent, self.barriers)
+
+
+@dataclass(eq=False)
+class NamedBarrier:
+    """A barrier of the threads of one block."""
+
+    state: Rendezvous
+    cohort: list[Agent]
+    """The agents of the block."""
+
+
+@dataclass
+class NamedBarriers(SharedPart):
+    """The barriers of an execution that have names, and no place."""
+
+    barriers: list[NamedBarrier] = field(default_factory=list[NamedBarrier])
+
+    def of(self, name: str, cohort: list[Agent], expected: int) -> Rendezvous:
+        """That of the block of `cohort`, which is made for `expected` threads if there is none."""
+        for barrier in self.barriers:
+            if barrier.state.name == name and barrier.cohort is cohort:
+                return barrier.state
+        self.barriers.append(NamedBarrier(Rendezvous(name, expected), cohort))
+        return self.barriers[-1].state
+
+    def draw(self, canvas: Canvas) -> None:
+        for barrier in self.barriers:
+            if any(agent.cohort is barrier.cohort for agent in canvas.live):
+                canvas.literal(("rendezvous", barrier.state.name))
+                canvas.thing(barrier.state)
+
+
+@dataclass
+class ClusterArrival(OwnPart):
+    """That an agent has arrived at the barrier of the cluster, and not waited there."""
+
+    barrier: Rendezvous | None = None
+    generation: int = 0
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        if self.barrier is not None:
+            canvas.thing(self.barrier)
+            canvas.literal(self.generation - self.barrier.generation)
