@@ -2,7 +2,7 @@
 Whether a mutant is wrong, and whether the checker says so.
 
 Two judges are asked about the same trip counts. The checker runs a program once and reasons; the explorer of
-`tests/machine/explorer` visits every state that it can reach, by the plainest means, and shares nothing with the
+`tests/checker/explorer` visits every state that it can reach, by the plainest means, and shares nothing with the
 checker but the parser. It knows races, deadlocks and undrained work. Of proxies, of slots that are written while they
 are live and of phases that are other than meant it knows nothing; what the checker says of those is judged by a table,
 `EXPECTED`.
@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from bench.mutation.changes import Mutant
 from bench.mutation.reasons import reason
-from tests.machine.explorer.explorer import Exploration, TooLargeError, explore
+from tests.checker.explorer.explorer import Exploration, TooLargeError, explore
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import ArgumentError

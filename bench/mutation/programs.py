@@ -8,8 +8,8 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tests.machine.explorer.explorer import MEANINGS
-from tests.machine.explorer.unroll import TERMINATORS
+from tests.checker.explorer.explorer import MEANINGS
+from tests.checker.explorer.unroll import TERMINATORS
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.machine.arguments import public_functions
 from tileas_xdsl.tools.inputs import full_context, parse_module

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT, parse, run_passes
 from tests.support.materialize_async import gemm, materialized, tagged
 from tileas_xdsl.machine.arguments import ArgumentError

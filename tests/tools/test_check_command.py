@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT
 from tests.tools import programs
 from tests.tools.conftest import Run

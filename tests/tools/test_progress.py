@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.machine.growing_programs import NEVER, copying
+from tests.checker.growing_programs import NEVER, copying
 from tests.support.ir import ROOT, parse
 from tests.tools.conftest import Run
 from tests.tools.programs import queue

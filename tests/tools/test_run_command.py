@@ -16,7 +16,7 @@ import pytest
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import BlockArgument
 
-from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT, parse
 from tests.tools import programs
 from tests.tools.conftest import Run

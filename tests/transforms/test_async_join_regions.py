@@ -7,7 +7,7 @@ import re
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.test_async_random import generated
+from tests.checker.test_async_random import generated
 from tests.support.ir import ROOT, chunks, parse, run_passes
 from tests.support.safe_token_programs import safe_program
 from tests.support.token_meaning import FULL, assert_safe_and_equal, changed

@@ -10,7 +10,7 @@ import os
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.test_async_random import generated
+from tests.checker.test_async_random import generated
 from tests.machine.test_async_region_machine import BROKEN, RUNS
 from tests.support.async_runtime import Native, arguments_of, run_natively
 from tests.support.ir import ROOT, chunks, parse, print_custom, run_passes

@@ -14,8 +14,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from tests.checker.test_async_random import generated
 from tests.machine.async_programs import PROGRAMS as TASKS
-from tests.machine.test_async_random import generated
 from tests.machine.test_async_region_machine import RUNS
 from tests.support.ir import parse, print_custom, run_passes
 from tileas_xdsl.analysis.completion import Completions

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.explorer.programs import generate
+from tests.checker.explorer.programs import generate
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import assert_same_meaning
 from tests.support.queue_exactness import slack_waits, waits_in

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, var_operand_def
 
+from tests.checker.test_async_random import generated
 from tests.machine.async_programs import PROGRAMS as TASKS
-from tests.machine.test_async_random import generated
 from tests.support.ir import ROOT, chunks, parse
 from tileas_xdsl.dialects.async_ import TokenType
 from tileas_xdsl.interfaces import AsyncOpInterface, functions_in

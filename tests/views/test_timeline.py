@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from examples.pictures import DRAWINGS, PICTURES, pipelined_gemm
-from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.machine.test_timed import AGAIN, ONE, TWO, copies
 from tests.support.ir import ROOT
 from tests.support.trace_events import read_trace

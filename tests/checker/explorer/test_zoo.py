@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from examples.zoo.exhibits import Exhibit, exhibits
-from tests.machine.explorer.explorer import explore
+from tests.checker.explorer.explorer import explore
 from tileas_xdsl.machine.arguments import public_functions
 from tileas_xdsl.machine.core.violations import ViolationKind
 from tileas_xdsl.tools.inputs import full_context, parse_module

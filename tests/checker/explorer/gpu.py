@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.machine.explorer import steps
-from tests.machine.explorer.unroll import Elected, Frame, Unroller, moved, number
+from tests.checker.explorer import steps
+from tests.checker.explorer.unroll import Elected, Frame, Unroller, moved, number
 
 Meaning = Callable[[Unroller, Frame, Any], None]
 

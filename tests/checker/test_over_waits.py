@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.growing_programs import NEVER, copying
-from tests.machine.looping_programs import window
+from tests.checker.growing_programs import NEVER, copying
+from tests.checker.looping_programs import window
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.over_waits import OverWait

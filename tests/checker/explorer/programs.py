@@ -12,9 +12,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
 
-from tests.machine.explorer.families import FAMILIES
-from tests.machine.explorer.statements import LAYOUT, Source, Stmt, fresh
-from tests.machine.explorer.text import text_of
+from tests.checker.explorer.families import FAMILIES
+from tests.checker.explorer.statements import LAYOUT, Source, Stmt, fresh
+from tests.checker.explorer.text import text_of
 
 SYNCHRONISING = frozenset(LAYOUT) - {"load", "store", "loop", "call", "scope", "copy"}
 """Kinds where a mutation is more likely to break something."""

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp, i32
 
-from tests.machine.growing_programs import CASES, NEVER, Case, copying, in_sequence, in_turn
-from tests.machine.looping_programs import damaged, random_program
-from tests.machine.ring_programs import AS_COUNTED, RIGHT, WRONG, get, put, random_relay, relay
-from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.checker.growing_programs import CASES, NEVER, Case, copying, in_sequence, in_turn
+from tests.checker.looping_programs import damaged, random_program
+from tests.checker.ring_programs import AS_COUNTED, RIGHT, WRONG, get, put, random_relay, relay
+from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import parse, run_passes
 from tests.tools import programs
 from tileas_xdsl.checker.proof.shifts import Growth, IrregularError, Moving, check_moves

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.explorer.explorer import explore, verdict
-from tests.machine.explorer.snippets import (
+from tests.checker.explorer.explorer import explore, verdict
+from tests.checker.explorer.snippets import (
     agents,
     arrive,
     bulk,
@@ -21,7 +21,7 @@ from tests.machine.explorer.snippets import (
     task,
     wait,
 )
-from tests.machine.test_explorer_agreement import COMPARED, kinds_of
+from tests.checker.test_explorer_agreement import COMPARED, kinds_of
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict import interleavings as exploration
 from tileas_xdsl.checker.verdict.checking import check

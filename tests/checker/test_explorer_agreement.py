@@ -3,7 +3,7 @@ The checker against the explorer: on every program of a random corpus they find 
 
 What is compared is, for each program, which of race, deadlock and undrained are found:
 
-- The explorer (`tests/machine/explorer`) finds a kind if some interleaving makes the mistake. The checker has to find
+- The explorer (`tests/checker/explorer`) finds a kind if some interleaving makes the mistake. The checker has to find
   exactly these kinds, whether one execution tells it or it has to explore, with the exceptions below.
 - A mistake that the checker reports as `phase`, because a phase is the cause, counts as what it shows as
   (`Violation.symptom`). What it reports besides, `phase` without symptom, `missing-fence` and `slot`, is nothing that
@@ -34,9 +34,9 @@ from typing import Any
 
 import pytest
 
-from tests.machine.explorer.explorer import Exploration, TooLargeError, explore
-from tests.machine.explorer.programs import Sample, generate
-from tests.machine.explorer.statements import MODELS
+from tests.checker.explorer.explorer import Exploration, TooLargeError, explore
+from tests.checker.explorer.programs import Sample, generate
+from tests.checker.explorer.statements import MODELS
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.checker.verdict import deciding
 from tileas_xdsl.checker.verdict import interleavings as exploration

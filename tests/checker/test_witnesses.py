@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine.test_handshake import READ, RELEASE, handshake
+from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import parse
 from tests.tools import programs
 from tileas_xdsl.checker.verdict.checking import check

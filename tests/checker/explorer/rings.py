@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.machine.explorer import steps
-from tests.machine.explorer.unroll import UNKNOWN, Array, Frame, Unroller, number
+from tests.checker.explorer import steps
+from tests.checker.explorer.unroll import UNKNOWN, Array, Frame, Unroller, number
 
 Meaning = Callable[[Unroller, Frame, Any], None]
 MOST_STAGES = 64

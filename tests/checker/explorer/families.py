@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
 
-from tests.machine.explorer.statements import (
+from tests.checker.explorer.statements import (
     GIVEN,
     VALUE,
     VOCABULARY,

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from tests.machine.far_programs import PROGRAMS, Program
+from tests.checker.far_programs import PROGRAMS, Program
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.explorer.explorer import TooLargeError, explore, verdict
-from tests.machine.explorer.snippets import (
+from tests.checker.explorer.explorer import TooLargeError, explore, verdict
+from tests.checker.explorer.snippets import (
     agents,
     arrive,
     bulk,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.machine.explorer.statements import BARRIERS, CELLS, GIVEN, RETURNS, VALUE, Source, Stmt, at
+from tests.checker.explorer.statements import BARRIERS, CELLS, GIVEN, RETURNS, VALUE, Source, Stmt, at
 
 
 def text_of(source: Source) -> str:

@@ -11,8 +11,8 @@ import os
 import pytest
 from xdsl.dialects.builtin import f32
 
-from tests.machine.leftover_programs import FAMILIES, FAR, NEVER, Far, random_leftovers, stores, tasks
-from tests.machine.leftover_programs import Place as Line
+from tests.checker.leftover_programs import FAMILIES, FAR, NEVER, Far, random_leftovers, stores, tasks
+from tests.checker.leftover_programs import Place as Line
 from tests.support.ir import parse
 from tileas_xdsl.checker.proof.separation import Other, becomes_zero, meeting
 from tileas_xdsl.checker.snapshot.leftovers import Leftover, gather

@@ -16,7 +16,7 @@ from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tests.machine.explorer import steps
+from tests.checker.explorer import steps
 from tileas_xdsl.dialects import async_
 
 UNKNOWN = None

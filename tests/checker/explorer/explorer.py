@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.machine.explorer import gpu, rings, steps
-from tests.machine.explorer.unroll import MEANINGS, unroll
+from tests.checker.explorer import gpu, rings, steps
+from tests.checker.explorer.unroll import MEANINGS, unroll
 
 RACE, DEADLOCK, UNDRAINED = "race", "deadlock", "undrained"
 MEANINGS.update(gpu.MEANINGS)

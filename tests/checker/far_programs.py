@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from tests.machine.leftover_programs import Place
+from tests.checker.leftover_programs import Place
 from tileas_xdsl.checker.verdict.report import Verdict
 
 
