@@ -1,5 +1,6 @@
 """
-No room uses one of a storey above its own: the map of the house in README.md, against every import of the package.
+The house is what the map in README.md says: no upward import, between storeys or between the sub-rooms of one; no
+large circle of imports; no crowded folder.
 
 Imports inside functions count as well. Imports by name are `names.py`'s business (a row is two strings, and it is the
 street door that follows them), and that of two packages which import their own modules.
@@ -9,88 +10,165 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.house import FILES, PACKAGE, circles, house, import_graph, imports, modules, read_map
 from tests.support.ir import ROOT
-
-PACKAGE = ROOT / "tileas_xdsl"
-FILES = sorted(PACKAGE.rglob("*.py"))
 
 BY_NAME = {"names.py", "machine/core/meaning.py", "tools/main.py"}
 """Files that may import by name: the table of names, and two that load modules of their own package."""
 
+LARGEST_CIRCLE = 3
+"""More files than this that all need each other are one file in disguise."""
 
-def storeys() -> list[list[str]]:
-    """The rooms of each storey of the map, the street door first."""
-    table = (ROOT / "README.md").read_text().partition("| storey | rooms |")[2].partition("\n\n")[0]
-    rows = [row.split("|")[2] for row in table.splitlines()[2:]]
-    return [[room.rstrip("/").removesuffix(".py") for room in re.findall(r"`([^`]+)`", row)] for row in rows]
-
-
-HEIGHT = {room: -depth for depth, rooms in enumerate(storeys()) for room in rooms}
+LARGEST_FOLDER = 32
+"""More modules than this cannot be taken in at a glance."""
 
 
-def room(module: str) -> str:
-    """`tileas_xdsl.machine.tiles.tiles` -> `machine`; "" for the package itself."""
-    return module.partition(".")[2].partition(".")[0]
+def relative(file: Path) -> str:
+    return str(file.relative_to(PACKAGE))
 
 
-def imports(source: str) -> Iterator[tuple[int, str]]:
-    """The modules of ours that a file imports, each with its line."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        yield from ((node.lineno, name) for name in names if name.partition(".")[0] == "tileas_xdsl")
+def module_of(file: Path) -> str:
+    """A package's `__init__` counts as a module inside of it: it may use what its package may use."""
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts)
 
 
-def climbs(user: str, source: str) -> list[str]:
-    """What the file of a room imports from above it, one line each."""
-    return [
-        f"line {line}: {user} imports {used}, which is above it"
-        for line, used in imports(source)
-        if HEIGHT[room(used)] > HEIGHT[user]
-    ]
+# The map --------------------------------------------------------------------------------------------------------------
 
 
 def test_the_map_names_every_room_and_no_other() -> None:
     rooms = {entry.stem for entry in PACKAGE.iterdir() if entry.suffix == ".py" or (entry / "__init__.py").exists()}
-    assert set(HEIGHT) == rooms - {"__init__"}
-    assert len(HEIGHT) == sum(map(len, storeys())), "a room stands twice"
+    assert set(house().rooms) == rooms - {"__init__"}
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_the_large_rooms_have_an_order_within() -> None:
+    assert set(house().sub_rooms) >= {"machine", "checker", "transforms"}
+
+
+@pytest.mark.parametrize("room", house().sub_rooms)
+def test_the_map_names_every_sub_room_and_no_other(room: str) -> None:
+    """Modules beside the sub-rooms stand above them; only those that do not are named."""
+    named = set(house().sub_rooms[room])
+    folders = {entry.parent.name for entry in (PACKAGE / room).glob("*/__init__.py")}
+    files = {entry.stem for entry in (PACKAGE / room).glob("*.py")}
+    assert folders <= named <= folders | files
+
+
+# What the map forbids -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
 def test_no_room_uses_one_above(file: Path) -> None:
-    user = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if user == "__init__":
+    if file == PACKAGE / "__init__.py":
         assert list(imports(file.read_text())) == []
     else:
-        assert climbs(user, file.read_text()) == []
+        found = house().climbs(module_of(file), file.read_text())
+        assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+@pytest.mark.parametrize("file", FILES, ids=relative)
 def test_imports_can_be_read_off_a_file(file: Path) -> None:
     """An import that is relative, or made from a string, would pass the test above unseen."""
     tree = ast.walk(ast.parse(file.read_text()))
     assert not any(isinstance(node, ast.ImportFrom) and node.level for node in tree)
     by_name = re.search(r"\b(import_module|__import__|spec_from_\w+)\b", file.read_text()) is not None
-    assert by_name == (str(file.relative_to(PACKAGE)) in BY_NAME)
+    assert by_name == (relative(file) in BY_NAME)
 
 
-def test_a_climb_is_seen() -> None:
-    """The test itself: a pass may use the machine, also late; the machine may not use a pass."""
-    assert climbs("transforms", "import tileas_xdsl.checker.verdict.checking") == []
+def test_no_circle_of_imports_is_large() -> None:
+    """Type-only imports do not count: they tie no knot when the program runs."""
+    large = [" ".join(circle) for circle in circles(import_graph(modules())) if len(circle) > LARGEST_CIRCLE]
+    assert not large, "\n".join(large)
+
+
+def test_no_folder_is_crowded() -> None:
+    folders = sorted({file.parent for file in FILES})
+    sizes = {relative(folder): len([*folder.glob("*.py")]) for folder in folders}
+    assert [folder for folder, size in sizes.items() if size > LARGEST_FOLDER] == []
+
+
+# The tests themselves -------------------------------------------------------------------------------------------------
+
+MAP = """
+| storey | rooms | what is there |
+|---|---|---|
+| upper | `views/`, `main.py` | |
+| lower | `machine/` (`core/` < `tiles/`, `arguments.py` < `meanings/`), `plans/` | |
+
+"""
+
+
+def test_a_climb_between_storeys_is_seen() -> None:
+    """A pass may use the machine, also late; the machine may not use a pass."""
+    assert house().climbs("tileas_xdsl.transforms.some", "import tileas_xdsl.checker.verdict.checking") == []
     late = "def f():\n    from tileas_xdsl.transforms.check_async import CheckAsyncPass"
-    assert climbs("transforms", late) == []
-    assert climbs("machine", late) == [
-        "line 2: machine imports tileas_xdsl.transforms.check_async.CheckAsyncPass, which is above it"
+    assert house().climbs("tileas_xdsl.pipelines", late) == []
+    assert house().climbs("tileas_xdsl.machine.running", late) == [
+        "line 2: tileas_xdsl.machine.running imports tileas_xdsl.transforms.check_async.CheckAsyncPass, "
+        "which is above it"
     ]
-    assert climbs("pipelines", "from tileas_xdsl import universe") == [
-        "line 1: pipelines imports tileas_xdsl.universe, which is above it"
+    assert house().climbs("tileas_xdsl.pipelines", "from tileas_xdsl import universe") == [
+        "line 1: tileas_xdsl.pipelines imports tileas_xdsl.universe, which is above it"
     ]
+
+
+@pytest.mark.parametrize(
+    ("user", "used"),
+    [
+        ("machine.core.agents", "machine.tiles.tiles"),
+        ("machine.core.agents", "machine.arguments"),
+        ("machine.tiles.tiles", "machine.meanings"),
+        ("machine.arguments", "machine.meanings.scf"),
+        ("machine.meanings.scf", "machine.running"),
+        ("machine.core.__init__", "machine.run"),
+        ("plans.plan", "views.picture"),
+    ],
+)
+@pytest.mark.parametrize("form", ["import {}", "def f():\n    from {} import some", "if TYPE_CHECKING:\n    import {}"])
+def test_a_climb_between_sub_rooms_is_seen(user: str, used: str, form: str) -> None:
+    """Also of a module that no step names (it is above them all), inside a function, or for types alone."""
+    plan = read_map(MAP)
+    assert len(plan.climbs(f"tileas_xdsl.{user}", form.format(f"tileas_xdsl.{used}"))) == 1
+    assert plan.climbs(f"tileas_xdsl.{used}", form.format(f"tileas_xdsl.{user}")) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "used"), [("machine.tiles.tiles", "machine.arguments"), ("plans.plan", "machine.running")]
+)
+def test_neighbours_may_use_each_other(user: str, used: str) -> None:
+    plan = read_map(MAP)
+    assert plan.climbs(f"tileas_xdsl.{user}", f"import tileas_xdsl.{used}") == []
+    assert plan.climbs(f"tileas_xdsl.{used}", f"import tileas_xdsl.{user}") == []
+
+
+@pytest.mark.parametrize("room", ["machine", "checker"])
+def test_a_climb_planted_in_the_house_is_seen(room: str) -> None:
+    """A module of the lowest step of the real map comes to use one of the highest, late."""
+    steps = house().sub_rooms[room]
+    low, high = min(steps, key=steps.__getitem__), max(steps, key=steps.__getitem__)
+    source = f"def f():\n    from tileas_xdsl.{room}.{high}.some import Some"
+    assert len(house().climbs(f"tileas_xdsl.{room}.{low}.other", source)) == 1
+
+
+def test_a_room_that_stands_twice_is_refused() -> None:
+    for twice in ("`views/`, `plans/`", "`views/` (`a/` < `b/`, `a/`)"):
+        with pytest.raises(AssertionError, match="stands twice"):
+            read_map(MAP.replace("`views/`", twice))
+
+
+def test_circles_are_found() -> None:
+    """Two that share no node, one of them closed inside a function; what is imported for types alone closes none."""
+    sources = {
+        "tileas_xdsl.a": "import tileas_xdsl.b",
+        "tileas_xdsl.b": "from tileas_xdsl.c import something\nimport tileas_xdsl.d",
+        "tileas_xdsl.c": "def f():\n    from tileas_xdsl import a",
+        "tileas_xdsl.d": "from tileas_xdsl.e import other",
+        "tileas_xdsl.e": "import tileas_xdsl.d",
+        "tileas_xdsl.f": "import tileas_xdsl.g",
+        "tileas_xdsl.g": "if TYPE_CHECKING:\n    import tileas_xdsl.f\nelse:\n    import tileas_xdsl.a",
+    }
+    names = [[module[-1] for module in circle] for circle in circles(import_graph(sources))]
+    assert names == [["a", "b", "c"], ["d", "e"]]
