@@ -29,89 +29,32 @@ func.func @three_stages(%A: memref<16xi32>, %D: memref<16xi32>) {
      software_pipeline_async_stages = array<i64: 0, 1>}
   func.return
 }
-// CHECK-LABEL: func.func @three_stages(%A: memref<16xi32>, %D: memref<16xi32>) {
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c16 = arith.constant 16 : index
-// CHECK-NEXT:    %one = arith.constant 1 : i32
-// CHECK-NEXT:    %B = memref.alloc() : memref<2x1xi32>
-// CHECK-NEXT:    %C = memref.alloc() : memref<2x1xi32>
-// CHECK-NEXT:    %c2 = arith.constant 2 : index
-// CHECK-NEXT:    %c2_1 = arith.constant 2 : index
-// CHECK-NEXT:    %c14 = arith.constant 14 : index
-// CHECK-NEXT:    %c15 = arith.constant 15 : index
-// CHECK-NEXT:    async_queue.commit 0 {
-// CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        %v = memref.load %A[%c0] : memref<16xi32>
-// CHECK-NEXT:        %v1 = arith.addi %v, %one : i32
-// CHECK-NEXT:        memref.store %v1, %B[%c0, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    async_queue.commit 0 {
-// CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        %v_1 = memref.load %A[%c1] : memref<16xi32>
-// CHECK-NEXT:        %v1_1 = arith.addi %v_1, %one : i32
-// CHECK-NEXT:        memref.store %v1_1, %B[%c1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    async_queue.commit 1 {
+
+// CHECK-LABEL: func.func @three_stages(
+// Prologue:
+// CHECK-COUNT-2: async_queue.commit 0 {
+// CHECK:         async_queue.commit 1 {
 // CHECK-NEXT:      async_queue.wait 0, 1 {
-// CHECK-NEXT:        async_queue.scope {
-// CHECK-NEXT:          %v_2 = memref.load %B[%c0, %c0] : memref<2x1xi32>
-// CHECK-NEXT:          %v1_2 = arith.addi %v_2, %one : i32
-// CHECK-NEXT:          memref.store %v1_2, %C[%c0, %c0] : memref<2x1xi32>
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    scf.for %i = %c0 to %c14 step %c1 {
-// CHECK-NEXT:      %i_1 = arith.addi %i, %c2_1 : index
-// CHECK-NEXT:      %version = arith.remui %i_1, %c2 : index
-// CHECK-NEXT:      async_queue.commit 0 {
+// CHECK-NOT:     async_queue.wait
+// Body:
+// CHECK:         scf.for %i = %c0 to %c14 step %c1 {
+// CHECK:           async_queue.commit 0 {
 // CHECK-NEXT:        async_queue.wait 1, 0 {
 // CHECK-NEXT:          async_queue.scope {
-// CHECK-NEXT:            %v_3 = memref.load %A[%i_1] : memref<16xi32>
-// CHECK-NEXT:            %v1_3 = arith.addi %v_3, %one : i32
-// CHECK-NEXT:            memref.store %v1_3, %B[%version, %c0] : memref<2x1xi32>
-// CHECK-NEXT:          }
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:      %i_2 = arith.addi %i, %c1 : index
-// CHECK-NEXT:      %version_1 = arith.remui %i_2, %c2 : index
-// CHECK-NEXT:      async_queue.commit 1 {
+// CHECK:           async_queue.commit 1 {
 // CHECK-NEXT:        async_queue.wait 0, 1 {
 // CHECK-NEXT:          async_queue.scope {
-// CHECK-NEXT:            %v_4 = memref.load %B[%version_1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:            %v1_4 = arith.addi %v_4, %one : i32
-// CHECK-NEXT:            memref.store %v1_4, %C[%version_1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:          }
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:      %version_2 = arith.remui %i, %c2 : index
-// CHECK-NEXT:      %v_5 = memref.load %C[%version_2, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      %v1_5 = arith.addi %v_5, %one : i32
-// CHECK-NEXT:      memref.store %v1_5, %D[%i] : memref<16xi32>
+// CHECK-NOT:       async_queue
+// CHECK:           memref.store %{{.*}}, %D[%i]
 // CHECK-NEXT:    }
+// Epilogue:
 // CHECK-NEXT:    async_queue.commit 1 {
 // CHECK-NEXT:      async_queue.wait 0, 0 {
-// CHECK-NEXT:        async_queue.scope {
-// CHECK-NEXT:          %v_6 = memref.load %B[%c1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:          %v1_6 = arith.addi %v_6, %one : i32
-// CHECK-NEXT:          memref.store %v1_6, %C[%c1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    async_queue.wait 1, 1 {
-// CHECK-NEXT:      %v_7 = memref.load %C[%c0, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      %v1_7 = arith.addi %v_7, %one : i32
-// CHECK-NEXT:      memref.store %v1_7, %D[%c14] : memref<16xi32>
-// CHECK-NEXT:    }
-// CHECK-NEXT:    async_queue.wait 1, 0 {
-// CHECK-NEXT:      %v_8 = memref.load %C[%c1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      %v1_8 = arith.addi %v_8, %one : i32
-// CHECK-NEXT:      memref.store %v1_8, %D[%c15] : memref<16xi32>
-// CHECK-NEXT:    }
-// CHECK-NEXT:    func.return
-// CHECK-NEXT:  }
+// CHECK:         async_queue.wait 1, 1 {
+// CHECK:           memref.store %{{.*}}, %D[%c14]
+// CHECK:         async_queue.wait 1, 0 {
+// CHECK:           memref.store %{{.*}}, %D[%c15]
+// CHECK-NOT:     async_queue
 
 // -----
 
@@ -135,60 +78,33 @@ func.func @whole_buffers(%A: memref<16x8xi32>, %C: memref<16x8xi32>) {
      software_pipeline_async_stages = array<i64: 0>}
   func.return
 }
-// CHECK-LABEL: func.func @whole_buffers(%A: memref<16x8xi32>, %C: memref<16x8xi32>) {
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c16 = arith.constant 16 : index
-// CHECK-NEXT:    %tile = memref.alloc() : memref<3x8xi32>
-// CHECK-NEXT:    %c3 = arith.constant 3 : index
-// CHECK-NEXT:    %c2 = arith.constant 2 : index
-// CHECK-NEXT:    %c2_1 = arith.constant 2 : index
-// CHECK-NEXT:    %c14 = arith.constant 14 : index
-// CHECK-NEXT:    %c15 = arith.constant 15 : index
-// CHECK-NEXT:    %0 = memref.subview %tile[0, 0] [1, 8] [1, 1] : memref<3x8xi32> to memref<8xi32, strided<[1]>>
-// CHECK-NEXT:    async_queue.commit 0 {
-// CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        %row = memref.subview %A[%c0, 0] [1, 8] [1, 1] : memref<16x8xi32> to memref<8xi32, strided<[1], offset: ?>>
-// CHECK-NEXT:        "memref.copy"(%row, %0) : (memref<8xi32, strided<[1], offset: ?>>, memref<8xi32, strided<[1]>>) -> ()
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    %1 = memref.subview %tile[1, 0] [1, 8] [1, 1] : memref<3x8xi32> to memref<8xi32, strided<[1], offset: 8>>
-// CHECK-NEXT:    async_queue.commit 0 {
-// CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        %row_1 = memref.subview %A[%c1, 0] [1, 8] [1, 1] : memref<16x8xi32> to memref<8xi32, strided<[1], offset: ?>>
-// CHECK-NEXT:        "memref.copy"(%row_1, %1) : (memref<8xi32, strided<[1], offset: ?>>, memref<8xi32, strided<[1], offset: 8>>) -> ()
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    scf.for %i = %c0 to %c14 step %c1 {
-// CHECK-NEXT:      %i_1 = arith.addi %i, %c2_1 : index
-// CHECK-NEXT:      %version = arith.remui %i_1, %c3 : index
-// CHECK-NEXT:      %2 = memref.subview %tile[%version, 0] [1, 8] [1, 1] : memref<3x8xi32> to memref<8xi32, strided<[1], offset: ?>>
-// CHECK-NEXT:      async_queue.commit 0 {
-// CHECK-NEXT:        async_queue.scope {
-// CHECK-NEXT:          %row_2 = memref.subview %A[%i_1, 0] [1, 8] [1, 1] : memref<16x8xi32> to memref<8xi32, strided<[1], offset: ?>>
-// CHECK-NEXT:          "memref.copy"(%row_2, %2) : (memref<8xi32, strided<[1], offset: ?>>, memref<8xi32, strided<[1], offset: ?>>) -> ()
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:      %version_1 = arith.remui %i, %c3 : index
-// CHECK-NEXT:      %3 = memref.subview %tile[%version_1, 0] [1, 8] [1, 1] : memref<3x8xi32> to memref<8xi32, strided<[1], offset: ?>>
+
+// CHECK-LABEL: func.func @whole_buffers(
+// CHECK:         %tile = memref.alloc() : memref<3x8xi32>
+// Prologue:
+// CHECK:         %[[FIRST:.*]] = memref.subview %tile[0, 0] [1, 8] [1, 1]
+// CHECK:         "memref.copy"(%row, %[[FIRST]])
+// CHECK:         %[[SECOND:.*]] = memref.subview %tile[1, 0] [1, 8] [1, 1]
+// CHECK:         "memref.copy"(%row_1, %[[SECOND]])
+// Body:
+// CHECK:         scf.for %i = %c0 to %c14 step %c1 {
+// CHECK-NEXT:      %[[AHEAD:.*]] = arith.addi %i, %c2_1 : index
+// CHECK-NEXT:      %[[VERSION:.*]] = arith.remui %[[AHEAD]], %c3 : index
+// CHECK-NEXT:      %[[FILLED:.*]] = memref.subview %tile[%[[VERSION]], 0] [1, 8] [1, 1]
+// CHECK:           "memref.copy"(%{{.*}}, %[[FILLED]])
+// CHECK:           %[[VERSION:.*]] = arith.remui %i, %c3 : index
+// CHECK-NEXT:      %[[READ:.*]] = memref.subview %tile[%[[VERSION]], 0] [1, 8] [1, 1]
 // CHECK-NEXT:      async_queue.wait 0, 2 {
-// CHECK-NEXT:        %row_3 = memref.subview %C[%i, 0] [1, 8] [1, 1] : memref<16x8xi32> to memref<8xi32, strided<[1], offset: ?>>
-// CHECK-NEXT:        "memref.copy"(%3, %row_3) : (memref<8xi32, strided<[1], offset: ?>>, memref<8xi32, strided<[1], offset: ?>>) -> ()
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    %4 = memref.subview %tile[2, 0] [1, 8] [1, 1] : memref<3x8xi32> to memref<8xi32, strided<[1], offset: 16>>
+// CHECK:             "memref.copy"(%[[READ]], %{{.*}})
+// Epilogue:
+// CHECK:         %[[READ:.*]] = memref.subview %tile[2, 0] [1, 8] [1, 1]
 // CHECK-NEXT:    async_queue.wait 0, 1 {
-// CHECK-NEXT:      %row_4 = memref.subview %C[%c14, 0] [1, 8] [1, 1] : memref<16x8xi32> to memref<8xi32, strided<[1], offset: ?>>
-// CHECK-NEXT:      "memref.copy"(%4, %row_4) : (memref<8xi32, strided<[1], offset: 16>>, memref<8xi32, strided<[1], offset: ?>>) -> ()
-// CHECK-NEXT:    }
-// CHECK-NEXT:    %5 = memref.subview %tile[0, 0] [1, 8] [1, 1] : memref<3x8xi32> to memref<8xi32, strided<[1]>>
+// CHECK:           "memref.copy"(%[[READ]], %{{.*}})
+// CHECK:         %[[READ:.*]] = memref.subview %tile[0, 0] [1, 8] [1, 1]
 // CHECK-NEXT:    async_queue.wait 0, 0 {
-// CHECK-NEXT:      %row_5 = memref.subview %C[%c15, 0] [1, 8] [1, 1] : memref<16x8xi32> to memref<8xi32, strided<[1], offset: ?>>
-// CHECK-NEXT:      "memref.copy"(%5, %row_5) : (memref<8xi32, strided<[1]>>, memref<8xi32, strided<[1], offset: ?>>) -> ()
+// CHECK:           "memref.copy"(%[[READ]], %{{.*}})
 // CHECK-NEXT:    }
 // CHECK-NEXT:    memref.dealloc %tile : memref<3x8xi32>
-// CHECK-NEXT:    func.return
-// CHECK-NEXT:  }
 
 // -----
 
@@ -214,57 +130,23 @@ func.func @asynchronous_last_stage(%A: memref<16xi32>, %C: memref<16xi32>) {
      software_pipeline_async_stages = array<i64: 0, 1>}
   func.return
 }
-// CHECK-LABEL: func.func @asynchronous_last_stage(%A: memref<16xi32>, %C: memref<16xi32>) {
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c16 = arith.constant 16 : index
-// CHECK-NEXT:    %one = arith.constant 1 : i32
-// CHECK-NEXT:    %B = memref.alloc() : memref<2x1xi32>
-// CHECK-NEXT:    %c2 = arith.constant 2 : index
-// CHECK-NEXT:    %c15 = arith.constant 15 : index
-// CHECK-NEXT:    async_queue.commit 0 {
+
+// CHECK-LABEL: func.func @asynchronous_last_stage(
+// Prologue:
+// CHECK:         async_queue.commit 0 {
 // CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        %v = memref.load %A[%c0] : memref<16xi32>
-// CHECK-NEXT:        %v1 = arith.addi %v, %one : i32
-// CHECK-NEXT:        memref.store %v1, %B[%c0, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    scf.for %i = %c0 to %c15 step %c1 {
-// CHECK-NEXT:      %i_1 = arith.addi %i, %c1 : index
-// CHECK-NEXT:      %version = arith.remui %i_1, %c2 : index
-// CHECK-NEXT:      async_queue.commit 0 {
+// Body:
+// CHECK:         scf.for %i = %c0 to %c15 step %c1 {
+// CHECK:           async_queue.commit 0 {
 // CHECK-NEXT:        async_queue.wait 1, 0 {
-// CHECK-NEXT:          async_queue.scope {
-// CHECK-NEXT:            %v_1 = memref.load %A[%i_1] : memref<16xi32>
-// CHECK-NEXT:            %v1_1 = arith.addi %v_1, %one : i32
-// CHECK-NEXT:            memref.store %v1_1, %B[%version, %c0] : memref<2x1xi32>
-// CHECK-NEXT:          }
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:      %version_1 = arith.remui %i, %c2 : index
-// CHECK-NEXT:      async_queue.commit 1 {
+// CHECK:           async_queue.commit 1 {
 // CHECK-NEXT:        async_queue.wait 0, 1 {
-// CHECK-NEXT:          async_queue.scope {
-// CHECK-NEXT:            %v_2 = memref.load %B[%version_1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:            %v1_2 = arith.addi %v_2, %one : i32
-// CHECK-NEXT:            memref.store %v1_2, %C[%i] : memref<16xi32>
-// CHECK-NEXT:          }
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    async_queue.commit 1 {
+// Epilogue:
+// CHECK:         async_queue.commit 1 {
 // CHECK-NEXT:      async_queue.wait 0, 0 {
-// CHECK-NEXT:        async_queue.scope {
-// CHECK-NEXT:          %v_3 = memref.load %B[%c1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:          %v1_3 = arith.addi %v_3, %one : i32
-// CHECK-NEXT:          memref.store %v1_3, %C[%c15] : memref<16xi32>
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    async_queue.wait 1, 0 {
+// CHECK:         async_queue.wait 1, 0 {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
-// CHECK-NEXT:  }
 
 // -----
 
@@ -289,54 +171,29 @@ func.func @step_and_lower_bound(%A: memref<64xi32>, %C: memref<64xi32>) {
      software_pipeline_async_stages = array<i64: 0>, "kept" = "on the body"}
   func.return
 }
-// CHECK-LABEL: func.func @step_and_lower_bound(%A: memref<64xi32>, %C: memref<64xi32>) {
-// CHECK-NEXT:    %c3 = arith.constant 3 : i32
-// CHECK-NEXT:    %c5 = arith.constant 5 : i32
-// CHECK-NEXT:    %c50 = arith.constant 50 : i32
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %B = memref.alloc() : memref<2x1xi32>
-// CHECK-NEXT:    %c0_1 = arith.constant 0 : index
-// CHECK-NEXT:    %c2 = arith.constant 2 : i32
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c45 = arith.constant 45 : i32
+
+// CHECK-LABEL: func.func @step_and_lower_bound(
+// CHECK:         %c45 = arith.constant 45 : i32
 // CHECK-NEXT:    %c48 = arith.constant 48 : i32
-// CHECK-NEXT:    async_queue.commit 0 {
-// CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        %at = arith.index_cast %c3 : i32 to index
-// CHECK-NEXT:        %v = memref.load %A[%at] : memref<64xi32>
-// CHECK-NEXT:        memref.store %v, %B[%c0_1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      }
-// CHECK-NEXT:    }
-// CHECK-NEXT:    scf.for %i = %c3 to %c45 step %c5 : i32 {
-// CHECK-NEXT:      %i_1 = arith.addi %i, %c5 : i32
-// CHECK-NEXT:      %0 = arith.subi %i_1, %c3 : i32
-// CHECK-NEXT:      %1 = arith.divui %0, %c5 : i32
-// CHECK-NEXT:      %version = arith.remui %1, %c2 : i32
-// CHECK-NEXT:      %version_1 = arith.index_cast %version : i32 to index
-// CHECK-NEXT:      async_queue.commit 0 {
-// CHECK-NEXT:        async_queue.scope {
-// CHECK-NEXT:          %at_1 = arith.index_cast %i_1 : i32 to index
-// CHECK-NEXT:          %v_1 = memref.load %A[%at_1] : memref<64xi32>
-// CHECK-NEXT:          memref.store %v_1, %B[%version_1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:        }
-// CHECK-NEXT:      }
-// CHECK-NEXT:      %2 = arith.subi %i, %c3 : i32
-// CHECK-NEXT:      %3 = arith.divui %2, %c5 : i32
-// CHECK-NEXT:      %version_2 = arith.remui %3, %c2 : i32
-// CHECK-NEXT:      %version_3 = arith.index_cast %version_2 : i32 to index
-// CHECK-NEXT:      async_queue.wait 0, 1 {
-// CHECK-NEXT:        %at_2 = arith.index_cast %i : i32 to index
-// CHECK-NEXT:        %v_2 = memref.load %B[%version_3, %c0] : memref<2x1xi32>
-// CHECK-NEXT:        memref.store %v_2, %C[%at_2] : memref<64xi32>
-// CHECK-NEXT:      }
-// CHECK-NEXT:    } {kept = "on the body"}
+// Prologue:
+// CHECK:         %at = arith.index_cast %c3 : i32 to index
+// CHECK-NEXT:    %v = memref.load %A[%at]
+// CHECK-NEXT:    memref.store %v, %B[%c0_1, %c0]
+// Body:
+// CHECK:         scf.for %i = %c3 to %c45 step %c5 : i32 {
+// CHECK-NEXT:      %[[NEXT:.*]] = arith.addi %i, %c5 : i32
+// CHECK-NEXT:      %[[FROM_0:.*]] = arith.subi %[[NEXT]], %c3 : i32
+// CHECK-NEXT:      %[[ITERATION:.*]] = arith.divui %[[FROM_0]], %c5 : i32
+// CHECK-NEXT:      %[[VERSION:.*]] = arith.remui %[[ITERATION]], %c2 : i32
+// CHECK-NEXT:      %[[FILLED:.*]] = arith.index_cast %[[VERSION]] : i32 to index
+// CHECK:           memref.store %{{.*}}, %B[%[[FILLED]], %c0]
+// CHECK:           async_queue.wait 0, 1 {
+// CHECK:         } {kept = "on the body"}
+// Epilogue:
 // CHECK-NEXT:    async_queue.wait 0, 0 {
-// CHECK-NEXT:      %at_3 = arith.index_cast %c48 : i32 to index
-// CHECK-NEXT:      %v_3 = memref.load %B[%c1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      memref.store %v_3, %C[%at_3] : memref<64xi32>
-// CHECK-NEXT:    }
-// CHECK-NEXT:    func.return
-// CHECK-NEXT:  }
+// CHECK-NEXT:      %[[LAST:.*]] = arith.index_cast %c48 : i32 to index
+// CHECK-NEXT:      %{{.*}} = memref.load %B[%c1, %c0]
+// CHECK-NEXT:      memref.store %{{.*}}, %C[%[[LAST]]]
 
 // -----
 
@@ -361,25 +218,17 @@ func.func @double_buffer(%A: memref<16xi32>, %C: memref<16xi32>) {
   } {software_pipeline_stage = array<i64: 0, 0>, software_pipeline_order = array<i64: 0, 1>}
   func.return
 }
-// CHECK-LABEL: func.func @double_buffer(%A: memref<16xi32>, %C: memref<16xi32>) {
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c16 = arith.constant 16 : index
-// CHECK-NEXT:    %one = arith.constant 1 : i32
-// CHECK-NEXT:    %B = memref.alloc() : memref<2x1xi32>
-// CHECK-NEXT:    %c2 = arith.constant 2 : index
-// CHECK-NEXT:    scf.for %i = %c0 to %c16 step %c1 {
-// CHECK-NEXT:      %version = arith.remui %i, %c2 : index
-// CHECK-NEXT:      %v = memref.load %A[%i] : memref<16xi32>
-// CHECK-NEXT:      %v1 = arith.addi %v, %one : i32
-// CHECK-NEXT:      memref.store %v1, %B[%version, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      %version_1 = arith.remui %i, %c2 : index
-// CHECK-NEXT:      %v_1 = memref.load %B[%version_1, %c0] : memref<2x1xi32>
-// CHECK-NEXT:      %v1_1 = arith.addi %v_1, %one : i32
-// CHECK-NEXT:      memref.store %v1_1, %C[%i] : memref<16xi32>
-// CHECK-NEXT:    }
+
+// CHECK-LABEL: func.func @double_buffer(
+// CHECK:         %B = memref.alloc() : memref<2x1xi32>
+// CHECK-NOT:     memref.load
+// CHECK:         scf.for %i = %c0 to %c16 step %c1 {
+// CHECK-NEXT:      %[[FILLED:.*]] = arith.remui %i, %c2 : index
+// CHECK:           memref.store %{{.*}}, %B[%[[FILLED]], %c0]
+// CHECK-NEXT:      %[[READ:.*]] = arith.remui %i, %c2 : index
+// CHECK-NEXT:      %{{.*}} = memref.load %B[%[[READ]], %c0]
+// CHECK:         }
 // CHECK-NEXT:    func.return
-// CHECK-NEXT:  }
 
 // -----
 
@@ -413,84 +262,37 @@ func.func @nested_queues(%A: memref<8x4xi32>, %C: memref<8x4xi32>) {
      software_pipeline_async_stages = array<i64: 0>}
   func.return
 }
-// CHECK-LABEL: func.func @nested_queues(%A: memref<8x4xi32>, %C: memref<8x4xi32>) {
+
+// CHECK-LABEL: func.func @nested_queues(
 // CHECK:         %outer = memref.alloc() : memref<2x4xi32>
 // CHECK:         %inner = memref.alloc() : memref<2x1xi32>
+// Prologue:
 // CHECK:         async_queue.commit 0 {
-// CHECK:           async_queue.scope {
-// CHECK:             scf.for %k = %c0 to %c4 step %c1 {
-// CHECK:               %v = memref.load %A[%c0, %k] : memref<8x4xi32>
-// CHECK:               memref.store %v, %outer[%c0, %k] : memref<2x4xi32>
-// CHECK:             }
-// CHECK:           }
-// CHECK:         }
+// Body:
 // CHECK:         scf.for %i = %c0 to %c7 step %c1 {
-// CHECK:           %version = arith.remui %i_1, %c2 : index
 // CHECK:           async_queue.commit 0 {
-// CHECK:             async_queue.scope {
-// CHECK:               scf.for %k_1 = %c0 to %c4 step %c1 {
-// CHECK:                 %v_1 = memref.load %A[%i_1, %k_1] : memref<8x4xi32>
-// CHECK:                 memref.store %v_1, %outer[%version, %k_1] : memref<2x4xi32>
-// CHECK:               }
-// CHECK:             }
-// CHECK:           }
-// CHECK:           %version_1 = arith.remui %i, %c2 : index
+// Body, prologue of the inner pipeline: what it copies first, it waits for.
 // CHECK:           async_queue.wait 0, 1 {
+// CHECK-NEXT:        async_queue.commit 1 {
+// CHECK:               %{{.*}} = memref.load %outer[%{{.*}}, %c0]
+// Body, body:
+// CHECK:           scf.for %[[K:.*]] = %c0 to %c3 step %c1 {
 // CHECK:             async_queue.commit 1 {
-// CHECK:               async_queue.scope {
-// CHECK:                 %v_2 = memref.load %outer[%version_1, %c0] : memref<2x4xi32>
-// CHECK:                 memref.store %v_2, %inner[%c0, %c0] : memref<2x1xi32>
-// CHECK:               }
-// CHECK:             }
-// CHECK:           }
-// CHECK:           %version_2 = arith.remui %i, %c2 : index
-// CHECK:           scf.for %k_2 = %c0 to %c3 step %c1 {
-// CHECK:             %version_3 = arith.remui %k_3, %c2_1 : index
-// CHECK:             async_queue.commit 1 {
-// CHECK:               async_queue.scope {
-// CHECK:                 %v_3 = memref.load %outer[%version_2, %k_3] : memref<2x4xi32>
-// CHECK:                 memref.store %v_3, %inner[%version_3, %c0] : memref<2x1xi32>
-// CHECK:               }
-// CHECK:             }
-// CHECK:             %version_4 = arith.remui %k_2, %c2_1 : index
 // CHECK:             async_queue.wait 1, 1 {
-// CHECK:               %v_4 = memref.load %inner[%version_4, %c0] : memref<2x1xi32>
-// CHECK:               memref.store %v_4, %C[%i, %k_2] : memref<8x4xi32>
-// CHECK:             }
-// CHECK:           }
+// CHECK:               memref.store %{{.*}}, %C[%i, %[[K]]]
+// Body, epilogue:
 // CHECK:           async_queue.wait 1, 0 {
-// CHECK:             %v_5 = memref.load %inner[%c1, %c0] : memref<2x1xi32>
-// CHECK:             memref.store %v_5, %C[%i, %c3_1] : memref<8x4xi32>
-// CHECK:           }
-// CHECK:         }
+// CHECK:             memref.store %{{.*}}, %C[%i, %c3_1]
+// Epilogue, which is a pipeline again:
 // CHECK:         async_queue.wait 0, 0 {
+// CHECK-NEXT:      async_queue.commit 1 {
+// CHECK:         scf.for %[[K:.*]] = %c0 to %c3_2 step %c1 {
 // CHECK:           async_queue.commit 1 {
-// CHECK:             async_queue.scope {
-// CHECK:               %v_6 = memref.load %outer[%c1, %c0] : memref<2x4xi32>
-// CHECK:               memref.store %v_6, %inner[%c0, %c0] : memref<2x1xi32>
-// CHECK:             }
-// CHECK:           }
-// CHECK:         }
-// CHECK:         scf.for %k_4 = %c0 to %c3_2 step %c1 {
-// CHECK:           %version_5 = arith.remui %k_5, %c2_2 : index
-// CHECK:           async_queue.commit 1 {
-// CHECK:             async_queue.scope {
-// CHECK:               %v_7 = memref.load %outer[%c1, %k_5] : memref<2x4xi32>
-// CHECK:               memref.store %v_7, %inner[%version_5, %c0] : memref<2x1xi32>
-// CHECK:             }
-// CHECK:           }
-// CHECK:           %version_6 = arith.remui %k_4, %c2_2 : index
 // CHECK:           async_queue.wait 1, 1 {
-// CHECK:             %v_8 = memref.load %inner[%version_6, %c0] : memref<2x1xi32>
-// CHECK:             memref.store %v_8, %C[%c7, %k_4] : memref<8x4xi32>
-// CHECK:           }
-// CHECK:         }
+// CHECK:             memref.store %{{.*}}, %C[%c7, %[[K]]]
 // CHECK:         async_queue.wait 1, 0 {
-// CHECK:           %v_9 = memref.load %inner[%c1, %c0] : memref<2x1xi32>
-// CHECK:           memref.store %v_9, %C[%c7, %c3_3] : memref<8x4xi32>
-// CHECK:         }
-// CHECK:         func.return
-// CHECK:       }
+// CHECK:           memref.store %{{.*}}, %C[%c7, %c3_3]
+// CHECK-NOT:     async_queue
 
 // -----
 
@@ -507,15 +309,11 @@ func.func @untouched(%C: memref<16xi32>) {
   }
   func.return
 }
-// CHECK-LABEL: func.func @untouched(%C: memref<16xi32>) {
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c16 = arith.constant 16 : index
-// CHECK-NEXT:    %one = arith.constant 1 : i32
-// CHECK-NEXT:    scf.for %i = %c0 to %c16 step %c1 {
+
+// CHECK-LABEL: func.func @untouched(
+// CHECK:         scf.for %i = %c0 to %c16 step %c1 {
 // CHECK-NEXT:      async_queue.block {
 // CHECK-NEXT:        memref.store %one, %C[%i] : memref<16xi32>
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
-// CHECK-NEXT:  }
