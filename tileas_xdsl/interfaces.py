@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, TypeAttribute
 
 ModelT = TypeVar("ModelT", bound="type[Any]")
 
@@ -45,6 +45,15 @@ class Interface(ABC):
 
 
 Interface.EXTERNAL_MODELS = {}
+
+
+class HandleType(TypeAttribute, ABC):
+    """
+    A type whose values are waited for, or held, rather than computed with: tokens, groups, queues, barriers.
+
+    A type of ours says so by inheriting; one of xDSL is registered (`HandleType.register`) with the meanings of its
+    dialect. A handle may not be unknown: who waits for it would wait for nobody knows what.
+    """
 
 
 class AsyncOpInterface(Interface):

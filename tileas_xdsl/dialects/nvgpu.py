@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i32,
 )
-from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -62,6 +62,7 @@ from tileas_xdsl.dialects.upstream import (
     exactly,
     integer,
 )
+from tileas_xdsl.interfaces import HandleType
 
 SHARED_SPACE = 3
 WORKGROUP = "#gpu.address_space<workgroup>"
@@ -70,7 +71,7 @@ COPY_WIDTHS = (4, 8, 16)
 
 
 @irdl_attr_definition
-class DeviceAsyncTokenType(ParametrizedAttribute, TypeAttribute):
+class DeviceAsyncTokenType(ParametrizedAttribute, HandleType):
     """`!nvgpu.device.async.token`: a copy, or a group of copies, that may be unfinished."""
 
     name = "nvgpu.device.async.token"

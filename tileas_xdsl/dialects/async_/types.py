@@ -25,17 +25,18 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.async_.support import Described
+from tileas_xdsl.interfaces import HandleType
 
 
 @irdl_attr_definition
-class TokenType(ParametrizedAttribute, TypeAttribute):
+class TokenType(ParametrizedAttribute, HandleType):
     """Completion of an asynchronous operation: not ready until the operation completes, ready for ever after."""
 
     name = "async.token"
 
 
 @irdl_attr_definition
-class ValueType(ParametrizedAttribute, TypeAttribute):
+class ValueType(ParametrizedAttribute, HandleType):
     """
     A promise: completes like a token, and holds a payload from then on.
 
@@ -65,7 +66,7 @@ class ValueType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_attr_definition
-class GroupType(ParametrizedAttribute, TypeAttribute):
+class GroupType(ParametrizedAttribute, HandleType):
     """A set of tokens and values; completes when as many members as its size says were added and all are complete."""
 
     name = "async.group"

@@ -38,6 +38,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.interfaces import HandleType
+
 GREATEST_DEPTH = 2**31 - 1
 """Of a queue: the pipeline that it becomes counts its stages in an i32."""
 RESIDENCIES = ("rmem", "smem", "tmem", "gmem")
@@ -81,7 +83,7 @@ class MemTokenType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_attr_definition
-class QueueType(ParametrizedAttribute, TypeAttribute):
+class QueueType(ParametrizedAttribute, HandleType):
     """
     `!nv_tileaa.queue<[T, ...], depth = N, isolated>`: a FIFO of slots, each a tuple of tiles.
 

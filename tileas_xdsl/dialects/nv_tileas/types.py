@@ -34,33 +34,35 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.interfaces import HandleType
+
 RESIDENCIES = ("rmem", "smem", "tmem", "gmem")
 """Where a tile may live: registers, shared, tensor and global memory."""
 
 
 @irdl_attr_definition
-class AsyncTokenType(ParametrizedAttribute, TypeAttribute):
+class AsyncTokenType(ParametrizedAttribute, HandleType):
     """`!nv_tileas.token`: complete when the work behind it is."""
 
     name = "nv_tileas.token"
 
 
 @irdl_attr_definition
-class ProducerTokenType(ParametrizedAttribute, TypeAttribute):
+class ProducerTokenType(ParametrizedAttribute, HandleType):
     """`!nv_tileas.producer_token`: the right to fill stages of one pipeline."""
 
     name = "nv_tileas.producer_token"
 
 
 @irdl_attr_definition
-class ConsumerTokenType(ParametrizedAttribute, TypeAttribute):
+class ConsumerTokenType(ParametrizedAttribute, HandleType):
     """`!nv_tileas.consumer_token`: the right to read stages of one pipeline."""
 
     name = "nv_tileas.consumer_token"
 
 
 @irdl_attr_definition
-class PipelineIteratorType(ParametrizedAttribute, TypeAttribute):
+class PipelineIteratorType(ParametrizedAttribute, HandleType):
     """
     `!nv_tileas.pipeline_iter<T>`: the stage whose turn it is, of slots that hold a `T`.
 
@@ -110,7 +112,7 @@ class TmaDescriptorType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_attr_definition
-class MBarrierType(ParametrizedAttribute, TypeAttribute):
+class MBarrierType(ParametrizedAttribute, HandleType):
     """`!nv_tileas.mbarrier`: one barrier slot in shared memory."""
 
     name = "nv_tileas.mbarrier"

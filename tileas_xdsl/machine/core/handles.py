@@ -11,31 +11,16 @@ from typing import Any
 
 from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.interfaces import HandleType
+from tileas_xdsl.machine.core.meaning import load_dialect
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
-
-HANDLES = frozenset(
-    {
-        "async.group",
-        "async.token",
-        "async.value",
-        "async_region.resource",
-        "gpu.async.token",
-        "nv_tileaa.queue",
-        "nv_tileas.consumer_token",
-        "nv_tileas.mbarrier",
-        "nv_tileas.pipeline_iter",
-        "nv_tileas.producer_token",
-        "nv_tileas.token",
-        "nvgpu.device.async.token",
-    }
-)
-"""The names of the types of what is waited for, or held."""
 
 
 def is_handle(kind: Attribute) -> bool:
     """Whether values of this type are waited for, or held, rather than computed with."""
-    return kind.name in HANDLES
+    load_dialect(kind.name.partition(".")[0])
+    return isinstance(kind, HandleType)
 
 
 def unknown_results(op: Operation) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 from xdsl.dialects import gpu
 from xdsl.ir import Operation
 
+from tileas_xdsl.interfaces import HandleType
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event, Touch
 from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
@@ -21,6 +22,8 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.tiles.numerics import view_of
+
+HandleType.register(gpu.AsyncTokenType)
 
 terminators(gpu.ReturnOp, gpu.TerminatorOp, gpu.YieldOp)
 
@@ -34,7 +37,7 @@ def _wait_for(agent: Agent, op: Operation, tokens: Sequence[Event]) -> Suspensio
 @suspends(gpu.WaitOp)
 def _wait(agent: Agent, op: gpu.WaitOp, *tokens: Event) -> Suspension:
     if op.asyncToken is not None:
-        return Event.all_of(tokens, "gpu.wait")
+        return Event.all_of(tokens, op.name)
     if tokens:
         yield from _wait_for(agent, op, tokens)
     return None
@@ -47,7 +50,7 @@ def _alloc(agent: Agent, op: gpu.AllocOp, *operands: Any) -> Suspension:
     if op.asyncToken is None and tokens:
         yield from _wait_for(agent, op, tokens)
     view = allocate(agent, op, op.result.type, sizes)
-    return view if op.asyncToken is None else (view, Event.all_of(tokens, "gpu.alloc"))
+    return view if op.asyncToken is None else (view, Event.all_of(tokens, op.name))
 
 
 @suspends(gpu.MemcpyOp)
@@ -64,12 +67,12 @@ def _memcpy(agent: Agent, op: gpu.MemcpyOp, *operands: Any) -> Suspension:
         op,
         [Touch(from_view, False), Touch(to_view, True)],
         None,
-        label=f"gpu.memcpy to '{to_view.base.name}'",
+        label=f"{op.name} to '{to_view.base.name}'",
         dependencies=tokens,
         fetch=lambda: machine.read(from_view),
         deliver=lambda data: machine.write(to_view, data),
     )
-    return machine.event_of(work, "gpu.memcpy")
+    return machine.event_of(work, op.name)
 
 
 @suspends(gpu.DeallocOp)
@@ -89,11 +92,11 @@ def _dealloc(agent: Agent, op: gpu.DeallocOp, *operands: Any) -> Suspension:
         op,
         [Touch(base.whole(), True)],
         end,
-        label=f"gpu.dealloc of '{base.name}'",
+        label=f"{op.name} of '{base.name}'",
         engine="memory",
         dependencies=tokens,
     )
-    return agent.machine.event_of(work, "gpu.dealloc")
+    return agent.machine.event_of(work, op.name)
 
 
 @effect(gpu.LaunchFuncOp, gpu.LaunchOp)
