@@ -19,13 +19,14 @@ from tests.checker.ring_programs import AS_COUNTED, RIGHT, WRONG, get, put, rand
 from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import parse, run_passes
 from tests.tools import programs
-from tileas_xdsl.checker.proof.shifts import Growth, IrregularError, Moving, check_moves
+from tileas_xdsl.checker.proof.shifts import Growth, check_moves
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.deciding import Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.arguments import find_function, public_functions
+from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving
 from tileas_xdsl.machine.core.orders import Lazy, Order, Prompt
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 

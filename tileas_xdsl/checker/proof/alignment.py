@@ -22,11 +22,12 @@ from xdsl.ir import Operation
 from tileas_xdsl.checker.proof.array_bounds import Room
 from tileas_xdsl.checker.proof.recorded_run import Head, Look, LoopKey, TakenStep, Tape, Turns, Visit
 from tileas_xdsl.checker.proof.separation import Cut, Meetings, Moves
-from tileas_xdsl.checker.proof.shifts import Growth, IrregularError, must_move_by_multiples
+from tileas_xdsl.checker.proof.shifts import Growth
 from tileas_xdsl.checker.proof.steps import Steps
 from tileas_xdsl.checker.snapshot.snapshot import Portrait
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.moving_numbers import IrregularError, must_move_by_multiples
 from tileas_xdsl.machine.parts.rings import Ring
 
 

@@ -15,11 +15,10 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.proof.outcomes import End
-from tileas_xdsl.checker.proof.shifts import Growth, IrregularError, Moving
+from tileas_xdsl.checker.proof.shifts import Growth
 from tileas_xdsl.machine.core.happens_before import Access
-
-FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
-"""Ops that look at each index by itself, and the number of the operand that is the first of them."""
+from tileas_xdsl.machine.core.meaning import facts_of
+from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving
 
 
 @dataclass
@@ -42,7 +41,7 @@ class Room:
 
     def index(self, op: Operation, number: int, value: Moving) -> None:
         """The same for operand `number`, if it is an index of a fixed extent."""
-        first = FIRST_INDEX.get(op.name)
+        first = facts_of(op).first_index
         if first is None or number < first:
             return
         array = op.operands[first - 1].type

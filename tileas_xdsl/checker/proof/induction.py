@@ -24,10 +24,11 @@ from tileas_xdsl.checker.proof.alignment import Alignment
 from tileas_xdsl.checker.proof.far_trip_counts import Trials
 from tileas_xdsl.checker.proof.outcomes import End, Execute, NoProofError, Proof
 from tileas_xdsl.checker.proof.recorded_run import LoopKey, Tape, Turns, Wanted
-from tileas_xdsl.checker.proof.shifts import Growth, IrregularError
+from tileas_xdsl.checker.proof.shifts import Growth
 from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Portrait
 from tileas_xdsl.diagnostics import sentence
+from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
 LONGEST_PERIOD = 64
 """Turns after which a state must have recurred."""

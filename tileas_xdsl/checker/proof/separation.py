@@ -22,12 +22,12 @@ from math import gcd
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.proof.recorded_run import Encounter, Look
-from tileas_xdsl.checker.proof.shifts import IrregularError
 from tileas_xdsl.checker.snapshot.snapshot import Pile, Portrait
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
+from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
 Moves = dict[int, int]
 """For each overlay, by how many bytes a place moves on."""

@@ -14,19 +14,19 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.proof.array_bounds import Room
-from tileas_xdsl.checker.proof.moving_operands import COUNTS, positions_that_may_move
+from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
 from tileas_xdsl.checker.proof.recorded_run import TakenStep
-from tileas_xdsl.checker.proof.shifts import RULES, Growth, IrregularError, Moving, check_moves
+from tileas_xdsl.checker.proof.shifts import Growth, check_moves
 from tileas_xdsl.machine.core.agents import Step
-from tileas_xdsl.machine.core.meaning import Kind
+from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving, selected
+from tileas_xdsl.machine.core.op_facts import Tells
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiled_views import TiledView
 
 PLACES = (Pointer, View)
-SIZES = frozenset({"memref.dim", "memref.rank"})
-"""Ops that take a number from an array, wherever it lies."""
 
 
 @dataclass
@@ -55,7 +55,11 @@ class Steps:
 
     def _note_what_is_read(self, mine: TakenStep) -> None:
         op = mine.step.op
-        if op.name in SIZES or not _gives_number(mine.step) or not any(map(_is_number, mine.outcomes)):
+        if (
+            facts_of(op).tells is not Tells.CONTENTS
+            or not _gives_number(mine.step)
+            or not any(map(_is_number, mine.outcomes))
+        ):
             return
         for operand in mine.operands:
             place = operand.array if isinstance(operand, TiledView) else operand
@@ -67,7 +71,7 @@ class Steps:
         """What was stored at one place says nothing of what was stored at the next."""
         if mine.step.kind is Kind.PURE and not any(isinstance(operand, PLACES) for operand in mine.operands):
             return
-        if mine.step.op.name not in SIZES and any(
+        if facts_of(mine.step.op).tells is Tells.CONTENTS and any(
             _is_number(outcome) for step in (mine, *others) for outcome in step.outcomes
         ):
             raise IrregularError(mine.step.op, "takes a number from a place that changes from turn to turn")
@@ -78,9 +82,9 @@ class Steps:
         op = step.op
         if all(outcome is UNKNOWN for taken in (mine, *others) for outcome in taken.outcomes):
             return
-        if op.name == "arith.select" and 0 not in moving and not isinstance(mine.outcome, int):
+        rule = facts_of(op).moves
+        if rule is selected and 0 not in moving and not isinstance(mine.outcome, int):
             return
-        rule = RULES.get(op.name)
         if rule is None or not all(isinstance(value, int) for value in (mine.outcome, *mine.operands)):
             raise IrregularError(op, "computes with numbers that change from turn to turn")
         if not all(isinstance(other.outcome, int) for other in others):
@@ -107,7 +111,7 @@ class Steps:
             if isinstance(mine.operands[number], int):
                 self.room.index(op, number, self._moving(op, step, number, mine, others))
             self._check_place(op, mine.operands)
-        passes_on = step.kind is Kind.CONTROL or op.name in COUNTS
+        passes_on = step.kind is Kind.CONTROL or facts_of(op).gives_count
         if not passes_on and _differ(mine.outcomes, [other.outcomes for other in others]):
             raise IrregularError(op, "gives a number that changes from turn to turn")
 

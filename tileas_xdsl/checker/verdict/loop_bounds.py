@@ -11,6 +11,8 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
+from tileas_xdsl.machine.core.meaning import facts_of
+from tileas_xdsl.machine.core.op_facts import Tells
 
 
 def bounding_arguments(body: Region) -> list[str]:
@@ -35,37 +37,26 @@ def step_arguments(body: Region, loop: Operation) -> list[str]:
     ]
 
 
-EXTENTS = frozenset({"memref.dim", "tensor.dim", "memref.extract_strided_metadata", "nv_tileaa.dim", "nv_tileas.dim"})
-"""Ops that tell the extents of arrays, which are made up where they are open."""
-
-
 def _is_passed_to_a_call(value: SSAValue) -> bool:
-    return any(use.operation.name in ("func.call", "llvm.call", "async.call") for use in value.uses)
+    return any(facts_of(use.operation).calls for use in value.uses)
 
 
 def bounds_loops_by_an_extent(op: Operation) -> bool:
     """Whether a loop bound or a branch comes from an extent that `op` tells and that the types leave open."""
-    if op.name not in EXTENTS or not any(_decides_control(r) or _is_passed_to_a_call(r) for r in op.results):
+    if facts_of(op).tells is not Tells.EXTENTS or not any(
+        _decides_control(r) or _is_passed_to_a_call(r) for r in op.results
+    ):
         return False
     kind = op.operands[0].type
     return not isinstance(kind, ShapedType) or DYNAMIC_INDEX in kind.get_shape()
 
 
-CONTROL_OPERANDS = {
-    "scf.for": 3,
-    "scf.if": 1,
-    "scf.condition": 1,
-    "scf.index_switch": 1,
-    "cf.cond_br": 1,
-    "cf.switch": 1,
-}
-"""How many leading operands of an op decide what runs."""
 STEP = 2
 """Which operand of an `scf.for` is its step."""
 
 
 def _decides_control(argument: SSAValue) -> bool:
-    return any(use.index < CONTROL_OPERANDS.get(use.operation.name, 0) for use in _reached_uses(argument))
+    return any(use.index < facts_of(use.operation).deciding for use in _reached_uses(argument))
 
 
 def _reached_uses(argument: SSAValue) -> Iterator[Use]:

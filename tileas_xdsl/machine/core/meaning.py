@@ -16,18 +16,22 @@ nothing, one value or a tuple, as the op has results. The decorator says which k
 - `issues`: the same for an asynchronous op that takes its operands as they are, late ones included.
 - `terminator`: ends a block; hands its operands to whoever runs the block.
 - `jump`: ends a block by going on to another: returns a `Jump`.
+
+Its keywords say what else is known of the op (`op_facts`): how its numbers move on, what it costs, and so on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from xdsl.ir import Block, Operation
+
+from tileas_xdsl.machine.core.op_facts import Facts, Said
 
 MeaningFunction = Callable[..., Any]
 F = TypeVar("F", bound=MeaningFunction)
@@ -53,6 +57,8 @@ class Meaning:
     function: MeaningFunction
     looks_later: bool = False
     """Whether it takes late values (`late_values`) as they are, and looks at them when it is performed."""
+    facts: Facts = field(default_factory=Facts)
+    """What else is known of the op."""
 
 
 @dataclass(frozen=True)
@@ -64,65 +70,62 @@ class Jump:
 
 
 _meanings: dict[type[Operation], Meaning] = {}
-_by_name: dict[str, Meaning] = {}
 _loaded: set[str] = set()
 
 
-def _register(kind: Kind, ops: tuple[type[Operation] | str, ...], *, looks_later: bool = False) -> Callable[[F], F]:
+def _register(
+    kind: Kind, ops: tuple[type[Operation], ...], said: Said, *, looks_later: bool = False
+) -> Callable[[F], F]:
     def decorate(function: F) -> F:
-        meaning = Meaning(kind, function, looks_later)
-        for op in ops:
-            if isinstance(op, str):
-                _by_name[op] = meaning
-            else:
-                _meanings[op] = meaning
+        meaning = Meaning(kind, function, looks_later, Facts(**said))
+        _meanings.update(dict.fromkeys(ops, meaning))
         return function
 
     return decorate
 
 
-def pure(*ops: type[Operation] | str) -> Callable[[F], F]:
+def pure(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
     """The decorated function depends on its operands alone."""
-    return _register(Kind.PURE, ops)
+    return _register(Kind.PURE, ops, said)
 
 
-def effect(*ops: type[Operation] | str) -> Callable[[F], F]:
+def effect(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
     """The decorated function touches memory and never waits."""
-    return _register(Kind.EFFECT, ops)
+    return _register(Kind.EFFECT, ops, said)
 
 
-def sync(*ops: type[Operation] | str) -> Callable[[F], F]:
+def sync(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
     """The decorated function touches synchronisation that others can see, and never waits."""
-    return _register(Kind.SYNC, ops)
+    return _register(Kind.SYNC, ops, said)
 
 
-def control(*ops: type[Operation] | str) -> Callable[[F], F]:
+def control(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
     """The decorated generator runs regions and does nothing by itself."""
-    return _register(Kind.CONTROL, ops)
+    return _register(Kind.CONTROL, ops, said)
 
 
-def suspends(*ops: type[Operation] | str) -> Callable[[F], F]:
+def suspends(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
     """The decorated generator may wait, and may run regions too."""
-    return _register(Kind.SUSPENDS, ops)
+    return _register(Kind.SUSPENDS, ops, said)
 
 
-def issues(*ops: type[Operation] | str) -> Callable[[F], F]:
+def issues(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
     """The decorated generator issues asynchronous work that looks at its operands when it is performed."""
-    return _register(Kind.SUSPENDS, ops, looks_later=True)
+    return _register(Kind.SUSPENDS, ops, said, looks_later=True)
 
 
-def jump(*ops: type[Operation] | str) -> Callable[[F], F]:
+def jump(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
     """The decorated function returns the `Jump` to take."""
-    return _register(Kind.JUMP, ops)
+    return _register(Kind.JUMP, ops, said)
 
 
-def terminators(*ops: type[Operation] | str) -> None:
+def terminators(*ops: type[Operation], **said: Unpack[Said]) -> None:
     """Ops that end a block and hand over their operands."""
 
     def hand_over(_agent: object, _op: Operation, *operands: Any) -> tuple[Any, ...]:
         return operands
 
-    _register(Kind.TERMINATOR, ops)(hand_over)
+    _register(Kind.TERMINATOR, ops, said)(hand_over)
 
 
 MODULES = {"async": "async_"}
@@ -142,4 +145,13 @@ def load_dialect(dialect: str) -> None:
 def meaning_of(op: Operation) -> Meaning | None:
     """The meaning of `op`, or None when nobody has said what it does. Loads the dialect's meanings on first use."""
     load_dialect(op.name.partition(".")[0])
-    return _meanings.get(type(op)) or _by_name.get(op.name)
+    return _meanings.get(type(op))
+
+
+NOTHING_SAID = Facts()
+
+
+def facts_of(op: Operation) -> Facts:
+    """What else is known of `op`: of one without a meaning nothing, which is to expect the worst of it."""
+    meaning = meaning_of(op)
+    return NOTHING_SAID if meaning is None else meaning.facts

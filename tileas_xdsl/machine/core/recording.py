@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
+from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.memory import View
 
 if TYPE_CHECKING:
@@ -44,19 +45,6 @@ class Deferred:
 def concrete(value: Any) -> Any:
     """What a deferred value has become; any other value itself."""
     return value.actual if isinstance(value, Deferred) else value
-
-
-STORES_DATA = frozenset(
-    {
-        "memref.store",
-        "nv_tileaa.store",
-        "nv_tileaa.tiled_store",
-        "tensor.insert",
-        "vector.store",
-        "vector.transfer_write",
-    }
-)
-"""Ops whose operands are data to be stored, addresses aside: they may stay deferred when the op is recorded."""
 
 
 class Recording:
@@ -98,7 +86,7 @@ class Recording:
 
     def operand_for(self, op: Operation, operand: Any) -> Any:
         """Data stays deferred in ops that store it; anything else needs the value now."""
-        if not isinstance(operand, Deferred) or op.name in STORES_DATA:
+        if not isinstance(operand, Deferred) or facts_of(op).stores_data:
             return operand
         return self.resolve_now(operand)
 

@@ -18,10 +18,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import pure
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import (
@@ -182,12 +184,32 @@ def _shift(entry: IntegerOp) -> Callable[..., Any]:
     return meaning
 
 
+MOVES: dict[type[Operation], moving.Rule] = {
+    arith.AddiOp: moving.added,
+    arith.SubiOp: moving.subtracted,
+    arith.MuliOp: moving.multiplied,
+    arith.AndIOp: moving.masked,
+    arith.MinSIOp: moving.smaller,
+    arith.MaxSIOp: moving.larger,
+    arith.MinUIOp: moving.smaller,
+    arith.MaxUIOp: moving.larger,
+    arith.DivSIOp: moving.quotient,
+    arith.DivUIOp: moving.quotient,
+    arith.FloorDivSIOp: moving.quotient,
+    arith.RemSIOp: moving.remainder,
+    arith.RemUIOp: moving.remainder,
+    arith.ShLIOp: moving.shifted_left,
+    arith.ShRUIOp: moving.shifted_right,
+    arith.ShRSIOp: moving.shifted_right,
+}
+"""How the results of the ops above move on. What bits come of `or`, `xor` and a ceiling is irregular."""
+
 for _op, _entry in INTEGER_OPS.items():
-    pure(_op)(_integer(_entry))
+    pure(_op, moves=MOVES.get(_op))(_integer(_entry))
 for _op, _entry in DIVISIONS.items():
-    pure(_op)(_division(_entry))
+    pure(_op, moves=MOVES.get(_op))(_division(_entry))
 for _op, _entry in SHIFTS.items():
-    pure(_op)(_shift(_entry))
+    pure(_op, moves=MOVES.get(_op))(_shift(_entry))
 
 
 def _exactly(compute: Compute, lhs: Any, rhs: Any) -> Any:
@@ -227,7 +249,7 @@ COMPARISONS: list[tuple[Reading, Compute]] = [
 """By the number of the predicate of `arith.cmpi`."""
 
 
-@pure(arith.CmpiOp)
+@pure(arith.CmpiOp, moves=moving.compared)
 def _compare_integers(_agent: Agent, op: arith.CmpiOp, lhs: Any, rhs: Any) -> Any:
     read, compare = COMPARISONS[op.predicate.value.data]
     scalar = op.operands[0].type
@@ -277,7 +299,7 @@ def _float(compute: Compute) -> Callable[..., Any]:
 
 
 for _op, _compute in FLOAT_OPS.items():
-    pure(_op)(_float(_compute))
+    pure(_op, costs=Costs.SPECIAL_RESULTS if _op is arith.DivfOp else Costs.RESULTS)(_float(_compute))
 
 
 @pure(arith.NegfOp)
@@ -333,19 +355,20 @@ def _compare_floats(_agent: Agent, op: arith.CmpfOp, lhs: Any, rhs: Any) -> Any:
 # Selection and casts ------------------------------------------------------------------------------------------------
 
 
-@pure(arith.SelectOp)
+@pure(arith.SelectOp, moves=moving.selected)
 def _select(_agent: Agent, _op: arith.SelectOp, condition: Any, lhs: Any, rhs: Any) -> Any:
     if is_array(condition):
         return choose(condition, lhs, rhs)
     return lhs if condition else rhs
 
 
-@pure(arith.ExtUIOp)
+@pure(arith.ExtUIOp, moves=moving.extended_by_zeros)
 def _extend_unsigned(_agent: Agent, op: arith.ExtUIOp, value: Any) -> Any:
     return to_type(as_unsigned(value, scalar_of(op.operands[0].type)), scalar_of(op.results[0].type))
 
 
-@pure(arith.ExtSIOp, arith.TruncIOp, arith.IndexCastOp)
+@pure(arith.ExtSIOp, moves=moving.unchanged)
+@pure(arith.TruncIOp, arith.IndexCastOp, moves=moving.narrowed)
 def _resize_signed(_agent: Agent, op: Operation, value: Any) -> Any:
     return to_type(as_signed(value, scalar_of(op.operands[0].type)), scalar_of(op.results[0].type))
 

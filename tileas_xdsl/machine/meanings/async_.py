@@ -15,6 +15,7 @@ from tileas_xdsl.machine.arguments import bind_arguments, binds_type, is_scalar
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import suspends, sync, terminators
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.synchronization import GroupCondition, PromiseGroup
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -26,9 +27,9 @@ EXTENT_WHEN_CHECKING = 1024
 """The extent of a dynamic dimension of a promised array when only addresses matter."""
 
 
-def _promises(op: Operation, label: str) -> list[Event]:
+def _promises(op: Operation) -> list[Event]:
     """One promise for each result."""
-    return [Event(f"{label} #{number}") for number in range(len(op.results))]
+    return [Event(f"{op.name} #{number}") for number in range(len(op.results))]
 
 
 def _fulfil(promises: Sequence[Event], payloads: Sequence[Any], child: Agent) -> None:
@@ -47,7 +48,7 @@ def _returned(op: Operation, promises: list[Event]) -> Any:
 @sync(async_.ExecuteOp)
 def _execute(agent: Agent, op: async_.ExecuteOp, *operands: Event) -> Any:
     edges = len(op.dependencies)
-    promises = _promises(op, "async.execute")
+    promises = _promises(op)
 
     def body(child: Agent) -> Suspension:
         for dependency in operands[:edges]:
@@ -63,12 +64,12 @@ def _execute(agent: Agent, op: async_.ExecuteOp, *operands: Event) -> Any:
     return _returned(op, promises)
 
 
-@sync(async_.CallOp)
+@sync(async_.CallOp, may_move=EVERY_OPERAND, calls=True)
 def _call(agent: Agent, op: async_.CallOp, *arguments: Any) -> Any:
     callee = SymbolTable.lookup_symbol(op, op.callee)
     if not isinstance(callee, async_.FuncOp) or callee.body.first_block is None:
         raise UnsupportedError(op, f"calls {op.callee}, which has no body; define it")
-    promises = _promises(op, "async.call")
+    promises = _promises(op)
     start_task(agent, op, _function_task(callee, callee.body, arguments, promises), promises, [callee.body])
     return _returned(op, promises)
 
@@ -91,12 +92,12 @@ def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Suspension:
     return promise.payload
 
 
-@sync(async_.CreateGroupOp)
+@sync(async_.CreateGroupOp, may_move=("size",))
 def _create_group(agent: Agent, op: async_.CreateGroupOp, size: Any) -> PromiseGroup:
     return PromiseGroup(agent.known(size, op, "takes as the size of the group"), op)
 
 
-@sync(async_.AddToGroupOp)
+@sync(async_.AddToGroupOp, gives_count=True)
 def _add_to_group(_agent: Agent, op: async_.AddToGroupOp, member: Event, group: PromiseGroup) -> int:
     if len(group.members) == group.size:
         reason = f"adds a member to a group of {group.size} that has them all; create the group for as many as it gets"

@@ -14,12 +14,12 @@ from tileas_xdsl.machine.core.values import UNKNOWN, unsigned
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 
-@jump(cf.BranchOp)
+@jump(cf.BranchOp, may_move=("arguments",))
 def _branch(_agent: Agent, op: cf.BranchOp, *arguments: Any) -> Jump:
     return Jump(op.successor, arguments)
 
 
-@jump(cf.ConditionalBranchOp)
+@jump(cf.ConditionalBranchOp, may_move=("then_arguments", "else_arguments"), deciding=1)
 def _conditional_branch(agent: Agent, op: cf.ConditionalBranchOp, condition: Any, *arguments: Any) -> Jump:
     middle = len(op.then_arguments)
     if agent.known(condition, op, "branches on"):
@@ -38,7 +38,7 @@ def _cases(op: cf.SwitchOp) -> dict[int, int]:
     return {value: case for case, value in reversed(list(enumerate(values)))}
 
 
-@jump(cf.SwitchOp)
+@jump(cf.SwitchOp, deciding=1)
 def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Jump:
     value = unsigned(agent.known(flag, op, "branches on"), op.flag.type)
     case = _cases(agent, op).get(value)

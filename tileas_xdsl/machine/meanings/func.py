@@ -13,7 +13,7 @@ from tileas_xdsl.machine.parts.calls import call_symbol
 terminators(func.ReturnOp)
 
 
-@control(func.CallOp)
+@control(func.CallOp, may_move=("arguments",), calls=True)
 def _call(agent: Agent, op: func.CallOp, *arguments: Any) -> Suspension:
     results = yield from call_symbol(agent, op, op.callee, arguments)
     return results[0] if len(op.results) == 1 else results

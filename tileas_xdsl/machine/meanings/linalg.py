@@ -29,6 +29,7 @@ from tileas_xdsl.machine.core.agents import Agent, Step, Suspension
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import Kind, control, pure, terminators
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.recording import Deferred
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import UNKNOWN
@@ -53,7 +54,6 @@ STRUCTURED_OPS = (
     linalg.FillOp,
     linalg.GenericOp,
     linalg.LogOp,
-    linalg.MatmulOp,
     linalg.MaxOp,
     linalg.MinOp,
     linalg.MulOp,
@@ -145,6 +145,7 @@ def _reduction_nest(op: linalg.ReduceOp) -> Nest:
 
 
 @control(*STRUCTURED_OPS)
+@control(linalg.MatmulOp, costs=Costs.PRODUCT)
 def _structured(agent: Agent, op: LinalgStructuredOperation, *_operands: Any) -> Suspension:
     return (yield from _run(agent, op, _structured_nest(agent, op)))
 

@@ -17,9 +17,11 @@ from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
+from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.meaning import Jump, control, effect, jump, pure, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.calls import call_symbol
@@ -94,7 +96,19 @@ UNSIGNED: dict[type[Operation], Callable[[int, int], int]] = {
 DIVISIONS = (llvm.SDivOp, llvm.SRemOp, llvm.UDivOp, llvm.URemOp)
 
 
-@pure(*SIGNED, *UNSIGNED)
+MOVES: dict[type[Operation], moving.Rule] = {
+    llvm.AddOp: moving.added,
+    llvm.SubOp: moving.subtracted,
+    llvm.MulOp: moving.multiplied,
+    llvm.AndOp: moving.masked,
+    llvm.SDivOp: moving.quotient,
+    llvm.UDivOp: moving.quotient,
+    llvm.SRemOp: moving.remainder,
+    llvm.URemOp: moving.remainder,
+}
+"""How the results of the ops above move on; those of the others do irregularly."""
+
+
 def _integer_arithmetic(_agent: Agent, op: Operation, lhs: int, rhs: int) -> int:
     type_ = op.results[0].type
     if rhs == 0 and isinstance(op, DIVISIONS):
@@ -103,6 +117,10 @@ def _integer_arithmetic(_agent: Agent, op: Operation, lhs: int, rhs: int) -> int
     if compute is not None:
         return wrap(compute(lhs, rhs), type_)
     return wrap(UNSIGNED[type(op)](unsigned(lhs, type_), unsigned(rhs, type_)), type_)
+
+
+for _op in (*SIGNED, *UNSIGNED):
+    pure(_op, moves=MOVES.get(_op))(_integer_arithmetic)
 
 
 FLOATS: dict[type[Operation], Callable[[Any, Any], Any]] = {
@@ -134,7 +152,7 @@ COMPARISONS = (
 """By the number of the predicate; from 6 on the operands are unsigned."""
 
 
-@pure(llvm.ICmpOp)
+@pure(llvm.ICmpOp, moves=moving.compared)
 def _icmp(_agent: Agent, op: llvm.ICmpOp, lhs: Any, rhs: Any) -> int:
     predicate = op.predicate.value.data
     if isinstance(lhs, Pointer):
@@ -144,18 +162,19 @@ def _icmp(_agent: Agent, op: llvm.ICmpOp, lhs: Any, rhs: Any) -> int:
     return int(COMPARISONS[predicate](lhs, rhs))
 
 
-@pure(llvm.SelectOp)
+@pure(llvm.SelectOp, moves=moving.selected)
 def _select(_agent: Agent, _op: llvm.SelectOp, condition: Any, lhs: Any, rhs: Any) -> Any:
     return lhs if condition else rhs
 
 
-@pure(llvm.TruncOp, llvm.SExtOp)
+@pure(llvm.TruncOp, moves=moving.narrowed)
+@pure(llvm.SExtOp, moves=moving.unchanged)
 def _resize(_agent: Agent, op: Operation, value: int) -> int:
     signed = -value if str(op.operands[0].type) == "i1" and isinstance(op, llvm.SExtOp) else value
     return wrap(signed, op.results[0].type)
 
 
-@pure(llvm.ZExtOp)
+@pure(llvm.ZExtOp, moves=moving.extended_by_zeros)
 def _zext(_agent: Agent, op: llvm.ZExtOp, value: int) -> int:
     return wrap(unsigned(value, op.arg.type), op.results[0].type)
 
@@ -186,7 +205,7 @@ def _alloca(agent: Agent, op: llvm.AllocaOp, count: Any) -> Pointer:
     return Pointer(byte_object("alloca", total, "private", with_data=agent.machine.with_data), 0)
 
 
-@effect(llvm.GEPOp)
+@effect(llvm.GEPOp, may_move=("ssa_indices",))
 def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Pointer:
     dynamic = sum(raw == llvm.GEP_USE_SSA_VAL for raw in op.rawConstantIndices.get_values())
     if dynamic != len(indices):
@@ -220,7 +239,7 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 
-@effect(llvm.StoreOp)
+@effect(llvm.StoreOp, may_move=("value",))
 def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     target: Pointer = agent.known(pointer, op, "stores through")
     agent.store(typed_view(target, op.value.type, op), value, op)
@@ -238,7 +257,7 @@ def _call_intrinsic(agent: Agent, op: llvm.CallIntrinsicOp, *operands: Any) -> N
 # Control ------------------------------------------------------------------------------------------------------------
 
 
-@jump(llvm.BrOp)
+@jump(llvm.BrOp, may_move=EVERY_OPERAND)
 def _br(_agent: Agent, op: llvm.BrOp, *arguments: Any) -> Jump:
     return Jump(op.successor, arguments)
 
@@ -251,7 +270,7 @@ def _cond_br(agent: Agent, op: llvm.CondBrOp, condition: Any, *arguments: Any) -
     return Jump(op.else_block, arguments[split:])
 
 
-@control(llvm.CallOp)
+@control(llvm.CallOp, may_move=("args",), calls=True)
 def _call(agent: Agent, op: llvm.CallOp, *arguments: Any) -> Suspension:
     if op.callee is None:
         raise UnsupportedError(op, "calls through a pointer; call a function by name")

@@ -25,6 +25,7 @@ from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
+from tileas_xdsl.machine.core.op_facts import Tells
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts.globals import global_object
@@ -140,12 +141,12 @@ def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) 
     return View(view.base, offset, (), (), view.element, view.origin)
 
 
-@effect(memref.LoadOp)
+@effect(memref.LoadOp, may_move=("indices",), first_index=1)
 def _load(agent: Agent, op: memref.LoadOp, source: Any, *indices: Any) -> Any:
     return agent.load(element_at(agent, op, source, indices), op)
 
 
-@effect(memref.StoreOp)
+@effect(memref.StoreOp, may_move=("value", "indices"), first_index=2, stores_data=True)
 def _store(agent: Agent, op: memref.StoreOp, value: Any, target: Any, *indices: Any) -> None:
     agent.store(element_at(agent, op, target, indices), value, op)
 
@@ -177,7 +178,7 @@ def _dropped(op: memref.SubviewOp) -> list[int]:
     return Window.of(op).dropped_for(op.result.type.get_shape())
 
 
-@effect(memref.SubviewOp)
+@effect(memref.SubviewOp, may_move=("offsets",))
 def _subview(agent: Agent, op: memref.SubviewOp, source: Any, *operands: Any) -> View:
     numbers = [agent.known(operand, op, ADDRESS) for operand in operands]
     offsets, sizes, strides = _window(agent, op).with_operands(numbers)
@@ -196,7 +197,7 @@ def _reinterpret_cast(agent: Agent, op: memref.ReinterpretCastOp, source: Any, *
     return replace(view, offset=start, shape=tuple(sizes), strides=tuple(stride * size for stride in strides))
 
 
-@effect(memref.ViewOp)
+@effect(memref.ViewOp, may_move=("byte_shift",))
 def _view(agent: Agent, op: memref.ViewOp, source: Any, shift: Any, *sizes: Any) -> View:
     view = view_of(agent, op, source)
     kind = op.result.type
@@ -277,7 +278,7 @@ def _expand_shape(agent: Agent, op: memref.ExpandShapeOp, source: Any, *sizes: A
 # Facts about memrefs ------------------------------------------------------------------------------------------------
 
 
-@pure(memref.DimOp)
+@pure(memref.DimOp, tells=Tells.EXTENTS)
 def _dim(agent: Agent, op: memref.DimOp, source: Any, index: int) -> int:
     shape = view_of(agent, op, source).shape
     if not 0 <= index < len(shape):
@@ -285,12 +286,12 @@ def _dim(agent: Agent, op: memref.DimOp, source: Any, index: int) -> int:
     return shape[index]
 
 
-@pure(memref.RankOp)
+@pure(memref.RankOp, tells=Tells.RANK)
 def _rank(agent: Agent, op: memref.RankOp, source: Any) -> int:
     return len(view_of(agent, op, source).shape)
 
 
-@effect(memref.ExtractStridedMetaDataOp)
+@effect(memref.ExtractStridedMetaDataOp, tells=Tells.EXTENTS)
 def _metadata(agent: Agent, op: memref.ExtractStridedMetaDataOp, source: Any) -> tuple[Any, ...]:
     view = view_of(agent, op, source)
     size = view.element.size

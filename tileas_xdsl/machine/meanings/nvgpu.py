@@ -15,6 +15,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.nvgpu import DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import suspends, sync
@@ -42,7 +43,7 @@ class GroupToken:
     group: CommitGroup
 
 
-@sync("nvgpu.device_async_copy")
+@sync(DeviceAsyncCopyOp, may_move=("dst_indices", "src_indices"))
 def _copy(agent: Agent, op: Any, *operands: Any) -> CopyToken:
     into, indices, source, source_indices, *read = _segments(op, operands)
     count = op.dst_elements.value.data
@@ -73,7 +74,7 @@ def _nothing(agent: Agent, op: Operation, buffer: Any) -> View:
     return View(view.base, 0, (0,), (view.element.size,), view.element)
 
 
-@sync("nvgpu.device_async_create_group")
+@sync(DeviceAsyncCreateGroupOp)
 def _create_group(agent: Agent, op: Operation, *tokens: Any) -> GroupToken:
     copies = copy_groups(agent, CP_ASYNC)
     named = {_copy_of(agent, op, token): None for token in tokens}
@@ -91,7 +92,7 @@ def _copy_of(agent: Agent, op: Operation, token: Any) -> AsyncWork:
     return known.work
 
 
-@suspends("nvgpu.device_async_wait")
+@suspends(DeviceAsyncWaitOp)
 def _wait(agent: Agent, op: Any, token: Any) -> Suspension:
     queue = copy_groups(agent, CP_ASYNC).queue
     if op.num_groups is not None:

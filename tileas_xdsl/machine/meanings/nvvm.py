@@ -17,7 +17,19 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread, wgmma
 from tileas_xdsl.dialects.nvvm.attributes import MemScope
+from tileas_xdsl.dialects.nvvm.barrier import (
+    Barrier0Op,
+    BarrierArriveOp,
+    BarrierOp,
+    ClusterArriveOp,
+    ClusterArriveRelaxedOp,
+    ClusterWaitOp,
+    GriddepcontrolOp,
+    MapaOp,
+    SyncWarpOp,
+)
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
@@ -95,7 +107,7 @@ MOST_ARRIVALS = (1 << 20) - 1
 """Of one phase, as PTX has it (`mbarrier.init`)."""
 
 
-@sync("nvvm.mbarrier.init")
+@sync(mbarrier.MBarrierInitOp)
 def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: Any) -> None:
     pointer: Pointer = agent.known(address, op, "makes a barrier at")
     expected = agent.known(count, op, "takes as its count")
@@ -109,7 +121,7 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: An
     agent.machine.happened(agent, op, "init", f"makes {name} for {expected} arrivals a phase", on=barrier.state)
 
 
-@sync("nvvm.mbarrier.inval")
+@sync(mbarrier.MBarrierInvalOp)
 def _inval(agent: Agent, op: Operation, address: Any) -> None:
     pointer: Pointer = agent.known(address, op, "invalidates a barrier at")
     _note_look(agent, op, pointer)
@@ -127,7 +139,7 @@ def _reaches_its_barrier(op: Operation) -> bool:
     return not (isinstance(op, ArriveLikeOp) and op.is_remote and op.scope.data is MemScope.CTA)
 
 
-@sync("nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.nocomplete")
+@sync(mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveNocompleteOp)
 def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
     barrier = _at(agent, op, address).state
     phase = barrier.phases_completed
@@ -135,7 +147,7 @@ def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | Non
     return phase if op.results else None
 
 
-@sync("nvvm.mbarrier.arrive_drop", "nvvm.mbarrier.arrive_drop.nocomplete")
+@sync(mbarrier.MBarrierArriveDropOp, mbarrier.MBarrierArriveDropNocompleteOp)
 def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
     barrier = _at(agent, op, address).state
     phase, arrivals = barrier.phases_completed, _count(agent, op, count)
@@ -144,7 +156,7 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
     return phase if op.results else None
 
 
-@sync("nvvm.mbarrier.expect_tx")
+@sync(mbarrier.MBarrierExpectTxOp)
 def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> None:
     barrier, count = _at(agent, op, address).state, agent.known(size, op, "expects") * agent.threads
     expect_bytes(agent, barrier, op, count)
@@ -152,24 +164,24 @@ def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate
     agent.machine.happened(agent, op, "expect", f"expects {count} bytes at {barrier.name}", on=barrier, turn=phase)
 
 
-@sync("nvvm.mbarrier.complete_tx")
+@sync(mbarrier.MBarrierCompleteTxOp)
 def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     barrier = _at(agent, op, address).state
     report_bytes(agent, barrier, op, agent.known(size, op, "completes") * agent.threads)
 
 
-@sync("nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.arrive_drop.expect_tx")
+@sync(mbarrier.MBarrierArriveExpectTxOp, mbarrier.MBarrierArriveDropExpectTxOp)
 def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> int | None:
     barrier = _at(agent, op, address).state
     phase = barrier.phases_completed
     expect_bytes(agent, barrier, op, agent.known(size, op, "expects") * agent.threads)
-    if "drop" in op.name:
+    if isinstance(op, mbarrier.MBarrierArriveDropExpectTxOp):
         barrier.expected -= agent.threads
     arrive(agent, barrier, op, agent.threads, hands_over=_reaches_its_barrier(op))
     return phase if op.results else None
 
 
-@suspends("nvvm.mbarrier.try_wait.parity")
+@suspends(mbarrier.MBarrierTryWaitParityOp)
 def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Suspension:
     barrier = _at(agent, op, address).state
     yield from wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
@@ -202,7 +214,7 @@ class StateCondition(Condition):
         return self.barrier.name
 
 
-@suspends("nvvm.mbarrier.try_wait", "nvvm.mbarrier.test.wait")
+@suspends(mbarrier.MBarrierTryWaitOp, mbarrier.MBarrierTestWaitOp)
 def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: Any) -> Suspension:
     """
     A single test, used in loops that go on until it succeeds. Here it waits and then succeeds: the iterations of such
@@ -221,7 +233,7 @@ def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: An
 # Copies with groups ---------------------------------------------------------------------------------------------------
 
 
-@sync("nvvm.cp.async.shared.global")
+@sync(cp_async.CpAsyncOp)
 def _cp_async(agent: Agent, op: Any, target: Any, source: Any, *read_size: Any) -> None:
     size = op.size.value.data
     read = agent.known(read_size[0], op, "reads") if read_size else size
@@ -232,17 +244,17 @@ def _cp_async(agent: Agent, op: Any, target: Any, source: Any, *read_size: Any) 
     issue_copy(agent, op, out_of, into)
 
 
-@sync("nvvm.cp.async.commit.group")
+@sync(cp_async.CpAsyncCommitGroupOp)
 def _cp_async_commit(agent: Agent, op: Operation) -> None:
     commit_copies(agent, CP_ASYNC, op)
 
 
-@suspends("nvvm.cp.async.wait.group")
+@suspends(cp_async.CpAsyncWaitGroupOp)
 def _cp_async_wait(agent: Agent, op: Any) -> Suspension:
     yield from wait_for_queue(agent, copy_groups(agent, CP_ASYNC).queue, op.n.value.data, op)
 
 
-@sync("nvvm.cp.async.mbarrier.arrive")
+@sync(cp_async.CpAsyncMBarrierArriveOp)
 def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
     """Arrives once every copy of the thread is complete; without `noinc` that arrival is expected on top."""
     barrier = _at(agent, op, address).state
@@ -272,7 +284,7 @@ def _check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> No
     agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))
 
 
-@sync("nvvm.cp.async.bulk.shared.cluster.global", "nvvm.cp.async.bulk.shared.cluster.shared.cta")
+@sync(bulk.CpAsyncBulkGlobalToSharedClusterOp, bulk.CpAsyncBulkSharedCTAToSharedClusterOp)
 def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *_hints: Any) -> None:
     count = agent.known(size, op, "copies")
     into: View = agent.known(target, op, "copies to").bytes(count)
@@ -283,7 +295,7 @@ def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: A
     _signal_bytes(agent, op, address, touches, move, count)
 
 
-@sync("nvvm.cp.async.bulk.tensor.shared.cluster.global")
+@sync(bulk.CpAsyncBulkTensorGlobalToSharedClusterOp)
 def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
     count = _box_bytes(agent, op)
     values = dict(zip(op.operands, operands, strict=True))
@@ -310,7 +322,7 @@ def _signal_bytes(
     promise_bytes(agent, work, barrier.state, count)
 
 
-@sync("nvvm.cp.async.bulk.global.shared.cta")
+@sync(bulk.CpAsyncBulkSharedCTAToGlobalOp)
 def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any, *_hints: Any) -> None:
     count = agent.known(size, op, "copies")
     into: View = agent.known(target, op, "copies to").bytes(count)
@@ -318,7 +330,7 @@ def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any
     _store_in_two_halves(agent, op, out_of, into, count)
 
 
-@sync("nvvm.cp.async.bulk.tensor.global.shared.cta", "nvvm.cp.async.bulk.tensor.reduce")
+@sync(bulk.CpAsyncBulkTensorSharedCTAToGlobalOp, bulk.CpAsyncBulkTensorReduceOp)
 def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
     count = _box_bytes(agent, op)
     values = dict(zip(op.operands, operands, strict=True))
@@ -344,24 +356,24 @@ def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View |
         machine.perform(reading)
 
 
-@sync("nvvm.cp.async.bulk.commit.group")
+@sync(bulk.CpAsyncBulkCommitGroupOp)
 def _bulk_commit(agent: Agent, op: Operation) -> None:
     commit_copies(agent, "bulk reads", op)
     commit_copies(agent, "bulk", op)
 
 
-@suspends("nvvm.cp.async.bulk.wait_group")
+@suspends(bulk.CpAsyncBulkWaitGroupOp)
 def _bulk_wait(agent: Agent, op: Any) -> Suspension:
     family = "bulk reads" if op.read is not None else "bulk"
     yield from wait_for_queue(agent, copy_groups(agent, family).queue, op.group.value.data, op)
 
 
-@sync("nvvm.wgmma.commit.group.sync.aligned")
+@sync(wgmma.WgmmaGroupSyncAlignedOp)
 def _wgmma_commit(agent: Agent, op: Operation) -> None:
     commit_copies(agent, "wgmma", op)
 
 
-@suspends("nvvm.wgmma.wait.group.sync.aligned")
+@suspends(wgmma.WgmmaWaitGroupSyncOp)
 def _wgmma_wait(agent: Agent, op: Any) -> Suspension:
     yield from wait_for_queue(agent, copy_groups(agent, "wgmma").queue, op.group.value.data, op)
 
@@ -402,14 +414,14 @@ def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rende
     return _rendezvous(agent, op, f"barrier {number}", expected)
 
 
-@suspends("nvvm.barrier0")
+@suspends(Barrier0Op)
 def barrier_of_all_threads(agent: Agent, op: Operation) -> Suspension:
     """Arrive at the barrier of the whole block, and wait for everybody else."""
     barrier = _rendezvous(agent, op, "barrier 0", _block_threads(agent))
     yield from _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
 
-@suspends("nvvm.barrier")
+@suspends(BarrierOp)
 def _barrier(agent: Agent, op: Any, *operands: Any) -> Suspension:
     if op.reduction_predicate is not None:
         raise UnsupportedError(op, "reduces over the threads of a barrier, and an agent has one flow of control")
@@ -417,19 +429,19 @@ def _barrier(agent: Agent, op: Any, *operands: Any) -> Suspension:
     yield from _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
 
-@sync("nvvm.barrier.arrive")
+@sync(BarrierArriveOp)
 def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
     _arrive_at(agent, op, _barrier_numbered(agent, op, operands))
 
 
-@sync("nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed")
+@sync(ClusterArriveOp, ClusterArriveRelaxedOp)
 def _cluster_arrive(agent: Agent, op: Operation) -> None:
     barrier = _rendezvous(agent, op, "the cluster barrier", _block_threads(agent))
     arrival = agent.part(ClusterArrival)
     arrival.barrier, arrival.generation = barrier, _arrive_at(agent, op, barrier)
 
 
-@suspends("nvvm.cluster.wait")
+@suspends(ClusterWaitOp)
 def _cluster_wait(agent: Agent, op: Operation) -> Suspension:
     arrival = agent.part(ClusterArrival)
     barrier, arrival.barrier = arrival.barrier, None
@@ -443,7 +455,7 @@ def _cluster_wait(agent: Agent, op: Operation) -> Suspension:
 PROXY_FENCES = {"async": FENCE_SPACES, "async.global": ("global",), "async.shared": ("shared",)}
 
 
-@sync("nvvm.fence.proxy")
+@sync(fence.FenceProxyOp)
 def _fence_proxy(agent: Agent, op: Any) -> None:
     spaces = PROXY_FENCES.get(str(op.kind.data), ())
     agent.fence_proxies(spaces)
@@ -452,7 +464,7 @@ def _fence_proxy(agent: Agent, op: Any) -> None:
     agent.machine.happened(agent, op, "fence", f"orders generic before asynchronous accesses ({', '.join(spaces)})")
 
 
-@sync("nvvm.fence.mbarrier.init")
+@sync(fence.FenceMbarrierInitOp)
 def _fence_init(agent: Agent, op: Operation) -> None:
     _fence_inits(agent)
 
@@ -464,65 +476,93 @@ def _fence_inits(agent: Agent) -> None:
     made.barriers = []
 
 
-@effect("nvvm.elect.sync")
+@effect(registers.ElectSyncOp)
 def _elect(_agent: Agent, _op: Operation, *_mask: Any) -> int:
     return ELECTED
 
 
 @effect(
-    "nvvm.memory.barrier",
-    "nvvm.fence.sc.cluster",
-    "nvvm.fence.sync_restrict",
-    "nvvm.fence.proxy.acquire",
-    "nvvm.fence.proxy.release",
-    "nvvm.fence.proxy.sync_restrict",
-    "nvvm.wgmma.fence.aligned",
-    "nvvm.setmaxregister",
-    "nvvm.bar.warp.sync",
-    "nvvm.nanosleep",
-    "nvvm.griddepcontrol",
-    "nvvm.prefetch",
-    "nvvm.cp.async.bulk.prefetch",
-    "nvvm.cp.async.bulk.tensor.prefetch",
+    fence.MembarOp,
+    fence.FenceScClusterOp,
+    fence.FenceSyncRestrictOp,
+    fence.FenceProxyAcquireOp,
+    fence.FenceProxyReleaseOp,
+    fence.FenceProxySyncRestrictOp,
+    wgmma.WgmmaFenceAlignedOp,
+    registers.SetMaxRegisterOp,
+    SyncWarpOp,
+    thread.NanosleepOp,
+    GriddepcontrolOp,
+    bulk.PrefetchOp,
+    bulk.CpAsyncBulkPrefetchOp,
+    bulk.CpAsyncBulkTensorPrefetchOp,
 )
 def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Orders what the machine keeps in order anyway, or says how fast to go."""
 
 
-@effect("nvvm.mapa")
+@effect(MapaOp)
 def _mapa(_agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
     """The same place in another block of the cluster; the machine has one block."""
     return pointer
 
 
 WARP = 32
-REGISTERS: dict[str, Callable[[Agent], int]] = {
-    "tid.x": lambda agent: agent.first_thread,
-    "warpid": lambda agent: agent.first_thread // WARP,
-    "laneid": lambda agent: agent.first_thread % WARP,
-    "ntid.x": _block_threads,
-    "nwarpid": lambda agent: -(-_block_threads(agent) // WARP),
-    "warpsize": lambda _agent: WARP,
+THREAD_REGISTERS: dict[type[Operation], Callable[[Agent], int]] = {
+    registers.ThreadIdXOp: lambda agent: agent.first_thread,
+    registers.WarpIdOp: lambda agent: agent.first_thread // WARP,
+    registers.LaneIdOp: lambda agent: agent.first_thread % WARP,
+    registers.BlockDimXOp: _block_threads,
+    registers.WarpDimOp: lambda agent: -(-_block_threads(agent) // WARP),
+    registers.WarpSizeOp: lambda _agent: WARP,
 }
-"""Registers by name; those of other dimensions and of the grid are those of a single block."""
+"""Registers that tell the threads of an agent apart, or count them."""
+
+ZERO_REGISTERS = (
+    registers.ThreadIdYOp,
+    registers.ThreadIdZOp,
+    registers.SmIdOp,
+    registers.GridIdOp,
+    registers.ClusterIdOp,
+    registers.BlockIdXOp,
+    registers.BlockIdYOp,
+    registers.BlockIdZOp,
+    registers.ClusterIdXOp,
+    registers.ClusterIdYOp,
+    registers.ClusterIdZOp,
+    registers.BlockInClusterIdXOp,
+    registers.BlockInClusterIdYOp,
+    registers.BlockInClusterIdZOp,
+)
+"""Numbers of threads in other dimensions, of blocks and of clusters: there is a single one of each."""
+
+ONE_REGISTERS = (
+    registers.BlockDimYOp,
+    registers.BlockDimZOp,
+    registers.ClusterDimOp,
+    registers.GridDimXOp,
+    registers.GridDimYOp,
+    registers.GridDimZOp,
+    registers.ClusterDimXOp,
+    registers.ClusterDimYOp,
+    registers.ClusterDimZOp,
+    registers.ClusterDimBlocksXOp,
+    registers.ClusterDimBlocksYOp,
+    registers.ClusterDimBlocksZOp,
+)
+"""How many there are of these."""
 
 
+@effect(*THREAD_REGISTERS)
 def _register(agent: Agent, op: Operation) -> int:
-    name = op.name.removeprefix("nvvm.read.ptx.sreg.")
-    known = REGISTERS.get(name)
-    if known is not None:
-        return known(agent)
-    return 1 if name.startswith(("n", "cluster.n")) else 0
+    return THREAD_REGISTERS[type(op)](agent)
 
 
-SINGLE_BLOCK = [
-    f"{group}.{axis}"
-    for group in ("ctaid", "nctaid", "clusterid", "nclusterid", "cluster.ctaid", "cluster.nctaid")
-    for axis in "xyz"
-]
-effect(
-    *(f"nvvm.read.ptx.sreg.{name}" for name in REGISTERS),
-    *(f"nvvm.read.ptx.sreg.{name}" for name in SINGLE_BLOCK),
-    *(f"nvvm.read.ptx.sreg.{name}" for name in ("tid.y", "tid.z", "ntid.y", "ntid.z")),
-    *(f"nvvm.read.ptx.sreg.{name}" for name in ("cluster.ctarank", "cluster.nctarank", "smid", "gridid")),
-)(_register)
+@effect(*ZERO_REGISTERS)
+def _zero(_agent: Agent, _op: Operation) -> int:
+    return 0
+
+
+@effect(*ONE_REGISTERS)
+def _one(_agent: Agent, _op: Operation) -> int:
+    return 1

@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer, counter_of
+from tileas_xdsl.dialects.rocdl import async_lds_transfer, barriers, counted_lds_transfer, counter_of, transfers, waits
 from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
@@ -89,24 +89,31 @@ def _counted(agent: Agent, counter: str) -> list[AsyncWork]:
 
 
 @sync(
-    "rocdl.load.async.to.lds",
-    "rocdl.global.load.async.lds",
-    "rocdl.raw.ptr.buffer.load.async.lds",
-    *(f"rocdl.{scope}.load.async.to.lds.b{bits}" for scope in ("global", "cluster") for bits in (8, 32, 64, 128)),
-    "rocdl.tensor.load.to.lds",
-    "rocdl.tensor.store.from.lds",
+    transfers.LoadAsyncToLdsOp,
+    transfers.GlobalLoadAsyncLdsOp,
+    transfers.GlobalLoadAsyncToLdsB8Op,
+    transfers.GlobalLoadAsyncToLdsB32Op,
+    transfers.GlobalLoadAsyncToLdsB64Op,
+    transfers.GlobalLoadAsyncToLdsB128Op,
+    transfers.ClusterLoadAsyncToLdsB8Op,
+    transfers.ClusterLoadAsyncToLdsB32Op,
+    transfers.ClusterLoadAsyncToLdsB64Op,
+    transfers.ClusterLoadAsyncToLdsB128Op,
+    transfers.TensorLoadToLdsOp,
+    transfers.TensorStoreFromLdsOp,
 )
+@sync(transfers.RawPtrBufferLoadAsyncLdsOp, may_move=("voffset", "soffset", "offset"))
 def _transfer(agent: Agent, op: Operation, *operands: Any) -> None:
     issue_transfer(agent, op, dict(zip(op.operands, operands, strict=True)))
 
 
-@sync("rocdl.load.to.lds", "rocdl.global.load.lds")
+@sync(transfers.LoadToLdsOp, transfers.GlobalLoadLdsOp)
 def _counted_transfer(agent: Agent, op: Any, source: Any, target: Any) -> None:
     """Transfers that only counters know of; they are asynchronous all the same."""
     _issue(agent, op, source, target, op.size.value.data, {})
 
 
-@sync("rocdl.raw.ptr.buffer.load.lds")
+@sync(transfers.RawPtrBufferLoadLdsOp, may_move=("voffset", "soffset", "offset"))
 def _counted_buffer_transfer(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
     _issue(agent, op, values[op.rsrc], values[op.lds_ptr], agent.known(values[op.size], op, "moves"), values)
@@ -115,7 +122,7 @@ def _counted_buffer_transfer(agent: Agent, op: Any, *operands: Any) -> None:
 # Marks --------------------------------------------------------------------------------------------------------------
 
 
-@sync("rocdl.asyncmark")
+@sync(waits.AsyncmarkOp)
 def _mark(agent: Agent, op: Operation) -> None:
     marks = agent.activation.marks
     marks.positions.append(len(agent.transfers))
@@ -124,7 +131,7 @@ def _mark(agent: Agent, op: Operation) -> None:
     agent.machine.happened(agent, op, "commit", text, on=agent.transfers, turn=covered)
 
 
-@suspends("rocdl.wait.asyncmark")
+@suspends(waits.WaitAsyncmarkOp)
 def _wait_mark(agent: Agent, op: Any) -> Suspension:
     waits, outstanding = agent.machine.allows(op, op.count.value.data)
     if not waits:
@@ -171,33 +178,33 @@ def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -
     agent.machine.happened(agent, op, "wait", text, on=counted)
 
 
-@suspends("rocdl.s.wait.asynccnt")
+@suspends(waits.WaitAsynccntOp)
 def _wait_asynccnt(agent: Agent, op: Any) -> Suspension:
     yield from _wait_counter(agent, op, "asynccnt", op.count.value.data)
 
 
-@suspends("rocdl.s.wait.tensorcnt")
+@suspends(waits.WaitTensorcntOp)
 def _wait_tensorcnt(agent: Agent, op: Any) -> Suspension:
     yield from _wait_counter(agent, op, "tensorcnt", op.count.value.data)
 
 
-@suspends("rocdl.s.wait.loadcnt")
+@suspends(waits.WaitLoadcntOp)
 def _wait_loadcnt(agent: Agent, op: Any) -> Suspension:
     yield from _wait_counter(agent, op, "vmcnt", op.count.value.data)
 
 
-@suspends("rocdl.s.waitcnt")
+@suspends(waits.SWaitcntOp)
 def _waitcnt(agent: Agent, op: Any) -> Suspension:
     """gfx9: vmcnt is in bits 0-3 and 14-15; the other fields count what the machine does in order anyway."""
     field = op.bitfield.value.data
     yield from _wait_counter(agent, op, "vmcnt", (field & 15) | ((field >> 14) & 3) << 4)
 
 
-@effect("rocdl.s.wait.dscnt", "rocdl.s.wait.storecnt", "rocdl.s.wait.expcnt", "rocdl.sched.barrier")
+@effect(waits.WaitDscntOp, waits.WaitStorecntOp, waits.WaitExpcntOp, barriers.SchedBarrierOp)
 def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
     """Orders what the machine keeps in order."""
 
 
-@suspends("rocdl.s.barrier", "rocdl.barrier")
+@suspends(barriers.SBarrierOp, barriers.BarrierOp)
 def _barrier(agent: Agent, op: Operation) -> Suspension:
     yield from barrier_of_all_threads(agent, op)

@@ -10,7 +10,8 @@ from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.meaning import control, terminators
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
 
-terminators(scf.YieldOp, scf.ConditionOp)
+terminators(scf.YieldOp)
+terminators(scf.ConditionOp, deciding=1)
 
 
 def results_of(op: Any, values: tuple[Any, ...]) -> Any:
@@ -24,7 +25,7 @@ def results_of(op: Any, values: tuple[Any, ...]) -> Any:
     return values[0] if len(op.results) == 1 else values
 
 
-@control(scf.ForOp)
+@control(scf.ForOp, may_move=("lb", "ub", "iter_args"), deciding=3)
 def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Suspension:
     low = agent.known(lower, op, "takes as its lower bound")
     high = agent.known(upper, op, "takes as its upper bound")
@@ -37,7 +38,7 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
     return results_of(op, values)
 
 
-@control(scf.IfOp)
+@control(scf.IfOp, deciding=1)
 def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Suspension:
     taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
     with agent.as_elected(condition):
@@ -45,7 +46,7 @@ def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Suspension:
     return results_of(op, values)
 
 
-@control(scf.WhileOp)
+@control(scf.WhileOp, may_move=("arguments",))
 def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
     outside = agent.iteration
     values = inits
@@ -66,7 +67,7 @@ def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
     return results_of(op, tuple(values))
 
 
-@control(scf.IndexSwitchOp)
+@control(scf.IndexSwitchOp, deciding=1)
 def _index_switch(agent: Agent, op: scf.IndexSwitchOp, selector: Any) -> Suspension:
     chosen = agent.known(selector, op, "branches on")
     cases = [int(case) for case in op.cases.get_values()]

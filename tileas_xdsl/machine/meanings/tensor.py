@@ -21,6 +21,7 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
+from tileas_xdsl.machine.core.op_facts import Costs, Tells
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import Array, element_of, is_array, to_scalar
@@ -87,7 +88,7 @@ def _extract(agent: Agent, op: tensor.ExtractOp, array: Array, *indices: int) ->
     return to_scalar(np.asarray(array[_place(agent, op, array, indices)]), element_of(op, op.result.type))
 
 
-@pure(tensor.InsertOp)
+@pure(tensor.InsertOp, stores_data=True)
 def _insert(agent: Agent, op: tensor.InsertOp, value: Any, array: Array, *indices: int) -> Array:
     result = array.copy()
     result[_place(agent, op, array, indices)] = value
@@ -134,7 +135,7 @@ def _insert_slice(agent: Agent, op: tensor.InsertSliceOp, source: Array, target:
 # Shapes -------------------------------------------------------------------------------------------------------------
 
 
-@effect(tensor.DimOp)
+@effect(tensor.DimOp, tells=Tells.EXTENTS)
 def _dim(agent: Agent, op: tensor.DimOp, source: Any, index: Any) -> Any:
     """A static dimension is known even where the tensor is not."""
     shape = _known_shape(source, op.source.type)
@@ -152,7 +153,7 @@ def _known_shape(value: Any, kind: Attribute) -> tuple[int, ...] | None:
     return kind.get_shape() if isa(kind, TensorType[Attribute]) else None
 
 
-@pure(tensor.CastOp)
+@pure(tensor.CastOp, costs=Costs.NOTHING)
 def _cast(_agent: Agent, op: tensor.CastOp, source: Array) -> Array:
     kind = op.dest.type
     if isa(kind, TensorType[Attribute]):

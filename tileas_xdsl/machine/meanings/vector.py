@@ -29,12 +29,12 @@ def _neighbours(agent: Agent, op: Operation, buffer: Any, indices: Sequence[Any]
     return View(first.base, first.offset, shape, strides, first.element, first.origin)
 
 
-@effect(vector.LoadOp)
+@effect(vector.LoadOp, may_move=("indices",))
 def _load(agent: Agent, op: vector.LoadOp, buffer: Any, *indices: Any) -> Any:
     return agent.load(_neighbours(agent, op, buffer, indices, op.result.type), op)
 
 
-@effect(vector.StoreOp)
+@effect(vector.StoreOp, may_move=("indices",), stores_data=True)
 def _store(agent: Agent, op: vector.StoreOp, value: Any, buffer: Any, *indices: Any) -> None:
     agent.store(_neighbours(agent, op, buffer, indices, op.vector.type), value, op)
 
@@ -63,7 +63,7 @@ def _transfer_read(agent: Agent, op: vector.TransferReadOp, buffer: Any, *rest: 
     return pad(loaded) if agent.recording is None else agent.recording.then(pad, loaded)
 
 
-@effect(vector.TransferWriteOp)
+@effect(vector.TransferWriteOp, stores_data=True)
 def _transfer_write(agent: Agent, op: vector.TransferWriteOp, value: Any, buffer: Any, *rest: Any) -> None:
     kind = op.vector.type
     assert isinstance(kind, VectorType)

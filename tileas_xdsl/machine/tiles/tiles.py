@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 from xdsl.dialects.builtin import ShapedType, TensorType
@@ -28,6 +28,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.op_facts import Said
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import Array, element_of, to_scalar
@@ -129,7 +130,7 @@ def unknown_results(op: Operation) -> Any:
     return UNKNOWN if len(op.results) == 1 else (UNKNOWN,) * len(op.results)
 
 
-def computes(*ops: type[Operation]) -> Callable[[MeaningT], MeaningT]:
+def computes(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[MeaningT], MeaningT]:
     """
     Decorator for the meaning of ops that compute from the contents of their operands: it gets arrays and scalars.
 
@@ -146,7 +147,7 @@ def computes(*ops: type[Operation]) -> Callable[[MeaningT], MeaningT]:
                 return unknown_results(op)
             return function(agent, op, *values)
 
-        effect(*ops)(meaning)
+        effect(*ops, **said)(meaning)
         return function
 
     return register

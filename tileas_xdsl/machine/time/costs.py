@@ -21,8 +21,9 @@ from xdsl.ir import Attribute, Operation
 from xdsl.traits import ConstantLike
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.meaning import Kind
+from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.tiles.numerics import scalar_of
 from tileas_xdsl.targets.timing import TimingTable
@@ -30,26 +31,6 @@ from tileas_xdsl.targets.timing import TimingTable
 TENSOR_CORE = "tensor core"
 LOAD_STORE = "load/store"
 SHARED_MEMORY = "shared memory"
-
-PRODUCTS = frozenset(
-    {
-        "linalg.matmul",
-        "nv_tileaa.dot",
-        "nv_tileas.async.dot",
-        "nv_tileas.block_scaled_mma",
-        "nv_tileas.dot",
-    }
-)
-"""The ops that multiply matrices: their first operands are A [.., M, K] and B [.., K, N]."""
-
-SPECIAL = frozenset(
-    {"acos", "asin", "atan", "atan2", "cos", "divf", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2"}
-    | {"powf", "rsqrt", "sin", "sqrt", "tan", "tanh"}
-)
-"""The last part of the names of ops for which there are fewer lanes."""
-
-NAMING = frozenset({"builtin.unrealized_conversion_cast", "nv_tileas.async.to_async", "tensor.cast"})
-"""Ops whose results are their operands under another type or name."""
 
 PORTS = {"shared": SHARED_MEMORY, "tensor": SHARED_MEMORY}
 """Memory space -> the engine through which agents reach it; every other one is `load/store`."""
@@ -66,7 +47,7 @@ class Cost:
 
 def product_cost(op: Operation, operands: Sequence[Any], table: TimingTable) -> Cost | None:
     """The cost of a matrix product; None for any other op. Open extents are taken from the run-time `operands`."""
-    if op.name not in PRODUCTS:
+    if facts_of(op).costs is not Costs.PRODUCT:
         return None
     a, b = (_shape(op.operands[i].type, operands[i] if i < len(operands) else None) for i in range(2))
     if len(a) < 2 or len(b) < 2:
@@ -102,7 +83,8 @@ def access_costs(touched: Mapping[str, int], table: TimingTable) -> list[Cost]:
 
 def own_cost(op: Operation, kind: Kind, results: Sequence[Any], table: TimingTable) -> Cost:
     """What the agent does by itself in a step of `kind`, which gave `results` (views, or whatever was computed)."""
-    if kind not in (Kind.PURE, Kind.EFFECT) or op.name in NAMING or op.has_trait(ConstantLike):
+    costs = facts_of(op).costs
+    if kind not in (Kind.PURE, Kind.EFFECT) or costs is Costs.NOTHING or op.has_trait(ConstantLike):
         return Cost(None, 0)
     computed = [
         ssa.type
@@ -114,7 +96,7 @@ def own_cost(op: Operation, kind: Kind, results: Sequence[Any], table: TimingTab
     elements = max(map(_elements, computed))
     if elements == 1:
         return Cost(None, table.instruction)
-    rate = table.special if op.name.rpartition(".")[2] in SPECIAL else table.arithmetic
+    rate = table.special if costs is Costs.SPECIAL_RESULTS else table.arithmetic
     return Cost(None, rate.occupancy(elements), rate.latency)
 
 

@@ -18,6 +18,7 @@ from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.math import fused_multiply_add
 from tileas_xdsl.machine.tiles.lanes import lane_by_lane
@@ -109,8 +110,11 @@ def _float(compute: Compute) -> Compute:
     return meaning
 
 
+SPECIAL = (elementwise.DivFOp, elementwise.Exp2Op, elementwise.RsqrtOp, elementwise.SqrtOp)
+"""Functions for which there are fewer lanes."""
+
 for _op, _compute in FLOAT_OPS.items():
-    computes(_op)(_float(_compute))
+    computes(_op, costs=Costs.SPECIAL_RESULTS if _op in SPECIAL else Costs.RESULTS)(_float(_compute))
 
 
 @computes(elementwise.ClampFOp)

@@ -31,6 +31,7 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
@@ -116,7 +117,7 @@ def _agent_region(op: Operation, create: CreateQueueOp) -> tuple[Region | None, 
 # Putting --------------------------------------------------------------------------------------------------------------
 
 
-@suspends(PutOp)
+@suspends(PutOp, may_move=("index",))
 def _put(agent: Agent, op: PutOp, queue: Any, *operands: Any) -> Suspension:
     if isinstance(queue, SourceQueue):
         yield from _run_body(agent, op, _unknown_slots(op.queue_type), op.body)
@@ -150,7 +151,7 @@ def _unknown_slots(type_: QueueType) -> list[Any]:
 # Getting --------------------------------------------------------------------------------------------------------------
 
 
-@suspends(GetOp)
+@suspends(GetOp, may_move=("index",))
 def _get(agent: Agent, op: GetOp, queue: Any, *index: Any) -> Suspension:
     named = agent.known(index[0], op, "takes as its slot") if index else None
     if isinstance(queue, SourceQueue):
@@ -184,7 +185,7 @@ def _from_ring(agent: Agent, op: GetOp, queue: Ring, named: int | None) -> Suspe
 # Agents and storage ---------------------------------------------------------------------------------------------------
 
 
-@suspends(ExecuteOp)
+@suspends(ExecuteOp, may_move=EVERY_OPERAND)
 def _execute(agent: Agent, op: ExecuteOp, *captured: Any) -> Suspension:
     yield from fork_and_join(agent, op, captured)
 

@@ -17,6 +17,7 @@ from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
@@ -42,12 +43,12 @@ def _multiplied(op: compute.AbstractDotOp, a: Any, b: Any, c: Any, extras: Seque
     )
 
 
-@computes(compute.DotOp)
+@computes(compute.DotOp, costs=Costs.PRODUCT)
 def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *extras: Any) -> Any:
     return _multiplied(op, a, b, c, extras)
 
 
-@computes(compute.BlockScaledMmaOp)
+@computes(compute.BlockScaledMmaOp, costs=Costs.PRODUCT)
 def _block_scaled(_agent: Agent, op: compute.BlockScaledMmaOp, a: Any, b: Any, c: Any, sfa: Any, sfb: Any) -> Any:
     return product(op, Factor(a, op.a.type), Factor(b, op.b.type), c, op.d.type, Scales(sfa, sfb))
 
@@ -69,7 +70,7 @@ class LatestProducts(SharedPart):
             canvas.thing(self.done[base])
 
 
-@sync(compute.AsyncDotOp)
+@sync(compute.AsyncDotOp, costs=Costs.PRODUCT)
 def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[View, StageToken]:
     machine = agent.machine
     accumulator = operands[2]

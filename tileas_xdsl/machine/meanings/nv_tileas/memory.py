@@ -81,7 +81,7 @@ def _await(agent: Agent, op: Operation, tokens: Sequence[Any]) -> Suspension:
 # Synchronous accesses -------------------------------------------------------------------------------------------------
 
 
-@suspends(memory.TiledLoadOp)
+@suspends(memory.TiledLoadOp, may_move=("coords",))
 def _tiled_load(agent: Agent, op: memory.TiledLoadOp, *operands: Any) -> Suspension:
     given = _Operands(op, operands)
     view, coordinates = given.one(), _coordinates(agent, op, given)
@@ -92,7 +92,7 @@ def _tiled_load(agent: Agent, op: memory.TiledLoadOp, *operands: Any) -> Suspens
     return (value, done_token()) if op.done else value
 
 
-@suspends(memory.TiledStoreOp)
+@suspends(memory.TiledStoreOp, may_move=("coords",))
 def _tiled_store(agent: Agent, op: memory.TiledStoreOp, *operands: Any) -> Suspension:
     given = _Operands(op, operands)
     view, value, coordinates = given.one(), given.one(), _coordinates(agent, op, given)
@@ -131,7 +131,7 @@ def _store(agent: Agent, op: pointers.StoreOp, *operands: Any) -> Suspension:
 # Asynchronous accesses ------------------------------------------------------------------------------------------------
 
 
-@sync(memory.AsyncTiledLoadOp)
+@sync(memory.AsyncTiledLoadOp, may_move=("coords",))
 def _async_tiled_load(agent: Agent, op: memory.AsyncTiledLoadOp, *operands: Any) -> StageToken:
     given = _Operands(op, operands)
     view, destination, coordinates = given.one(), given.one(), _coordinates(agent, op, given)

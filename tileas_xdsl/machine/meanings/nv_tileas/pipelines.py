@@ -48,6 +48,7 @@ from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts import rings
@@ -55,7 +56,7 @@ from tileas_xdsl.machine.parts.barriers import promise_arrival
 from tileas_xdsl.machine.parts.forks import fork_and_join
 from tileas_xdsl.machine.parts.rings import OpenStages, Payload, Ring, Rings, StageIndex, StageToken
 
-terminators(PipelineYieldOp)
+terminators(PipelineYieldOp, may_move=EVERY_OPERAND)
 
 steps_of = per_op(own_steps)
 
@@ -81,7 +82,7 @@ def _fact_of(agent: Agent, op: Operation) -> PipelineFact:
     return facts.of_root(op)
 
 
-@sync(CreatePipelineOp)
+@sync(CreatePipelineOp, may_move=EVERY_OPERAND)
 def _create_pipeline(agent: Agent, op: CreatePipelineOp, *buffers: Any) -> tuple[StageToken, StageToken]:
     buffer = buffers[0] if buffers and isinstance(buffers[0], View) else None
     fact = _fact_of(agent, op)
@@ -90,14 +91,14 @@ def _create_pipeline(agent: Agent, op: CreatePipelineOp, *buffers: Any) -> tuple
     return StageToken(ring, "producer", None, done), StageToken(ring, "consumer", None, done)
 
 
-@effect(CreateIteratorOp)
+@effect(CreateIteratorOp, may_move=EVERY_OPERAND)
 def _create_iterator(_agent: Agent, op: CreateIteratorOp, token: StageToken) -> StageIndex:
     if token.ring is None:
         raise UnsupportedError(op, "takes an iterator of a token that belongs to no pipeline")
     return StageIndex(token.ring, 0)
 
 
-@effect(IncIterOp)
+@effect(IncIterOp, may_move=EVERY_OPERAND)
 def _inc_iter(_agent: Agent, _op: IncIterOp, iterator: StageIndex) -> StageIndex:
     return StageIndex(iterator.ring, iterator.k + 1)
 
@@ -214,7 +215,7 @@ def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Opera
     return values
 
 
-@suspends(ProduceOneOp, ProduceOneAsyncOp)
+@suspends(ProduceOneOp, ProduceOneAsyncOp, may_move=EVERY_OPERAND)
 def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     explicit = bool(tokens) and tokens[0].ring is not None
@@ -265,7 +266,7 @@ def _results(agent: Agent, op: ClassifiedOp, values: Sequence[Any], ring: Ring, 
     return results[0] if len(op.results) == 1 else results
 
 
-@suspends(ProducerAcquireOp)
+@suspends(ProducerAcquireOp, may_move=EVERY_OPERAND)
 def _acquire(agent: Agent, op: ProducerAcquireOp, *operands: Any) -> Suspension:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
@@ -281,7 +282,7 @@ def _open_stage(agent: Agent, ring: Ring) -> int | None:
     return next((k for other, k in reversed(stack) if other is ring), None)
 
 
-@suspends(ProducerWriteOp)
+@suspends(ProducerWriteOp, may_move=EVERY_OPERAND)
 def _write(agent: Agent, op: ProducerWriteOp, *operands: Any) -> Suspension:
     tokens, stage, values = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
@@ -327,7 +328,7 @@ def _stage_in_hand(agent: Agent, op: Operation, ring: Ring, token: StageToken, s
     return around
 
 
-@sync(ProducerCommitOp)
+@sync(ProducerCommitOp, may_move=EVERY_OPERAND)
 def _commit(agent: Agent, op: ProducerCommitOp, *tokens: StageToken) -> StageToken | None:
     events: list[Event] = []
     for token in tokens:
@@ -340,7 +341,7 @@ def _commit(agent: Agent, op: ProducerCommitOp, *tokens: StageToken) -> StageTok
 # Consuming ------------------------------------------------------------------------------------------------------------
 
 
-@suspends(ConsumeOneOp, ConsumeOneAsyncOp)
+@suspends(ConsumeOneOp, ConsumeOneAsyncOp, may_move=EVERY_OPERAND)
 def _consume(agent: Agent, op: ConsumeOp, *operands: Any) -> Suspension:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     token = tokens[0]
@@ -395,7 +396,7 @@ def _twin(agent: Agent, op: ConsumeOneAsyncOp, ring: Ring, token: StageToken) ->
     return _results(agent, op, values, ring, "consumer", token.k, event)
 
 
-@suspends(ConsumerWaitOp)
+@suspends(ConsumerWaitOp, may_move=EVERY_OPERAND)
 def _wait(agent: Agent, op: ConsumerWaitOp, *operands: Any) -> Suspension:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
@@ -405,7 +406,7 @@ def _wait(agent: Agent, op: ConsumerWaitOp, *operands: Any) -> Suspension:
     return StageToken(ring, "consumer", k, tokens[0].event)
 
 
-@suspends(ConsumerReadOp)
+@suspends(ConsumerReadOp, may_move=EVERY_OPERAND)
 def _read(agent: Agent, op: ConsumerReadOp, *operands: Any) -> Suspension:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
@@ -417,7 +418,7 @@ def _read(agent: Agent, op: ConsumerReadOp, *operands: Any) -> Suspension:
     return _results(agent, op, values, ring, "consumer", k, tokens[0].event)
 
 
-@sync(ConsumerReleaseOp)
+@sync(ConsumerReleaseOp, may_move=EVERY_OPERAND)
 def _release(agent: Agent, op: ConsumerReleaseOp, *tokens: StageToken) -> StageToken | None:
     for token in tokens:
         ring = _ring_of(op, token)
@@ -443,7 +444,7 @@ def _release_later(agent: Agent, op: Operation, ring: Ring, k: int, event: Event
 # Agents ---------------------------------------------------------------------------------------------------------------
 
 
-@suspends(AgentSwitchOp)
+@suspends(AgentSwitchOp, may_move=EVERY_OPERAND)
 def _agent_switch(agent: Agent, op: AgentSwitchOp, *operands: Any) -> Suspension:
     warps = [int(count) for count in op.num_warps.get_values()] if op.num_warps is not None else None
     yield from fork_and_join(agent, op, operands, warps=warps)

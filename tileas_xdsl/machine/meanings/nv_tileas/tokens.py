@@ -10,6 +10,7 @@ from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import effect, suspends
+from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
@@ -27,7 +28,7 @@ def _create_none(_agent: Agent, op: CreateNoneOp | CreateNullTokenOp) -> Any:
     return done_token() if is_token(op.results[0].type) else UNKNOWN
 
 
-@effect(ToAsyncOp)
+@effect(ToAsyncOp, costs=Costs.NOTHING)
 def _to_async(_agent: Agent, op: ToAsyncOp, value: Any) -> Any:
     """The storage side is the value itself; the token side is complete with the value, which is there already."""
     return value if op.kind.data == "storage" else as_token(value)

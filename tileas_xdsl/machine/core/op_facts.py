@@ -1,0 +1,93 @@
+"""
+What is known of an op beside what it does: said where its meaning is registered, and read by whoever asks.
+
+    @pure(arith.AddiOp, moves=added)
+    @effect(memref.LoadOp, may_move=("indices",), first_index=1)
+    @control(scf.ForOp, may_move=("lb", "ub", "iter_args"), deciding=3)
+
+The prover asks how numbers move on, the search for trip counts which operands decide what runs, the clock what the op
+costs, and the recorder of asynchronous scopes which operands may come late. What is not said has the safe answer: a
+number that an op computes is irregular, an operand of an op that acts must stay, what it tells is read from memory,
+and its operands are needed at once. (Which values are handles, their types say: `interfaces.HandleType`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, TypedDict, cast
+
+from xdsl.ir import Operation, SSAValue
+
+from tileas_xdsl.machine.core.moving_numbers import Rule
+
+EVERY_OPERAND = ("*",)
+"""For `Facts.may_move`: the op hands all its operands on, or takes them for stages of a ring."""
+
+
+class Tells(Enum):
+    """Where the numbers come from that an op takes from an array."""
+
+    CONTENTS = auto()
+    EXTENTS = auto()
+    """From its shape, which may be made up where types leave it open."""
+    RANK = auto()
+    """From its type alone."""
+
+
+class Costs(Enum):
+    """By what the time of an op is counted (`machine.time.costs` turns it into cycles)."""
+
+    RESULTS = auto()
+    """By the elements of its results, where it computes or touches memory; an op that does neither costs nothing."""
+    SPECIAL_RESULTS = auto()
+    """The same, on the fewer lanes for roots, exponentials and their like."""
+    PRODUCT = auto()
+    """A matrix product: the first operands are A [.., M, K] and B [.., K, N]."""
+    NOTHING = auto()
+    """The results are the operands under another type or name."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The answers about one op. All have a default, which is the safe one."""
+
+    moves: Rule | None = None
+    """How the result of an op that only computes moves on with its operands; None: irregularly."""
+    may_move: tuple[str, ...] = ()
+    """The groups of operands of an op that acts which may move on from turn to turn."""
+    gives_count: bool = False
+    """Whether its result is a number of the state that moves on as the state does: how many members a group has."""
+    first_index: int | None = None
+    """The number of the first of the operands that index, one by one, the axes of the operand before them."""
+    tells: Tells = Tells.CONTENTS
+    deciding: int = 0
+    """How many of the leading operands decide what runs."""
+    calls: bool = False
+    """Whether it hands its operands to a function."""
+    costs: Costs = Costs.RESULTS
+    stores_data: bool = False
+    """Whether its operands, addresses aside, are data to be stored: they may stay deferred when it is recorded."""
+
+
+class Said(TypedDict, total=False):
+    """The fields of `Facts`, as keywords of the decorators in `meaning`."""
+
+    moves: Rule | None
+    may_move: tuple[str, ...]
+    gives_count: bool
+    first_index: int | None
+    tells: Tells
+    deciding: int
+    calls: bool
+    costs: Costs
+    stores_data: bool
+
+
+def operands_called(op: Operation, name: str) -> Sequence[SSAValue]:
+    """The operands in the group `name` of `op`; none where an optional one is absent."""
+    found: Any = getattr(op, name)
+    if found is None:
+        return ()
+    return cast("Sequence[SSAValue]", [found] if isinstance(found, SSAValue) else list(found))
