@@ -1,4 +1,4 @@
-"""`cf`, `ub` and `builtin`; and that no op of the dialects told here is without a meaning by oversight."""
+"""`cf`, `ub` and `builtin`; and what may not be unknown."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects import arith, builtin, cf, gpu, linalg, math, memref, tensor, ub
-from xdsl.ir import Dialect, Operation
 
 from tests.machine.support import call, machine_for
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
-from tileas_xdsl.machine.core.meaning import meaning_of
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
@@ -136,58 +133,6 @@ def test_conversion_casts_hand_values_on() -> None:
     }"""
     with pytest.raises(UnsupportedError, match="makes 2 values of 1"):
         call(text, "f", 3)
-
-
-# Nothing forgotten ----------------------------------------------------------------------------------------------------
-
-WITHOUT_MEANING = {
-    "builtin.module": "is walked, not run",
-    "builtin.unregistered": "has no meaning by definition",
-    "gpu.all_reduce": "threads of a block are one agent",
-    "gpu.barrier": "threads of a block are one agent",
-    "gpu.block_dim": "is a parameter of a launch",
-    "gpu.block_id": "is a parameter of a launch",
-    "gpu.func": "is called, not run",
-    "gpu.global_id": "is a parameter of a launch",
-    "gpu.grid_dim": "is a parameter of a launch",
-    "gpu.host_register": "pins host memory",
-    "gpu.host_unregister": "pins host memory",
-    "gpu.lane_id": "is a parameter of a launch",
-    "gpu.module": "is walked, not run",
-    "gpu.num_subgroups": "is a parameter of a launch",
-    "gpu.set_default_device": "there is one device",
-    "gpu.subgroup_id": "is a parameter of a launch",
-    "gpu.subgroup_size": "is a parameter of a launch",
-    "gpu.thread_id": "is a parameter of a launch",
-    "linalg.pooling_nchw_max": "xDSL gives it a wrong body",
-    "memref.atomic_rmw": "atomic accesses are not told from others here",
-    "memref.dma_start": "has a completion model of its own",
-    "memref.dma_wait": "has a completion model of its own",
-    "memref.global": "is named, not run",
-}
-"""Ops that are refused by name, and why."""
-
-DIALECTS: list[Dialect] = [
-    arith.Arith,
-    builtin.Builtin,
-    cf.Cf,
-    gpu.GPU,
-    linalg.Linalg,
-    math.Math,
-    memref.MemRef,
-    tensor.Tensor,
-    ub.UB,
-]
-
-
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
-def test_every_op_has_a_meaning_or_a_reason(dialect: Dialect) -> None:
-    def has_meaning(op: type[Operation]) -> bool:
-        return meaning_of(op.__new__(op)) is not None
-
-    without = [op.name for op in dialect.operations if not has_meaning(op)]
-    expected = [name for name in WITHOUT_MEANING if name.startswith(f"{dialect.name}.")]
-    assert sorted(without) == sorted(expected)
 
 
 # What may not be unknown ----------------------------------------------------------------------------------------------

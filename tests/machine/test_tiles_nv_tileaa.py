@@ -17,7 +17,6 @@ from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.core.meaning import meaning_of
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
@@ -749,30 +748,6 @@ def test_tiled_view_arguments() -> None:
 
 
 # Completeness ---------------------------------------------------------------------------------------------------------
-
-WITHOUT_MEANING = {
-    "nv_tileaa.atomic_cas",
-    "nv_tileaa.atomic_rmw",
-    "nv_tileaa.conv_dot",
-    "nv_tileaa.conv_tile",
-    "nv_tileaa.elementwise_inline_asm",
-    "nv_tileaa.extern_elementwise",
-    "nv_tileaa.gather_load",
-    "nv_tileaa.inject_ir",
-    "nv_tileaa.launch_func",
-    "nv_tileaa.message",
-    "nv_tileaa.plugin",
-    "nv_tileaa.scatter_store",
-    "nv_tileaa.tiled_atomic_rmw",
-}
-"""Atomics, per-lane accesses and convolution (tier B), and what is carried without being understood (tier C)."""
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_every_op_has_a_meaning_or_is_known_not_to(name: str) -> None:
-    for op in parse(program(name)).walk():
-        if op.name.startswith("nv_tileaa."):
-            assert (meaning_of(op) is None) == (op.name in WITHOUT_MEANING), op.name
 
 
 @pytest.mark.parametrize("name", SAMPLES)

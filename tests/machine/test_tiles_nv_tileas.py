@@ -24,7 +24,6 @@ from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.core.meaning import meaning_of
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
 
@@ -573,24 +572,6 @@ def test_functions_and_tiled_views() -> None:
       nv_tileas.return %r : (tensor<8x4xf32>) -> ()
     }"""
     assert exactly(result_of(text, ARRAY, 1), ARRAY[8:, 4:])
-
-
-WITHOUT_MEANING = {
-    "nv_tileas.async.gather_tma_load",
-    "nv_tileas.async.scatter_tma_store",
-    "nv_tileas.async.tiled_atomic_rmw",
-    "nv_tileas.gather_load",
-    "nv_tileas.scatter_store",
-    "nv_tileas.tiled_atomic_rmw",
-}
-"""Atomics and per-lane accesses: tier B."""
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_every_op_has_a_meaning_or_is_known_not_to(name: str) -> None:
-    for op in parse(program(*SAMPLES[name])).walk():
-        if op.name.startswith("nv_tileas."):
-            assert (meaning_of(op) is None) == (op.name in WITHOUT_MEANING), op.name
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -78,7 +78,10 @@ def _register(
 ) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         meaning = Meaning(kind, function, looks_later, Facts(**said))
-        _meanings.update(dict.fromkeys(ops, meaning))
+        for op in ops:
+            if op in _meanings:
+                raise ValueError(f"'{op.name}' has a meaning already; say all that is known of it in one place")
+            _meanings[op] = meaning
         return function
 
     return decorate
@@ -144,7 +147,7 @@ def load_dialect(dialect: str) -> None:
 
 def meaning_of(op: Operation) -> Meaning | None:
     """The meaning of `op`, or None when nobody has said what it does. Loads the dialect's meanings on first use."""
-    load_dialect(op.name.partition(".")[0])
+    load_dialect(op.dialect_name())
     return _meanings.get(type(op))
 
 

@@ -69,6 +69,8 @@ class Facts:
     costs: Costs = Costs.RESULTS
     stores_data: bool = False
     """Whether its operands, addresses aside, are data to be stored: they may stay deferred when it is recorded."""
+    lane_by_lane: bool = False
+    """Whether its meaning takes arrays of lanes in place of scalars."""
 
 
 class Said(TypedDict, total=False):
@@ -83,6 +85,7 @@ class Said(TypedDict, total=False):
     calls: bool
     costs: Costs
     stores_data: bool
+    lane_by_lane: bool
 
 
 def operands_called(op: Operation, name: str) -> Sequence[SSAValue]:

@@ -115,7 +115,7 @@ def _nest(maps: Sequence[AffineMap], inputs: int, body: Region) -> Nest:
 def _is_elementwise(op: Operation) -> bool:
     if isinstance(op, linalg.YieldOp | linalg.IndexOp):
         return True
-    return op.name.partition(".")[0] in ("arith", "math") and not op.regions
+    return op.dialect_name() in ("arith", "math") and not op.regions
 
 
 @per_op

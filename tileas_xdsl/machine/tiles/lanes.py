@@ -26,12 +26,7 @@ from tileas_xdsl.machine.tiles.numerics import Array, element_of, scalar_of, to_
 from tileas_xdsl.machine.tiles.tiles import read_tile, scalar_or_tile, tile_shape, unknown_results
 
 LANE_BY_LANE_DIALECTS = frozenset({"arith", "math"})
-_lane_by_lane: set[type[Operation]] = set()
-
-
-def lane_by_lane(*ops: type[Operation]) -> None:
-    """Say that the meaning of `ops` takes arrays of lanes in place of scalars."""
-    _lane_by_lane.update(ops)
+"""Dialects of scalars whose meanings take arrays of lanes in place of them."""
 
 
 def run_on_lanes(
@@ -90,8 +85,8 @@ def _values_from_outside(agent: Agent, block: Block) -> dict[SSAValue, Any] | No
 def _is_arithmetic(op: Operation) -> bool:
     if op.regions or not all(map(_is_single, [*op.operands, *op.results])):
         return False
-    known = op.name.partition(".")[0] in LANE_BY_LANE_DIALECTS or type(op) in _lane_by_lane
-    return known and meaning_of(op) is not None
+    meaning = meaning_of(op)
+    return meaning is not None and (op.dialect_name() in LANE_BY_LANE_DIALECTS or meaning.facts.lane_by_lane)
 
 
 def _is_single(value: SSAValue) -> bool:

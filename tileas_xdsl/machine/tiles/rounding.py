@@ -22,16 +22,16 @@ Residual = Callable[[Fraction, Sequence[Fraction]], Fraction]
 TOWARDS_ZERO, UPWARDS, DOWNWARDS = "zero", "positive_inf", "negative_inf"
 
 RESIDUALS: dict[str, Residual] = {
-    "addf": lambda result, x: result - (x[0] + x[1]),
-    "subf": lambda result, x: result - (x[0] - x[1]),
-    "mulf": lambda result, x: result - x[0] * x[1],
-    "divf": lambda result, x: (result * x[1] - x[0]) * (1 if x[1] > 0 else -1),
-    "fma": lambda result, x: result - (x[0] * x[1] + x[2]),
-    "sqrt": lambda result, x: result * result - x[0],
-    "rsqrt": lambda result, x: result * result * x[0] - 1,
-    "fp_to_fp": lambda result, x: result - x[0],
+    "sum": lambda result, x: result - (x[0] + x[1]),
+    "difference": lambda result, x: result - (x[0] - x[1]),
+    "product": lambda result, x: result - x[0] * x[1],
+    "quotient": lambda result, x: (result * x[1] - x[0]) * (1 if x[1] > 0 else -1),
+    "product and sum": lambda result, x: result - (x[0] * x[1] + x[2]),
+    "root": lambda result, x: result * result - x[0],
+    "inverse root": lambda result, x: result * result * x[0] - 1,
+    "conversion": lambda result, x: result - x[0],
 }
-"""By the op's mnemonic. `exp2` has none: its results are not rational."""
+"""By what is computed. An exponential has none: its results are not rational."""
 
 
 @quietly
@@ -66,7 +66,7 @@ def _side(value: float, residual: Residual, operands: list[float]) -> Fraction |
 
 
 def _divides_by_zero(residual: Residual, operands: list[float]) -> bool:
-    return residual in (RESIDUALS["divf"], RESIDUALS["rsqrt"]) and operands[-1] == 0
+    return residual in (RESIDUALS["quotient"], RESIDUALS["inverse root"]) and operands[-1] == 0
 
 
 def _far_out(dtype: np.dtype[Any], sign: int) -> Any:

@@ -21,7 +21,6 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.math import fused_multiply_add
-from tileas_xdsl.machine.tiles.lanes import lane_by_lane
 from tileas_xdsl.machine.tiles.numerics import (
     Array,
     as_unsigned,
@@ -36,25 +35,10 @@ from tileas_xdsl.machine.tiles.numerics import (
     width_of,
 )
 from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
-from tileas_xdsl.machine.tiles.rounding import RESIDUALS, rounded
+from tileas_xdsl.machine.tiles.rounding import RESIDUALS, Residual, rounded
 from tileas_xdsl.machine.tiles.tiles import PointerTile, computes
 
 Compute = Callable[..., Any]
-
-lane_by_lane(
-    elementwise.AddFOp,
-    elementwise.SubFOp,
-    elementwise.MulFOp,
-    elementwise.DivFOp,
-    elementwise.FmaOp,
-    elementwise.Exp2Op,
-    elementwise.SqrtOp,
-    elementwise.RsqrtOp,
-    elementwise.ClampFOp,
-    elementwise.MulHiUIOp,
-    elementwise.FpToFpOp,
-    elementwise.BitcastOp,
-)
 
 
 # Floats ---------------------------------------------------------------------------------------------------------------
@@ -81,16 +65,17 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     return fused_multiply_add(np.asarray(a), np.asarray(b), np.asarray(c))
 
 
-FLOAT_OPS: dict[type[Operation], Compute] = {
-    elementwise.AddFOp: operator.add,
-    elementwise.SubFOp: operator.sub,
-    elementwise.MulFOp: operator.mul,
-    elementwise.DivFOp: _quotient,
-    elementwise.FmaOp: _fma,
-    elementwise.Exp2Op: _in_f64(np.exp2),
-    elementwise.SqrtOp: _in_f64(np.sqrt),
-    elementwise.RsqrtOp: _in_f64(_one_over_root),
+FLOAT_OPS: dict[type[Operation], tuple[Compute, Residual | None]] = {
+    elementwise.AddFOp: (operator.add, RESIDUALS["sum"]),
+    elementwise.SubFOp: (operator.sub, RESIDUALS["difference"]),
+    elementwise.MulFOp: (operator.mul, RESIDUALS["product"]),
+    elementwise.DivFOp: (_quotient, RESIDUALS["quotient"]),
+    elementwise.FmaOp: (_fma, RESIDUALS["product and sum"]),
+    elementwise.Exp2Op: (_in_f64(np.exp2), None),
+    elementwise.SqrtOp: (_in_f64(np.sqrt), RESIDUALS["root"]),
+    elementwise.RsqrtOp: (_in_f64(_one_over_root), RESIDUALS["inverse root"]),
 }
+"""What an op computes, and how it is told which side of the exact result that lies on."""
 
 
 def rounding_mode(op: Operation) -> str | None:
@@ -99,11 +84,10 @@ def rounding_mode(op: Operation) -> str | None:
     return mode.data.value if isinstance(mode, RoundingModeAttr) else None
 
 
-def _float(compute: Compute) -> Compute:
+def _float(compute: Compute, residual: Residual | None) -> Compute:
     @quietly
     def meaning(_agent: Agent, op: Operation, *operands: Any) -> Any:
         nearest = np.asarray(compute(*operands))
-        residual = RESIDUALS.get(op.name.rpartition(".")[2])
         result = np.asarray(rounded(nearest, rounding_mode(op), residual, operands))
         return result if is_array(operands[0]) else result[()]
 
@@ -113,11 +97,12 @@ def _float(compute: Compute) -> Compute:
 SPECIAL = (elementwise.DivFOp, elementwise.Exp2Op, elementwise.RsqrtOp, elementwise.SqrtOp)
 """Functions for which there are fewer lanes."""
 
-for _op, _compute in FLOAT_OPS.items():
-    computes(_op, costs=Costs.SPECIAL_RESULTS if _op in SPECIAL else Costs.RESULTS)(_float(_compute))
+for _op, (_compute, _residual) in FLOAT_OPS.items():
+    _costs = Costs.SPECIAL_RESULTS if _op in SPECIAL else Costs.RESULTS
+    computes(_op, costs=_costs, lane_by_lane=True)(_float(_compute, _residual))
 
 
-@computes(elementwise.ClampFOp)
+@computes(elementwise.ClampFOp, lane_by_lane=True)
 @quietly
 def _clamp(_agent: Agent, op: elementwise.ClampFOp, value: Any, low: Any, high: Any) -> Any:
     """A NaN becomes `low` unless it is to stay one."""
@@ -127,16 +112,16 @@ def _clamp(_agent: Agent, op: elementwise.ClampFOp, value: Any, low: Any, high: 
     return clamped if is_array(value) else clamped[()]
 
 
-@computes(elementwise.FpToFpOp)
+@computes(elementwise.FpToFpOp, lane_by_lane=True)
 def _fp_to_fp(_agent: Agent, op: elementwise.FpToFpOp, value: Any) -> Any:
     nearest = to_float(value, element_of(op, op.result.type).dtype)
-    return rounded(nearest, rounding_mode(op), RESIDUALS["fp_to_fp"], (value,))
+    return rounded(nearest, rounding_mode(op), RESIDUALS["conversion"], (value,))
 
 
 # Integers and bits ----------------------------------------------------------------------------------------------------
 
 
-@computes(elementwise.MulHiUIOp)
+@computes(elementwise.MulHiUIOp, lane_by_lane=True)
 def _multiply_high(_agent: Agent, op: elementwise.MulHiUIOp, lhs: Any, rhs: Any) -> Any:
     scalar = scalar_of(op.result.type)
     left, right = as_unsigned(lhs, scalar), as_unsigned(rhs, scalar)
@@ -146,7 +131,7 @@ def _multiply_high(_agent: Agent, op: elementwise.MulHiUIOp, lhs: Any, rhs: Any)
     return to_type(np.asarray(exact >> width_of(scalar), dtype=object), scalar)
 
 
-@computes(elementwise.BitcastOp)
+@computes(elementwise.BitcastOp, lane_by_lane=True)
 def _bitcast(_agent: Agent, op: elementwise.BitcastOp, value: Any) -> Any:
     if isinstance(value, Pointer | PointerTile):
         return value
