@@ -147,8 +147,11 @@ def load_dialect(dialect: str) -> None:
 
 def meaning_of(op: Operation) -> Meaning | None:
     """The meaning of `op`, or None when nobody has said what it does. Loads the dialect's meanings on first use."""
-    load_dialect(op.dialect_name())
-    return _meanings.get(type(op))
+    known = _meanings.get(type(op))
+    if known is None:
+        load_dialect(op.dialect_name())
+        known = _meanings.get(type(op))
+    return known
 
 
 NOTHING_SAID = Facts()
