@@ -110,6 +110,21 @@ def test_nothing_said_is_to_expect_the_worst() -> None:
     assert set(Said.__annotations__) == set(Facts.__annotations__)
 
 
+IRREGULAR = {
+    "arith": "addf bitcast cmpf constant divf extf fptosi fptoui maximumf maxnumf minimumf minnumf mulf negf sitofp "
+    "subf truncf uitofp addui_extended mulsi_extended mului_extended ceildivsi ceildivui ori xori",
+    "llvm": "fadd fdiv fmul fsub mlir.constant mlir.undef mlir.zero ashr lshr or shl xor",
+}
+"""Scalar ops without a rule for numbers that move on: those of floats, of no operands, and those that nobody needed."""
+
+
+@pytest.mark.parametrize("name", sorted(IRREGULAR))
+def test_every_op_on_scalars_has_a_rule_or_is_irregular_by_name(name: str) -> None:
+    computing = [(op, known) for op in dialect(name).operations if (known := meaning(op)) and known.kind is Kind.PURE]
+    irregular = {op.name.removeprefix(f"{name}.") for op, known in computing if known.facts.moves is None}
+    assert irregular == set(IRREGULAR[name].split())
+
+
 # Handles --------------------------------------------------------------------------------------------------------------
 
 DATA = {

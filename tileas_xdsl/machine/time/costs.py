@@ -82,7 +82,10 @@ def access_costs(touched: Mapping[str, int], table: TimingTable) -> list[Cost]:
 
 
 def own_cost(op: Operation, kind: Kind, results: Sequence[Any], table: TimingTable) -> Cost:
-    """What the agent does by itself in a step of `kind`, which gave `results` (views, or whatever was computed)."""
+    """
+    What the agent does by itself in a step of `kind`, which gave `results` (views, or whatever was computed). An op
+    without a meaning, which a check takes for a function, counts as one that computes its results.
+    """
     costs = facts_of(op).costs
     if kind not in (Kind.PURE, Kind.EFFECT) or costs is Costs.NOTHING or op.has_trait(ConstantLike):
         return Cost(None, 0)
