@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 
+from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import timeline
@@ -52,7 +53,7 @@ def pipelined_gemm(stages: int) -> ModuleOp:
 
 
 def drawn(module: ModuleOp, trips: int) -> str:
-    return timeline_svg(timeline(simulate(module, None, {"n": trips}, TARGET)), WIDTH)
+    return timeline_svg(timeline(simulate(module, None, {"n": trips}, TARGET, observer=Investigator())), WIDTH)
 
 
 def raced() -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.core.violations import Violation, ViolationKind
 from tileas_xdsl.machine.running import run
 
@@ -138,7 +139,7 @@ def test_missing_arrivals_of_somebody_left_are_a_deadlock(program: str) -> None:
 
 
 def test_running_names_the_count_as_well() -> None:
-    outcome = run(parse(ring(full_count=4)), "ring", {"n": 1})
+    outcome = run(parse(ring(full_count=4)), "ring", {"n": 1}, observer=Investigator())
     assert [str(violation.kind) for violation in outcome.violations] == ["phase"]
     assert not outcome.finished
 

@@ -9,6 +9,7 @@ import pytest
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.parts.rings import Rings
 from tileas_xdsl.machine.running import run
 
 TILE = "tensor<8x4xf16, #smem>"
@@ -106,7 +107,7 @@ def test_slots_and_phases_do_not_depend_on_the_order(order: str) -> None:
     module = parse(handshake(3, f"{READ}\n{RELEASE}"))
     outcome = run(module, "handshake", {"n": 7}, order=name, seed=int(seed or 0))
     assert outcome.violations == ()
-    (ring,) = outcome.machine.shared["rings"]
+    (ring,) = outcome.machine.part(Rings).made
     turns = [(k, slot, phase) for side, k, slot, phase in ring.log if side == "producer"]
     assert turns == [(k, k % 3, (k // 3) & 1) for k in range(7)]
     consumed = [(k, slot, phase) for side, k, slot, phase in ring.log if side == "consumer"]

@@ -15,6 +15,8 @@ from tests.machine.native import Call, Function, call_natively
 from tests.machine.numbers import bits_of
 from tests.machine.support import call, machine_for
 from tests.support.ir import parse
+from tileas_xdsl.checker.witnesses.investigator import Investigator
+from tileas_xdsl.checker.witnesses.witness import witness_of
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
@@ -531,14 +533,15 @@ def test_freeing_what_asynchronous_work_still_writes() -> None:
 
 
 def test_an_undrained_work_is_reported_with_both_parties_and_once() -> None:
-    machine = machine_for(with_data=False)
+    machine = machine_for(with_data=False, observer=Investigator())
     call(parse(freeing("")), "f", memory(range(4)), memory(range(4)), machine=machine)
     (violation,) = machine.violations.values()
     assert "may still touch 'b' when that ends" in violation.message
     assert [party.op.name for party in violation.parties] == ["gpu.memcpy", "memref.dealloc"]
     assert "a wait for 'gpu.memcpy' before 'memref.dealloc'" in violation.missing
-    assert violation.witness is not None
-    assert any("issues gpu.memcpy" in str(step) for step in violation.witness.steps)
+    witness = witness_of(violation)
+    assert witness is not None
+    assert any("issues gpu.memcpy" in str(step) for step in witness.steps)
     assert machine.agents[0].mind.knows_work(machine.works[0]), "counts as waited for once it has been reported"
 
 

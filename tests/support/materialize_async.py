@@ -18,6 +18,7 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp, ProduceOneAsyncOp
+from tileas_xdsl.machine.parts.rings import Rings
 from tileas_xdsl.machine.running import Outcome, run
 
 PASS = "tileas-materialize-async"
@@ -61,7 +62,7 @@ def staged_names(module: Operation) -> list[str | None]:
 
 def turns(outcome: Outcome) -> list[list[tuple[str, int, int, int]]]:
     """For each pipeline that the program creates itself: the (side, stage, slot, phase) of its turns, by side."""
-    rings = [ring for ring in outcome.machine.shared.get("rings", []) if isinstance(ring.op, CreatePipelineOp)]
+    rings = [ring for ring in outcome.machine.part(Rings).made if isinstance(ring.op, CreatePipelineOp)]
     return [sorted(ring.log) for ring in rings]
 
 

@@ -19,7 +19,7 @@ from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.machine.parts.rings import Ring
+from tileas_xdsl.machine.parts.rings import Ring, Rings
 from tileas_xdsl.machine.running import Outcome, run
 
 ORDERS = ("eager", "lazy", "random:0", "random:1", "random:2")
@@ -106,7 +106,7 @@ def turns_of(outcome: Outcome, other: Outcome) -> list[tuple[list[tuple[int, ...
 
 
 def _rings(outcome: Outcome) -> list[Ring]:
-    return outcome.machine.shared.get("rings", [])
+    return outcome.machine.part(Rings).made
 
 
 def _is_in_agents(op: Operation) -> bool:

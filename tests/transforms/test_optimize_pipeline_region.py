@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from tests.support.ir import context, parse, print_custom, run_passes
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumeOneOp
+from tileas_xdsl.machine.parts.rings import Rings
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.transforms.optimize_pipeline_region import OptimizePipelineRegionPass
 
@@ -125,8 +126,8 @@ def test_meaning_is_kept(trips: int, order: str) -> None:
     runs = [run(module, "f", {"n": trips}, order=order) for module in (before, after)]
     assert (runs[0].arrays["out"] == runs[1].arrays["out"]).all()
     assert all(outcome.violations == () for outcome in runs)
-    assert runs[0].machine.shared.get("rings", []) == [] or (
-        runs[0].machine.shared["rings"][0].log == runs[1].machine.shared["rings"][0].log
+    assert runs[0].machine.part(Rings).made == [] or (
+        runs[0].machine.part(Rings).made[0].log == runs[1].machine.part(Rings).made[0].log
     )
 
 

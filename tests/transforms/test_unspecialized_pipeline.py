@@ -9,6 +9,7 @@ from tests.support.ir import parse, print_custom, run_passes
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.machine.parts.rings import Rings
 from tileas_xdsl.machine.running import Outcome, run
 from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.transforms.unspecialized_pipeline import UnspecializedPipelinePass
@@ -48,7 +49,7 @@ func.func @f(%n: index, %out: memref<32xf32>) {{
 
 def turns(outcome: Outcome, side: str) -> list[tuple[int, int, int]]:
     """The (stage, slot, phase) that one side took, in order."""
-    return [turn for ring in outcome.machine.shared.get("rings", []) for who, *turn in ring.log if who == side]
+    return [turn for ring in outcome.machine.part(Rings).made for who, *turn in ring.log if who == side]
 
 
 def assert_same(before: str, after: str, trips: int) -> None:

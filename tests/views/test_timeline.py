@@ -20,6 +20,7 @@ from tests.machine.test_timed import AGAIN, ONE, TWO, copies
 from tests.support.ir import ROOT
 from tests.support.trace_events import read_trace
 from tileas_xdsl.checker.verdict.deciding import report_undrained
+from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import Bar, Edge, Timeline, timeline
@@ -34,7 +35,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def simulated(text: str, n: int | None = None) -> TimedRun:
     module = parse_module(text, "p.mlir", full_context())
-    return simulate(module, None, {} if n is None else {"n": n}, at_end=[report_undrained])
+    return simulate(module, None, {} if n is None else {"n": n}, at_end=[report_undrained], observer=Investigator())
 
 
 def picture_of(text: str, n: int | None = None) -> Timeline:
