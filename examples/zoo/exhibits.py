@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
+from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import Timeline, timeline
@@ -88,7 +89,8 @@ class Exhibit:
         """The picture of the call in which the violation first shows, run once in simulated time."""
         assert self.finding is not None
         module = parsed(self.bad)
-        return timeline(simulate(module, self.finding.function, dict(self.finding.arguments), TARGET))
+        run = simulate(module, self.finding.function, dict(self.finding.arguments), TARGET, observer=Investigator())
+        return timeline(run)
 
     @property
     def is_as_expected(self) -> bool:
