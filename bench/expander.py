@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from tileas_xdsl.analysis.dependence import dependence_graph
-from tileas_xdsl.transforms.loop_expander import expand_loop
-from tileas_xdsl.transforms.loop_expander.plan import late_stages_first, plan_expansion
+from tileas_xdsl.transforms.loops.loop_expander import expand_loop
+from tileas_xdsl.transforms.loops.loop_expander.plan import late_stages_first, plan_expansion
 
 ROUNDS = {100: 3, 1_000: 3, 10_000: 1}
 """By ops in the body."""

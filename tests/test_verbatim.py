@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ir import ROOT
-from tileas_xdsl.transforms.optimize_pipeline_region import OptimizePipelineRegionPass
+from tileas_xdsl.transforms.tileas.optimize_pipeline_region import OptimizePipelineRegionPass
 
 ROW = re.compile(r"^\| (?P<section>[^|]+?) \| (?P<ticks>`+)(?P<text>.*?)(?P=ticks) \| (?P<test>\S+) \|$", re.MULTILINE)
 

@@ -22,9 +22,9 @@ from xdsl.printer import Printer
 from tests.support.ir import parse
 from tileas_xdsl.analysis.dependence import Placement
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError
-from tileas_xdsl.transforms.loop_expander import Expansion, expand_loop
-from tileas_xdsl.transforms.loop_expander.hooks import ExpansionHooks, OpCopy
-from tileas_xdsl.transforms.loop_expander.plan import Epilogue, ExpansionPlan, plan_expansion
+from tileas_xdsl.transforms.loops.loop_expander import Expansion, expand_loop
+from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, OpCopy
+from tileas_xdsl.transforms.loops.loop_expander.plan import Epilogue, ExpansionPlan, plan_expansion
 
 LOOP, STAGE, ORDER = "__test_pipelining_loop__", "__test_pipelining_stage__", "__test_pipelining_op_order__"
 PART, ITERATION = "__test_pipelining_part", "__test_pipelining_iteration"

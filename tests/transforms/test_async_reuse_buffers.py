@@ -16,7 +16,7 @@ from tileas_xdsl.analysis.buffer_touches import allocated_buffer
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
-from tileas_xdsl.transforms.async_reuse_buffers import apply_reuse, plan_reuse
+from tileas_xdsl.transforms.tokens.async_reuse_buffers import apply_reuse, plan_reuse
 
 SEEDS = range(300 if FULL else 60)
 FILE = ROOT / "tests/filecheck/transforms/async-reuse-buffers.mlir"

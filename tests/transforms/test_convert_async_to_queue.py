@@ -19,7 +19,7 @@ from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.async_queue import CommitOp
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.transforms.convert_async_to_queue.queues import assign_queues
+from tileas_xdsl.transforms.queues.convert_async_to_queue.queues import assign_queues
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
 PROGRAMS = 200 if FULL else 60

@@ -30,8 +30,8 @@ from tests.support.mlir import mlir_opt
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp, CpAsyncWaitGroupOp
-from tileas_xdsl.transforms.convert_queue_to_nvvm import CpAsync
-from tileas_xdsl.transforms.queue_lowering.plan import plan_lowering
+from tileas_xdsl.transforms.queues.convert_queue_to_nvvm import CpAsync
+from tileas_xdsl.transforms.queues.queue_lowering.plan import plan_lowering
 
 FULL = os.environ.get("TILEAS_CASES") == "full"
 PASS = "convert-queue-to-nvvm"

@@ -27,8 +27,8 @@ from tileas_xdsl.diagnostics import RefusedError, Severity, recorded_diagnostics
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import is_annotated, read_annotations
 from tileas_xdsl.tools.located_parser import LocatedParser
-from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
-from tileas_xdsl.transforms.inject_software_pipeline.plan import SourceCapture
+from tileas_xdsl.transforms.queues.inject_software_pipeline import InjectSoftwarePipelinePass
+from tileas_xdsl.transforms.queues.inject_software_pipeline.plan import SourceCapture
 
 PASS = "inject-software-pipeline"
 FOLDER = ROOT / "tests/filecheck/transforms"

@@ -21,7 +21,7 @@ from tests.support.meaning import difference_between, run_in_order
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_queue import WaitOp
-from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
+from tileas_xdsl.transforms.queues.inject_software_pipeline import InjectSoftwarePipelinePass
 
 COMMIT = """async_queue.commit 5 {{
   async_queue.scope {{

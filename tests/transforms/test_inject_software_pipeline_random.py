@@ -34,9 +34,9 @@ from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import is_annotated, read_annotations
 from tileas_xdsl.scheduling.async_pipeline.model import Section, Slot
 from tileas_xdsl.scheduling.async_pipeline.waits import plan_waits, undrained_queues
-from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
-from tileas_xdsl.transforms.inject_software_pipeline.components import bring_into_shape
-from tileas_xdsl.transforms.inject_software_pipeline.plan import PipelinePlan, SourceCapture, plan_pipeline
+from tileas_xdsl.transforms.queues.inject_software_pipeline import InjectSoftwarePipelinePass
+from tileas_xdsl.transforms.queues.inject_software_pipeline.components import bring_into_shape
+from tileas_xdsl.transforms.queues.inject_software_pipeline.plan import PipelinePlan, SourceCapture, plan_pipeline
 
 LOOPS_A_CHUNK = 32
 CHUNKS = range(94 if os.environ.get("TILEAS_CASES") == "full" else 2)

@@ -30,8 +30,8 @@ from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
-from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
-from tileas_xdsl.transforms.inject_software_pipeline.plan import SourceCapture
+from tileas_xdsl.transforms.queues.inject_software_pipeline import InjectSoftwarePipelinePass
+from tileas_xdsl.transforms.queues.inject_software_pipeline.plan import SourceCapture
 
 
 def loop_of(

@@ -27,7 +27,7 @@ from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
-from tileas_xdsl.transforms.inject_software_pipeline import InjectSoftwarePipelinePass
+from tileas_xdsl.transforms.queues.inject_software_pipeline import InjectSoftwarePipelinePass
 
 LOOPS = range(1000 if os.environ.get("TILEAS_CASES") == "full" else 40)
 TEMPORARY = "memref<2xi32>"

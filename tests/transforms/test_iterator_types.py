@@ -12,7 +12,7 @@ from tests.support.ir import parse, print_generic
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, IncIterOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
-from tileas_xdsl.transforms.iterator_types import DISAGREEMENT, iterator_types, propagate_iterator_types
+from tileas_xdsl.transforms.tileas.iterator_types import DISAGREEMENT, iterator_types, propagate_iterator_types
 
 COUNTING = PipelineIteratorType.of(i32)
 DEEP = PipelineIteratorType.of(i32, 3)

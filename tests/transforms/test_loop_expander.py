@@ -22,7 +22,7 @@ from tests.support.scf_pipelining import (
     plan_of,
 )
 from tileas_xdsl.analysis.dominance import verify_dominance
-from tileas_xdsl.transforms.loop_expander.plan import Epilogue, Part, StillRunning, TripsAtLeast
+from tileas_xdsl.transforms.loops.loop_expander.plan import Epilogue, Part, StillRunning, TripsAtLeast
 
 
 def assert_expands(loop: str, expected: str, *, returns: str = "", predicated: bool = False, **options: bool) -> None:

@@ -43,9 +43,9 @@ from tests.support.scf_pipelining import (
 from tileas_xdsl.analysis.dependence import EdgeKind, dependence_graph
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError, refuse
-from tileas_xdsl.transforms.loop_expander import expand_loop
-from tileas_xdsl.transforms.loop_expander.hooks import ExpansionHooks, OpCopy
-from tileas_xdsl.transforms.loop_expander.plan import Part, late_stages_first, plan_expansion, zero_constant
+from tileas_xdsl.transforms.loops.loop_expander import expand_loop
+from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, OpCopy
+from tileas_xdsl.transforms.loops.loop_expander.plan import Part, late_stages_first, plan_expansion, zero_constant
 
 # Hooks --------------------------------------------------------------------------------------------------------------
 

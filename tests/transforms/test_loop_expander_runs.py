@@ -13,8 +13,8 @@ from tests.support.execution import Case, run_cases
 from tests.support.ir import parse, print_custom
 from tests.support.scf_pipelining import LOOP, ScheduleHooks, marked_loops, placements_of, spelled_out
 from tileas_xdsl.analysis.dominance import verify_dominance
-from tileas_xdsl.transforms.loop_expander import expand_loop
-from tileas_xdsl.transforms.loop_expander.plan import Epilogue, late_stages_first, plan_expansion
+from tileas_xdsl.transforms.loops.loop_expander import expand_loop
+from tileas_xdsl.transforms.loops.loop_expander.plan import Epilogue, late_stages_first, plan_expansion
 
 ARRAY = "memref<96xi64>"
 

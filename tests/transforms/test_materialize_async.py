@@ -49,10 +49,10 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import ToAsyncOp
-from tileas_xdsl.transforms.materialize_async import MaterializeAsyncPass
-from tileas_xdsl.transforms.materialize_async.patterns import AsyncWaitOpRemoval, ExtractSliceOpToAsync
-from tileas_xdsl.transforms.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX
-from tileas_xdsl.transforms.materialize_async.reconcile import TWO_WRITERS
+from tileas_xdsl.transforms.tileas.materialize_async import MaterializeAsyncPass
+from tileas_xdsl.transforms.tileas.materialize_async.patterns import AsyncWaitOpRemoval, ExtractSliceOpToAsync
+from tileas_xdsl.transforms.tileas.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX
+from tileas_xdsl.transforms.tileas.materialize_async.reconcile import TWO_WRITERS
 
 FOLDER = ROOT / "tests" / "filecheck" / "transforms"
 

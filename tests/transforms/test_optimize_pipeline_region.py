@@ -14,7 +14,7 @@ from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumeOneOp
 from tileas_xdsl.machine.parts.rings import Rings
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.transforms.optimize_pipeline_region import OptimizePipelineRegionPass
+from tileas_xdsl.transforms.tileas.optimize_pipeline_region import OptimizePipelineRegionPass
 
 PASS = "tileas-optimize-pipeline-region"
 

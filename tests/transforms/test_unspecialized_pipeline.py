@@ -12,7 +12,7 @@ from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.machine.parts.rings import Rings
 from tileas_xdsl.machine.running import Outcome, run
 from tileas_xdsl.pipelines import TileIRPass
-from tileas_xdsl.transforms.unspecialized_pipeline import UnspecializedPipelinePass
+from tileas_xdsl.transforms.tileas.unspecialized_pipeline import UnspecializedPipelinePass
 
 PASS = "tileas-unspecialized-pipeline"
 ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed in range(4))]

@@ -1,0 +1,1 @@
+"""Passes that look and rewrite nothing: what they find is an error or a remark."""

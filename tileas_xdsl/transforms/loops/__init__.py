@@ -1,0 +1,1 @@
+"""What peels and overlaps loops, for the passes that do."""

@@ -1,0 +1,1 @@
+"""Passes about marks: `rocdl.asyncmark` closes what was issued before it."""

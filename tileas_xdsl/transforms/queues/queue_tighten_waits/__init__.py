@@ -1,0 +1,200 @@
+"""
+Raise every wait for a queue to the largest count that is safe, and remove the waits that nothing needs.
+
+    async_queue.wait 0, 0 { use of slot i mod 3 }     ->     async_queue.wait 0, 2 { use of slot i mod 3 }
+    async_queue.wait 1, 4    (two groups in flight)   ->     nothing
+
+The judge is the checker (`judge`): a count is raised only where the program is then still proved safe, for every
+interleaving and every trip count; with the next count it goes wrong, or is not proved. So no race can come of it.
+Waits are taken in program order, each with the earlier ones as they are by then.
+
+A function is judged as a whole where the checker can follow all of it, and else queue by queue (`one_queue`), without
+what it cannot follow. So each wait is judged for itself, and one that cannot be judged stays as it is, with a remark
+that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.diagnostics import location_of, op_name, remark
+from tileas_xdsl.dialects.async_queue import WaitOp
+from tileas_xdsl.interfaces import FunctionOpInterface, enclosing_function
+from tileas_xdsl.machine.arguments import ArgumentError, find_function, public_functions
+from tileas_xdsl.transforms.queues.queue_tighten_waits.judge import Gain, Judge, set_count
+from tileas_xdsl.transforms.queues.queue_tighten_waits.one_queue import OneQueue, other_asynchrony, queue_number
+from tileas_xdsl.transforms.queues.queue_tighten_waits.order import may_run_before
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of one wait, and what is said of it; `gain` is None where it stays as it is."""
+
+    wait: WaitOp
+    gain: Gain | None
+    text: str
+
+
+def plan_tightening(module: ModuleOp, capture: str) -> list[Outcome]:
+    """
+    What there is to win and what cannot be judged, in program order. Changes nothing.
+
+    The cost is that of a few executions for each step of a binary search, and one proof, for each wait.
+    """
+    waits = [op for op in module.walk() if isinstance(op, WaitOp)]
+    groups: dict[tuple[str, ...], list[WaitOp]] = {}
+    for wait in waits:
+        groups.setdefault(_judged_by(wait, module), []).append(wait)
+    plan = _Plan(module, capture)
+    for functions, members in groups.items():
+        plan.tighten(functions, members)
+    return [plan.outcomes[wait] for wait in waits if wait in plan.outcomes]
+
+
+@dataclass
+class _Plan:
+    module: ModuleOp
+    capture: str
+    outcomes: dict[WaitOp, Outcome] = field(default_factory=dict[WaitOp, Outcome])
+
+    def __post_init__(self) -> None:
+        self.unseen = [op for op in self.module.walk() if isinstance(op, CallOp) and not _has_body(self.module, op)]
+
+    def tighten(self, functions: Sequence[str], waits: Sequence[WaitOp]) -> None:
+        """Judge `waits`, of which `functions` tell what is safe: as a whole, or else queue by queue."""
+        copy = self.module.clone()
+        twins = {one: two for one, two in zip(self.module.walk(), copy.walk(), strict=True) if isinstance(two, WaitOp)}
+        judge = Judge(copy, functions, self.capture)
+        fault = judge.fault()
+        if fault is None:
+            self._judge(judge, waits, twins, self.unseen)
+        elif (other := other_asynchrony(self.module)) is not None:
+            why = f"{fault.text}; and queues are judged one by one only where nothing else is asynchronous, as"
+            self._leave(waits, f"{why} {named(other)} is")
+        else:
+            self._tighten_queues(functions, waits)
+
+    def _tighten_queues(self, functions: Sequence[str], waits: Sequence[WaitOp]) -> None:
+        by_queue: dict[int | None, list[WaitOp]] = {}
+        for wait in waits:
+            by_queue.setdefault(queue_number(wait), []).append(wait)
+        for queue, members in by_queue.items():
+            if queue is None:
+                self._leave(members, "its queue is computed, and cannot be told from the others")
+                continue
+            model = OneQueue(self.module, queue, functions, self.capture)
+            fault = model.settle()
+            if fault is not None:
+                self._leave(members, "; ".join([fault.text, *_what_is_not_counted_on(model)]))
+                continue
+            twins = model.waits()
+            for wait in members:
+                if wait not in twins:
+                    self._leave([wait], f"it stands where the program cannot be followed: {model.given_way[wait]}")
+            seen = [wait for wait in members if wait in twins]
+            self._judge(model.judge, seen, twins, [*self.unseen, *model.blind_spots])
+
+    def _judge(
+        self,
+        judge: Judge,
+        waits: Sequence[WaitOp],
+        twins: Mapping[Operation, WaitOp],
+        blind_spots: Sequence[Operation],
+    ) -> None:
+        """Look for the largest counts of `waits`; `twins` are the same in the copy of `judge`."""
+        for wait in waits:
+            unseen = next((op for op in blind_spots if may_run_before(op, wait)), None)
+            count = wait.count
+            if unseen is not None:
+                self._leave([wait], f"{named(unseen)} may commit groups before it that nobody sees")
+            elif not isinstance(count, int):
+                self._leave([wait], "its count is computed")
+            elif (gain := judge.tighten(twins[wait], count)) is not None:
+                self.outcomes[wait] = Outcome(wait, gain, gain.text)
+
+    def _leave(self, waits: Sequence[WaitOp], why: str) -> None:
+        for wait in waits:
+            self.outcomes[wait] = Outcome(wait, None, f"stays as it is: {why}")
+
+
+def _what_is_not_counted_on(model: OneQueue) -> Iterator[str]:
+    """The ops that might make good what is wrong, were it known what they do."""
+    for op, why in model.given_way.items():
+        if isinstance(op, WaitOp):
+            yield f"what {named(op)} completes is not known: {why}"
+
+
+def named(op: Operation) -> str:
+    """An op as a remark names it: `'func.call' at a.mlir:3:5`."""
+    location = location_of(op)
+    return f"'{op_name(op)}'" if location is None else f"'{op_name(op)}' at {location}"
+
+
+def _has_body(module: Operation, call: CallOp) -> bool:
+    try:
+        find_function(module, call.callee.string_value())
+    except ArgumentError:
+        return False
+    return True
+
+
+def _judged_by(wait: WaitOp, module: ModuleOp) -> tuple[str, ...]:
+    """The functions that tell whether a count is safe: the wait's own, or all that are public where others call it."""
+    function = enclosing_function(wait)
+    names = public_functions(module)
+    called = {op.callee.string_value() for op in module.walk() if isinstance(op, CallOp)}
+    view = FunctionOpInterface.of(function) if function is not None else None
+    own = view.function_name if view is not None else None
+    return (own,) if own in names and own not in called else tuple(names)
+
+
+def emit_tightening(plan: Sequence[Outcome]) -> None:
+    """Carry out a plan; cannot fail."""
+    for item in plan:
+        if item.gain is None:
+            continue
+        if item.gain.count is not None:
+            set_count(item.wait, item.gain.count)
+            continue
+        body = item.wait.body.first_block
+        for op in list(body.ops) if body is not None else ():
+            op.detach()
+            Rewriter.insert_op(op, InsertPoint.before(item.wait))
+        Rewriter.erase_op(item.wait)
+
+
+@dataclass(frozen=True)
+class QueueTightenWaitsPass(ModulePass):
+    """
+    Raise every wait to its exact count and remove what needs no wait. See the module.
+
+    Rewrites: the count of `async_queue.wait`, upward; a wait that is not needed to its body. A remark on each says what
+    was won, and the call in which one group more would go wrong.
+
+    Requires: nothing. A wait stays as it is, with a remark that says why, where its queue raced before or cannot be
+    proved safe for every trip count, where its queue or count is computed, where it stands in what cannot be followed,
+    or behind what may commit groups that nobody sees.
+
+    Refuses: nothing.
+    """
+
+    name = "queue-tighten-waits"
+
+    capture: Literal["completion", "issue"] = field(
+        default="completion", metadata={"help": "when asynchronous work reads its sources"}
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        plan = plan_tightening(op, self.capture)
+        for item in plan:
+            remark(item.wait, item.text)
+        emit_tightening(plan)

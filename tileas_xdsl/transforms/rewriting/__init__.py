@@ -1,0 +1,1 @@
+"""What several passes share when they rewrite. Nothing here decides anything."""

@@ -1,0 +1,1 @@
+"""Passes of the TileAS family, on `nv_tileas` pipelines: acquire, commit, wait, release."""

@@ -1,0 +1,1 @@
+"""Passes about tokens: `async.execute` and the regions of `async_region`."""
