@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tileas_xdsl.analysis.dependence import Placement
 from tileas_xdsl.scheduling.async_pipeline.groups import cut_groups
-from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Need, Section, Slot
+from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Need
 from tileas_xdsl.scheduling.async_pipeline.versions import Meeting, version_count
 from tileas_xdsl.scheduling.async_pipeline.waits import Wait, plan_waits, undrained_queues
+from tileas_xdsl.scheduling.timetable import Section, TimeSlot
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_groups(
 )
 def test_versions(stages: tuple[int, ...], order: tuple[int, ...], pairs: list[tuple[int, int]], versions: int) -> None:
     meetings = [Meeting(writer, other, other_reads=other == 1) for writer, other in pairs]
-    assert version_count(stages, order, meetings) == versions
+    assert version_count([Placement(*place) for place in zip(stages, order, strict=True)], meetings) == versions
 
 
 def interleaved(trips: int | None) -> AsyncPipeline:
@@ -63,9 +65,9 @@ def test_closed_form_of_the_interleaved_example(trips: int | None) -> None:
     """`m = 2, d = 3, b = 1, r = 1` gives 5; behind the last group `2 * (3 - e) - 2`."""
     plan = plan_waits(interleaved(trips))
     if trips is None or trips > 3:
-        assert plan[Slot(Section.BODY, 0)] == {2: (Wait(0, 5),)}
+        assert plan[TimeSlot(Section.KERNEL, 0)] == {2: (Wait(0, 5),)}
     runs = [e for e in range(3) if trips is None or trips >= 3 - e]
-    assert [plan[Slot(Section.EPILOGUE, e)] for e in runs] == [{2: (Wait(0, 4 - 2 * e),)} for e in runs]
+    assert [plan[TimeSlot(Section.EPILOGUE, e)] for e in runs] == [{2: (Wait(0, 4 - 2 * e),)} for e in runs]
     assert undrained_queues(interleaved(trips)) == ()
 
 
@@ -78,6 +80,6 @@ def test_later_consumer_of_an_unknown_loop_keeps_its_wait() -> None:
     """Consumers at stages 3 and 2: in the epilogue of a loop of two iterations only the second one has work."""
     groups = cut_groups((0, 3, 2), (0, 1, 2), [0], ())
     needs = (Need(1, 0, 0), Need(2, 0, 0))
-    first = Slot(Section.EPILOGUE, 0)
+    first = TimeSlot(Section.EPILOGUE, 0)
     assert plan_waits(AsyncPipeline((0, 3, 2), groups, needs, 16))[first] == {1: (Wait(0, 1),)}
     assert plan_waits(AsyncPipeline((0, 3, 2), groups, needs, None))[first] == {1: (Wait(0, 1),), 2: (Wait(0, 1),)}

@@ -61,8 +61,8 @@ class ScheduleHooks(ExpansionHooks):
         for name in (STAGE, ORDER):
             copy.op.attributes.pop(name, None)
         if self.annotate:
-            copy.op.attributes[PART] = StringAttr(copy.iteration.part.value)
-            copy.op.attributes[ITERATION] = IntegerAttr(copy.iteration.slot, i32)
+            copy.op.attributes[PART] = StringAttr(copy.iteration.slot.section.value)
+            copy.op.attributes[ITERATION] = IntegerAttr(copy.iteration.slot.number, i32)
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import is_annotated, read_annotations
-from tileas_xdsl.scheduling.async_pipeline.model import Section, Slot
 from tileas_xdsl.scheduling.async_pipeline.waits import plan_waits, undrained_queues
+from tileas_xdsl.scheduling.timetable import Section, TimeSlot
 from tileas_xdsl.transforms.queues.inject_software_pipeline import InjectSoftwarePipelinePass
 from tileas_xdsl.transforms.queues.inject_software_pipeline.components import bring_into_shape
 from tileas_xdsl.transforms.queues.inject_software_pipeline.plan import PipelinePlan, SourceCapture, plan_pipeline
@@ -145,10 +145,10 @@ def plan_of(loop: AnnotatedLoop, capture: SourceCapture) -> tuple[PipelinePlan, 
     return plan, versions
 
 
-def slot_of(slot: int, lead: int, trips: int) -> Slot:
+def slot_of(slot: int, lead: int, trips: int) -> TimeSlot:
     if slot >= trips:
-        return Slot(Section.EPILOGUE, slot - trips)
-    return Slot(Section.PROLOGUE, slot) if slot < lead else Slot(Section.BODY, 0)
+        return TimeSlot(Section.EPILOGUE, slot - trips)
+    return TimeSlot(Section.PROLOGUE, slot) if slot < lead else TimeSlot(Section.KERNEL, 0)
 
 
 @pytest.mark.parametrize("capture", ["completion", "issue"])
@@ -168,7 +168,7 @@ def test_counts_against_a_simulation_of_the_queues(chunk: int, capture: SourceCa
                 simulation = Simulation(loop, trips, versions, capture=capture)
                 finished = dict.fromkeys(loop.schedule.async_stages, 0)
                 for instance in simulation.instances():
-                    slot = slot_of(instance.slot - first, model.lead, trips)
+                    slot = slot_of(instance.slot - first, model.timetable.lead, trips)
                     where = f"seed {loop.seed}, {trips} trips, {capture}, merge={merge}: {instance}\n{loop.text()}"
                     for wait in waits[slot].get(instance.component, ()):
                         stage = wait.queue + first

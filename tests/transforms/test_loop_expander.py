@@ -22,7 +22,8 @@ from tests.support.scf_pipelining import (
     plan_of,
 )
 from tileas_xdsl.analysis.dominance import verify_dominance
-from tileas_xdsl.transforms.loops.loop_expander.plan import Epilogue, Part, StillRunning, TripsAtLeast
+from tileas_xdsl.scheduling.timetable import Section
+from tileas_xdsl.transforms.loops.loop_expander.plan import Epilogue, StillRunning, TripsAtLeast
 
 
 def assert_expands(loop: str, expected: str, *, returns: str = "", predicated: bool = False, **options: bool) -> None:
@@ -482,9 +483,7 @@ def test_every_op_is_copied_for_every_iteration(trips: int, copies: int, kernel_
     for planned in plan.ops:
         outside = [c for slot in (*plan.prologue, *plan.epilogue) for c in slot.copies if c.planned is planned]
         assert len(outside) == copies
-        iterations = [
-            c.iteration.offset if c.iteration.part is Part.PROLOGUE else trips - c.iteration.offset for c in outside
-        ]
+        iterations = [c.iteration.offset + (0 if c.iteration.section is Section.PROLOGUE else trips) for c in outside]
         first_in_kernel = plan.lead - planned.stage
         in_kernel = range(first_in_kernel, first_in_kernel + (kernel_trips or 0))
         assert sorted([*iterations, *in_kernel]) == list(range(trips))
@@ -631,7 +630,7 @@ def test_prologue_and_epilogue_are_as_long_as_the_pipeline_whatever_the_trip_cou
     assert [slot.guard for slot in plan.prologue] == [TripsAtLeast(n + 1) for n in range(stages - 1)]
     drained = [[(c.iteration.offset, c.guard) for c in slot.copies] for slot in plan.epilogue]
     offsets = [stages - 1 - number for number in range(stages - 1)]
-    assert drained == [[(offset, TripsAtLeast(offset))] * 2 for offset in offsets]
+    assert drained == [[(-offset, TripsAtLeast(offset))] * 2 for offset in offsets]
 
 
 # Predicated ---------------------------------------------------------------------------------------------------------

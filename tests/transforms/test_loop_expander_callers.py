@@ -43,9 +43,10 @@ from tests.support.scf_pipelining import (
 from tileas_xdsl.analysis.dependence import EdgeKind, dependence_graph
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError, refuse
+from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander import expand_loop
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, OpCopy
-from tileas_xdsl.transforms.loops.loop_expander.plan import Part, late_stages_first, plan_expansion, zero_constant
+from tileas_xdsl.transforms.loops.loop_expander.plan import late_stages_first, plan_expansion, zero_constant
 
 # Hooks --------------------------------------------------------------------------------------------------------------
 
@@ -68,7 +69,8 @@ class Recorder(ExpansionHooks):
 
     def on_copy(self, copy: OpCopy) -> None:
         iteration = copy.iteration
-        self.seen.append((copy.op.name, iteration.part.value, iteration.slot, iteration.stage, iteration.number))
+        slot = iteration.slot
+        self.seen.append((copy.op.name, slot.section.value, slot.number, iteration.stage, iteration.number))
 
 
 def test_a_hook_sees_every_copy_in_order_with_its_iteration() -> None:
@@ -143,7 +145,7 @@ class Objection(ExpansionHooks):
     """Refuses in the epilogue, when everything else has been built."""
 
     def on_copy(self, copy: OpCopy) -> None:
-        if copy.iteration.part is Part.EPILOGUE:
+        if copy.iteration.slot.section is Section.EPILOGUE:
             refuse(copy.original, "has no place in an epilogue", "keep it out")
 
 

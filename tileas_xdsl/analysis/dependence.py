@@ -48,6 +48,14 @@ class Placement:
     stage: int
     order: int
 
+    def precedes(self, other: Placement, distance: int = 0) -> bool:
+        """Whether what is placed here runs iteration `j` before the other one runs iteration `j + distance`."""
+        return (self.stage, self.order) < (other.stage + distance, other.order)
+
+    def least_distance(self, other: Placement) -> int:
+        """The least distance at which this place precedes the other."""
+        return self.stage - other.stage + (self.order >= other.order)
+
 
 class EdgeKind(Enum):
     """Why one op must precede another."""
@@ -86,8 +94,7 @@ class Edge:
 
     def holds(self, placements: Mapping[Operation, Placement]) -> bool:
         """Whether the source comes before the sink in time."""
-        source, sink = placements[self.source], placements[self.sink]
-        return (source.stage, source.order) < (sink.stage + self.distance, sink.order)
+        return placements[self.source].precedes(placements[self.sink], self.distance)
 
 
 EdgeProvider = Callable[[LoopValues], Iterable[Edge]]

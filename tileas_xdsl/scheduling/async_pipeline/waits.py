@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Section, Slot
+from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline
+from tileas_xdsl.scheduling.timetable import Section, TimeSlot
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class _Point:
     required: int
 
 
-WaitPlan = Mapping[Slot, Mapping[int, tuple[Wait, ...]]]
+WaitPlan = Mapping[TimeSlot, Mapping[int, tuple[Wait, ...]]]
 """For each slot that is emitted and each component with waits: the waits, one for each queue."""
 
 
@@ -48,7 +49,7 @@ def plan_waits(pipeline: AsyncPipeline, *, merge: bool = True) -> WaitPlan:
 
     Needs go forward in time: whoever needs a group runs after its commit. (The check of the annotations sees to it.)
     """
-    return {slot: _slot_waits(pipeline, slot, merge) for slot in pipeline.slots()}
+    return {slot: _slot_waits(pipeline, slot, merge) for slot in pipeline.timetable.slots()}
 
 
 def undrained_queues(pipeline: AsyncPipeline) -> tuple[int, ...]:
@@ -65,7 +66,7 @@ def _is_last_group(pipeline: AsyncPipeline, producer: int) -> bool:
     return pipeline.groups.index_of(producer) + 1 == pipeline.groups.count(pipeline.groups.queue_of(producer))
 
 
-def _slot_waits(pipeline: AsyncPipeline, slot: Slot, merge: bool) -> dict[int, tuple[Wait, ...]]:
+def _slot_waits(pipeline: AsyncPipeline, slot: TimeSlot, merge: bool) -> dict[int, tuple[Wait, ...]]:
     waits: dict[int, tuple[Wait, ...]] = {}
     for queue in pipeline.groups.of_queue:
         for point in _points(pipeline, slot, queue, merge):
@@ -74,7 +75,7 @@ def _slot_waits(pipeline: AsyncPipeline, slot: Slot, merge: bool) -> dict[int, t
     return waits
 
 
-def _points(pipeline: AsyncPipeline, slot: Slot, queue: int, merge: bool) -> list[_Point]:
+def _points(pipeline: AsyncPipeline, slot: TimeSlot, queue: int, merge: bool) -> list[_Point]:
     """The waits on one queue in one slot, in order."""
     points: list[_Point] = []
     for component in pipeline.active_in(slot):
@@ -87,7 +88,7 @@ def _points(pipeline: AsyncPipeline, slot: Slot, queue: int, merge: bool) -> lis
     return points
 
 
-def _covered(pipeline: AsyncPipeline, slot: Slot, points: list[_Point], late: _Point) -> bool:
+def _covered(pipeline: AsyncPipeline, slot: TimeSlot, points: list[_Point], late: _Point) -> bool:
     """
     Whether an earlier wait of the slot does for `late`, where need be by waiting for more.
 
@@ -105,7 +106,7 @@ def _covered(pipeline: AsyncPipeline, slot: Slot, points: list[_Point], late: _P
     return False
 
 
-def _requirement(pipeline: AsyncPipeline, slot: Slot, queue: int, component: int) -> int | None:
+def _requirement(pipeline: AsyncPipeline, slot: TimeSlot, queue: int, component: int) -> int | None:
     """How many groups of the queue must be complete before `component` in `slot`; None where it needs none."""
     same_iteration, others = None, None
     for need in pipeline.needs:
@@ -127,18 +128,18 @@ def _requirement(pipeline: AsyncPipeline, slot: Slot, queue: int, component: int
     return same_iteration
 
 
-def _known(pipeline: AsyncPipeline, slot: Slot, queue: int, component: int) -> int | None:
+def _known(pipeline: AsyncPipeline, slot: TimeSlot, queue: int, component: int) -> int | None:
     """How many groups the waits for needs of the same iteration have made complete when `component` begins."""
     known: int | None = None
     for need in pipeline.needs:
         if need.distance or pipeline.groups.queue_of(need.producer) != queue:
             continue
         earlier = pipeline.order[need.consumer] < pipeline.order[component]
-        last = Slot(slot.section, slot.number if earlier else slot.number - 1)
+        last = TimeSlot(slot.section, slot.number if earlier else slot.number - 1)
         iteration = pipeline.iteration(last, need.consumer)
         if slot.section is Section.EPILOGUE:
             iteration = min(iteration, -1)
-        if not pipeline.may_exist(slot, iteration):
+        if not pipeline.timetable.may_exist(slot, iteration):
             continue
         done = pipeline.groups.count(queue) * iteration + pipeline.groups.index_of(need.producer) + 1
         known = done if known is None else max(known, done)

@@ -20,21 +20,19 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.transforms.loops.loop_expander.plan import Part
+from tileas_xdsl.scheduling.timetable import TimeSlot
 
 
 @dataclass(frozen=True)
 class IterationRef:
     """The iteration of the original loop that a copy works on, and the slot in which it does."""
 
-    part: Part
-    slot: int
-    """In the prologue and the epilogue the slot, counted from the first one there; 0 in the kernel."""
+    slot: TimeSlot
     stage: int
     """The stage of the op, as it was placed."""
     offset: int
     """In the prologue the number of the iteration; in the kernel how far it is ahead of that of the last stage; in the
-    epilogue how far before the end, 1 for the last."""
+    epilogue counted from the end, -1 for the last."""
     number: int | None
     """The number of the iteration, counted from 0, where it is known: in the prologue, and in the epilogue of a loop of
     constant bounds."""

@@ -23,15 +23,15 @@ from itertools import groupby
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, SSAValue
 
+from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, IterationRef, OpCopy
 from tileas_xdsl.transforms.loops.loop_expander.plan import (
     Epilogue,
     ExpansionPlan,
     Guard,
     Iteration,
-    Part,
     PlannedCopy,
-    Slot,
+    PlannedSlot,
     TripsAtLeast,
 )
 from tileas_xdsl.transforms.loops.loop_expander.scalars import Scalar, Scalars, Site
@@ -41,8 +41,8 @@ History = dict[tuple[Stream, int], SSAValue]
 
 
 @dataclass
-class _Section:
-    """One part under construction: where its ops go, and what it knows of its iterations."""
+class _OpenSection:
+    """One section under construction: where its ops go, and what it knows of its iterations."""
 
     site: Site
     base: SSAValue | None = None
@@ -62,8 +62,8 @@ class Phases:
         """Every block made here, so that they can be dropped."""
         self.setup = self._site()
         self.scalars = Scalars(self.loop, self.setup)
-        self.prologue = _Section(self._site())
-        self.epilogue = _Section(self._site())
+        self.prologue = _OpenSection(self._site())
+        self.epilogue = _OpenSection(self._site())
         self.kernel: scf.ForOp | None = None
         self._placeholders: dict[Attribute, SSAValue] = {}
         self._rotating: dict[SSAValue, Stream] = {
@@ -113,10 +113,10 @@ class Phases:
                 history = self._emit_guarded_slot(slot, slot.guard, history)
                 continue
             self._emit_copies(self.prologue, slot, history)
-            self._rotate(self.prologue, Iteration(Part.PROLOGUE, slot.number), slot.number, history)
+            self._rotate(self.prologue, Iteration(Section.PROLOGUE, slot.number), slot.number, history)
         return history
 
-    def _emit_guarded_slot(self, slot: Slot, guard: TripsAtLeast, history: History) -> History:
+    def _emit_guarded_slot(self, slot: PlannedSlot, guard: TripsAtLeast, history: History) -> History:
         """
         A slot that a short loop does not reach.
 
@@ -127,7 +127,7 @@ class Phases:
         inside = dict(history)
         body = self._site()
         self._emit_copies(self.prologue, slot, inside, body)
-        self._rotate(self.prologue, Iteration(Part.PROLOGUE, slot.number), slot.number, inside)
+        self._rotate(self.prologue, Iteration(Section.PROLOGUE, slot.number), slot.number, inside)
         merged: History = {key: value for key, value in history.items() if key[1] >= after}
         merge = _Merge()
         for stream in self.plan.streams:
@@ -165,7 +165,7 @@ class Phases:
         ]
         arguments = [self.loop.body.block.args[0].type, *(start.type for start in starts)]
         body = self._block(Block(arg_types=arguments))
-        section = _Section(Site(body, self.loop), base=body.args[0])
+        section = _OpenSection(Site(body, self.loop), base=body.args[0])
         body.args[0].name_hint = self.loop.body.block.args[0].name_hint
         for argument in body.args:
             argument.location = self.loop.location
@@ -174,7 +174,7 @@ class Phases:
             argument.name_hint = stream.source.name_hint
             inside[stream, -age] = argument
         self._emit_copies(section, slot, inside)
-        self._rotate(section, Iteration(Part.KERNEL, lead), 0, inside)
+        self._rotate(section, Iteration(Section.KERNEL, lead), 0, inside)
         section.site.insert(scf.YieldOp(*(inside[stream, 1 - age] for stream, age in carried)))
         self.kernel = self._make_loop(starts, body)
         return {(stream, -age): result for (stream, age), result in zip(carried, self.kernel.res, strict=True)}
@@ -197,7 +197,9 @@ class Phases:
 
     # Copies ----------------------------------------------------------------------------------------------------------
 
-    def _emit_copies(self, section: _Section, slot: Slot, history: History, site: Site | None = None) -> None:
+    def _emit_copies(
+        self, section: _OpenSection, slot: PlannedSlot, history: History, site: Site | None = None
+    ) -> None:
         """The copies of one slot, at `site` or the section's. Neighbours under one guard share one `scf.if`."""
         for guard, group in groupby(slot.copies, key=lambda copy: copy.guard):
             copies = list(group)
@@ -208,7 +210,7 @@ class Phases:
                 self._emit_guarded_run(section, slot, guard, copies, history)
 
     def _emit_guarded_run(
-        self, section: _Section, slot: Slot, guard: Guard, copies: Sequence[PlannedCopy], history: History
+        self, section: _OpenSection, slot: PlannedSlot, guard: Guard, copies: Sequence[PlannedCopy], history: History
     ) -> None:
         body = self._site()
         for copy in copies:
@@ -221,7 +223,9 @@ class Phases:
                 merge.add((stream, slot.number), history[stream, slot.number], missing)
         history.update(self._close_guard(section.site, self._condition(section, guard), body, merge))
 
-    def _emit_copy(self, section: _Section, slot: Slot, copy: PlannedCopy, site: Site, history: History) -> None:
+    def _emit_copy(
+        self, section: _OpenSection, slot: PlannedSlot, copy: PlannedCopy, site: Site, history: History
+    ) -> None:
         planned = copy.planned
         operands: dict[SSAValue, SSAValue] = {}
         for read in planned.reads:
@@ -242,14 +246,13 @@ class Phases:
             for stream in streams:
                 history[stream, slot.number] = value
 
-    def _reference(self, section: _Section, slot: Slot, copy: PlannedCopy) -> IterationRef:
+    def _reference(self, section: _OpenSection, slot: PlannedSlot, copy: PlannedCopy) -> IterationRef:
         iteration = copy.iteration
-        number = iteration.offset if iteration.part is Part.PROLOGUE else None
-        if iteration.part is Part.EPILOGUE and self.plan.trip_count is not None:
-            number = self.plan.trip_count - iteration.offset
+        number = iteration.offset if iteration.section is Section.PROLOGUE else None
+        if iteration.section is Section.EPILOGUE and self.plan.trip_count is not None:
+            number = self.plan.trip_count + iteration.offset
         return IterationRef(
-            part=slot.part,
-            slot=slot.number,
+            slot=slot.slot,
             stage=copy.planned.stage + self.plan.first_stage,
             offset=iteration.offset,
             number=number,
@@ -257,7 +260,7 @@ class Phases:
             _ordinal=lambda: self._ordinal(section, iteration),
         )
 
-    def _rotate(self, section: _Section, iteration: Iteration, slot: int, history: History) -> None:
+    def _rotate(self, section: _OpenSection, iteration: Iteration, slot: int, history: History) -> None:
         """At the end of a slot the arguments that no op makes move on; `iteration` is the one of stage 0."""
         terminator = self.loop.body.block.last_op
         assert terminator is not None
@@ -276,7 +279,7 @@ class Phases:
 
     # Guards ----------------------------------------------------------------------------------------------------------
 
-    def _condition(self, section: _Section, guard: Guard) -> SSAValue:
+    def _condition(self, section: _OpenSection, guard: Guard) -> SSAValue:
         """The guard as an `i1`."""
         if isinstance(guard, TripsAtLeast):
             return self.scalars.trips_at_least(guard.count)
@@ -284,9 +287,9 @@ class Phases:
         bound = self.scalars.value(self.scalars.upper_without_last(guard.ahead))
         return section.site.emit(arith.CmpiOp(section.base, bound, "slt"))
 
-    def _escapes(self, stream: Stream, slot: Slot, run: set[int]) -> bool:
+    def _escapes(self, stream: Stream, slot: PlannedSlot, run: set[int]) -> bool:
         """Whether what the stream gets in this slot is read outside the run of ops that makes it."""
-        if slot.part is not Part.EPILOGUE:
+        if slot.slot.section is not Section.EPILOGUE:
             return stream.depth > 0 or any(reader.rank not in run for reader, _ in self.plan.readers[stream])
         if (stream, slot.number) in self._final:
             return True
@@ -295,7 +298,7 @@ class Phases:
             for reader, age in self.plan.readers[stream]
         )
 
-    def _missing_value(self, stream: Stream, slot: Slot, site: Site) -> SSAValue:
+    def _missing_value(self, stream: Stream, slot: PlannedSlot, site: Site) -> SSAValue:
         """
         What the stream holds where its op did not run.
 
@@ -303,7 +306,7 @@ class Phases:
         iteration `N + slot - stage`. Everywhere else nobody reads it.
         """
         value = self._stand_in(stream)
-        if slot.part is not Part.EPILOGUE or len(stream.initial) < 2:
+        if slot.slot.section is not Section.EPILOGUE or len(stream.initial) < 2:
             return value
         first_trips = stream.stage - slot.number - 1
         value = stream.initial[-1]
@@ -343,7 +346,7 @@ class Phases:
 
     # Iterations ------------------------------------------------------------------------------------------------------
 
-    def _induction(self, section: _Section, iteration: Iteration) -> SSAValue:
+    def _induction(self, section: _OpenSection, iteration: Iteration) -> SSAValue:
         """The original induction variable in an iteration of `section`; each is computed once."""
         if iteration.offset not in section.inductions:
             value = self.scalars.value(self._find_induction(section, iteration))
@@ -352,30 +355,30 @@ class Phases:
             section.inductions[iteration.offset] = value
         return section.inductions[iteration.offset]
 
-    def _find_induction(self, section: _Section, iteration: Iteration) -> Scalar:
-        match iteration.part:
-            case Part.PROLOGUE:
+    def _find_induction(self, section: _OpenSection, iteration: Iteration) -> Scalar:
+        match iteration.section:
+            case Section.PROLOGUE:
                 return self.scalars.nth(section.site, iteration.offset)
-            case Part.EPILOGUE:
-                return self.scalars.nth_last(section.site, iteration.offset)
-            case Part.KERNEL:
+            case Section.EPILOGUE:
+                return self.scalars.nth_last(section.site, -iteration.offset)
+            case Section.KERNEL:
                 assert section.base is not None
                 ahead = self.scalars.steps(iteration.offset) if iteration.offset else 0
                 return self.scalars.add(section.site, section.base, ahead)
 
-    def _ordinal(self, section: _Section, iteration: Iteration) -> SSAValue:
+    def _ordinal(self, section: _OpenSection, iteration: Iteration) -> SSAValue:
         """The number of an iteration of `section`; each is computed once."""
         if iteration.offset not in section.ordinals:
             section.ordinals[iteration.offset] = self.scalars.value(self._find_ordinal(section, iteration))
         return section.ordinals[iteration.offset]
 
-    def _find_ordinal(self, section: _Section, iteration: Iteration) -> Scalar:
-        match iteration.part:
-            case Part.PROLOGUE:
+    def _find_ordinal(self, section: _OpenSection, iteration: Iteration) -> Scalar:
+        match iteration.section:
+            case Section.PROLOGUE:
                 return iteration.offset
-            case Part.EPILOGUE:
-                return self.scalars.subtract(section.site, self.scalars.trips, iteration.offset)
-            case Part.KERNEL:
+            case Section.EPILOGUE:
+                return self.scalars.subtract(section.site, self.scalars.trips, -iteration.offset)
+            case Section.KERNEL:
                 return self.scalars.ordinal(section.site, self._induction(section, iteration))
 
     # Blocks ----------------------------------------------------------------------------------------------------------

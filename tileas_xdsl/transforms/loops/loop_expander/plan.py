@@ -4,11 +4,11 @@ The plan of an expansion: which copy of which op goes where. Touches nothing.
 Enters a loop, a placement (stage and order) for each op of its body, and its dependences. Leaves an `ExpansionPlan`, or
 a refusal. With `S` stages, `M = S - 1`, and `N` iterations numbered from 0:
 
-* Time runs in *slots* `0 .. N + M - 1`. In slot `t` the op of stage `s` works on iteration `t - s`, if there is one;
-  ops of one slot run in `order`.
-* The *prologue* is slots `0 .. M - 1`, unrolled. The *kernel* is a loop whose trips are slots `M .. N - 1`: it has
-  `N - M` trips. The *epilogue* is slots `N .. N + M - 1`, unrolled. A *predicated* epilogue is no code of its own: the
-  kernel goes on to slot `N + M - 1`, and each op checks whether its iteration still exists.
+* Time runs in *slots*, and in each the op of a stage works on one iteration: `scheduling/timetable.py`. Ops of one slot
+  run in `order`.
+* The *prologue* is unrolled, the *kernel* is a loop of `N - M` trips, the *epilogue* is unrolled. A *predicated*
+  epilogue is no code of its own: the kernel goes on to the last slot, and each op checks whether its iteration still
+  exists.
 * With constant bounds every copy is known to run or is left out; `N` may then be smaller than `M`, and there is no
   kernel. With bounds that are not known, and an epilogue of its own, prologue slot `t` runs only when `N > t`, and a
   copy of the epilogue only when its iteration is not below 0. So for every `N` a copy keeps its place relative to the
@@ -42,15 +42,8 @@ from tileas_xdsl.analysis.dependence import DependenceGraph, Edge, Placement, de
 from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.diagnostics import op_name, refuse
+from tileas_xdsl.scheduling.timetable import Section, TimeSlot, Timetable
 from tileas_xdsl.transforms.loops.loop_expander.streams import LoopResult, PlannedOp, Stream, StreamPlanner
-
-
-class Part(Enum):
-    """The three parts of an expanded loop."""
-
-    PROLOGUE = "prologue"
-    KERNEL = "kernel"
-    EPILOGUE = "epilogue"
 
 
 class Epilogue(Enum):
@@ -67,14 +60,9 @@ class Epilogue(Enum):
 
 @dataclass(frozen=True)
 class Iteration:
-    """
-    An iteration of the original loop, relative to the part it occurs in.
+    """An iteration of the original loop, counted in its section as in the timetable; the last of all is -1."""
 
-    In the prologue iteration `offset`, counted from 0; in the kernel the one `offset` after that of the last stage,
-    which is the kernel's induction variable; in the epilogue the one `offset` before the end: the last has offset 1.
-    """
-
-    part: Part
+    section: Section
     offset: int
 
 
@@ -105,14 +93,18 @@ class PlannedCopy:
 
 
 @dataclass(frozen=True)
-class Slot:
-    """The copies of one slot in order. `number` counts from 0 in prologue and epilogue; the kernel is one slot."""
+class PlannedSlot:
+    """The copies of one slot in order."""
 
-    part: Part
-    number: int
+    slot: TimeSlot
     copies: tuple[PlannedCopy, ...]
     guard: TripsAtLeast | None = None
     """Where present the whole slot stands under it."""
+
+    @property
+    def number(self) -> int:
+        """The slot, counted from 0 in its section."""
+        return self.slot.number
 
 
 Placeholder = Callable[[Attribute], Operation | None]
@@ -130,9 +122,9 @@ class ExpansionPlan:
     first_stage: int
     """What was subtracted from the stages of the placement."""
     trip_count: int | None
-    prologue: tuple[Slot, ...]
-    kernel: Slot | None
-    epilogue: tuple[Slot, ...]
+    prologue: tuple[PlannedSlot, ...]
+    kernel: PlannedSlot | None
+    epilogue: tuple[PlannedSlot, ...]
     epilogue_kind: Epilogue
     streams: tuple[Stream, ...]
     """Those that are read, in the order of the carried arguments, then in program order."""
@@ -208,16 +200,17 @@ def plan_expansion(
     if trips == 0:
         epilogue = Epilogue.PEELED
     planner = StreamPlanner(values, placements, drains_itself=epilogue is Epilogue.PREDICATED)
-    ops, lead = planner.plan_ops(), planner.stage_count - 1
+    ops = planner.plan_ops()
+    timetable = Timetable(planner.stage_count - 1, trips, drains_itself=epilogue is Epilogue.PREDICATED)
     plan = ExpansionPlan(
         loop=loop,
         ops=ops,
         stage_count=planner.stage_count,
         first_stage=planner.first_stage,
         trip_count=trips,
-        prologue=_prologue(ops, lead, trips, epilogue),
-        kernel=_kernel(ops, lead, trips, epilogue),
-        epilogue=_epilogue(ops, lead, trips, epilogue),
+        prologue=tuple(_planned_slot(ops, timetable, slot) for slot in timetable.prologue),
+        kernel=None if timetable.kernel is None else _planned_slot(ops, timetable, timetable.kernel),
+        epilogue=tuple(_planned_slot(ops, timetable, slot) for slot in timetable.epilogue),
         epilogue_kind=epilogue,
         streams=planner.streams,
         constants=planner.constants,
@@ -315,46 +308,28 @@ def _readers(ops: tuple[PlannedOp, ...]) -> dict[Stream, tuple[tuple[PlannedOp, 
 # Slots --------------------------------------------------------------------------------------------------------------
 
 
-def _prologue(ops: tuple[PlannedOp, ...], lead: int, trips: int | None, epilogue: Epilogue) -> tuple[Slot, ...]:
-    peeled = epilogue is Epilogue.PEELED
-    count = lead if trips is None or not peeled else min(lead, trips)
-    slots: list[Slot] = []
-    for number in range(count):
-        copies: list[PlannedCopy] = []
-        for planned in ops:
-            iteration = number - planned.stage
-            if iteration < 0 or (trips is not None and iteration >= trips):
-                continue
-            guard = TripsAtLeast(iteration + 1) if trips is None and not peeled else None
-            copies.append(PlannedCopy(planned, Iteration(Part.PROLOGUE, iteration), guard))
-        whole = TripsAtLeast(number + 1) if trips is None and peeled else None
-        slots.append(Slot(Part.PROLOGUE, number, tuple(copies), whole))
-    return tuple(slots)
-
-
-def _kernel(ops: tuple[PlannedOp, ...], lead: int, trips: int | None, epilogue: Epilogue) -> Slot | None:
-    peeled = epilogue is Epilogue.PEELED
-    if trips is not None and peeled and trips <= lead:
-        return None
+def _planned_slot(ops: tuple[PlannedOp, ...], timetable: Timetable, slot: TimeSlot) -> PlannedSlot:
+    """The copies of the ops that may have an iteration in `slot`."""
     copies: list[PlannedCopy] = []
     for planned in ops:
-        ahead = lead - planned.stage
-        guard = None if peeled or ahead == 0 else StillRunning(ahead)
-        copies.append(PlannedCopy(planned, Iteration(Part.KERNEL, ahead), guard))
-    return Slot(Part.KERNEL, 0, tuple(copies))
+        iteration = timetable.iteration(slot, planned.stage)
+        if timetable.may_exist(slot, iteration):
+            guard = _guard(timetable, slot, iteration)
+            copies.append(PlannedCopy(planned, Iteration(slot.section, iteration), guard))
+    return PlannedSlot(slot, tuple(copies), _guard_of_slot(timetable, slot))
 
 
-def _epilogue(ops: tuple[PlannedOp, ...], lead: int, trips: int | None, epilogue: Epilogue) -> tuple[Slot, ...]:
-    if epilogue is Epilogue.PREDICATED:
-        return ()
-    slots: list[Slot] = []
-    for number in range(lead):
-        copies: list[PlannedCopy] = []
-        for planned in ops:
-            before_end = planned.stage - number
-            if before_end <= 0 or (trips is not None and before_end > trips):
-                continue
-            guard = TripsAtLeast(before_end) if trips is None else None
-            copies.append(PlannedCopy(planned, Iteration(Part.EPILOGUE, before_end), guard))
-        slots.append(Slot(Part.EPILOGUE, number, tuple(copies)))
-    return tuple(slots)
+def _guard_of_slot(timetable: Timetable, slot: TimeSlot) -> TripsAtLeast | None:
+    """A peeled slot of the prologue runs as a whole or not at all."""
+    if slot.section is not Section.PROLOGUE or timetable.trip_count is not None or timetable.drains_itself:
+        return None
+    return TripsAtLeast(slot.number + 1)
+
+
+def _guard(timetable: Timetable, slot: TimeSlot, iteration: int) -> Guard | None:
+    """The guard of one copy."""
+    if slot.section is Section.KERNEL:
+        return StillRunning(iteration) if timetable.drains_itself and iteration else None
+    if timetable.trip_count is not None or _guard_of_slot(timetable, slot) is not None:
+        return None
+    return TripsAtLeast(timetable.trips_needed(slot, iteration))

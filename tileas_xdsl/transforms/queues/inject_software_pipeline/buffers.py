@@ -38,7 +38,7 @@ from tileas_xdsl.analysis.static_views import as_view, strided, strides_of, type
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
 from tileas_xdsl.scheduling.async_pipeline.versions import Meeting, version_count
-from tileas_xdsl.transforms.queues.inject_software_pipeline.components import DoubleBuffer, LoopBody
+from tileas_xdsl.transforms.queues.inject_software_pipeline.components import DoubleBuffer, LoopBody, placements_of
 
 INDEXED = (memref.LoadOp, memref.StoreOp, memref.AtomicRMWOp, vector.LoadOp, vector.StoreOp)
 """Ops that take subscripts: the version becomes the first one."""
@@ -109,7 +109,7 @@ def _versions_of(buffer: SSAValue, body: LoopBody, annotations: Annotations, tou
         for other in mine
         if meets_later(other, writer, trips)
     ]
-    return version_count(annotations.stages, annotations.order, meetings)
+    return version_count(placements_of(annotations), meetings)
 
 
 def _requested(request: DoubleBuffer, touches: Sequence[Touch], found: Buffers) -> SSAValue:

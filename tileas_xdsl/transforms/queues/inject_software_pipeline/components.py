@@ -33,10 +33,12 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import ConstantLike
 
+from tileas_xdsl.analysis.dependence import Placement
 from tileas_xdsl.analysis.memory_access import has_no_effects
 from tileas_xdsl.analysis.static_views import as_view, buffer_behind, uses_by_any_name, views_behind
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, WaitOp
+from tileas_xdsl.dialects.async_queue_annotations import Annotations
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class LoopBody:
 def _name(component: BlockOp) -> str:
     location = location_of(component)
     return op_name(component) if location is None else f"{op_name(component)} at {location}"
+
+
+def placements_of(annotations: Annotations) -> tuple[Placement, ...]:
+    """Where the schedule puts each component."""
+    return tuple(map(Placement, annotations.stages, annotations.order))
 
 
 def bring_into_shape(loop: scf.ForOp, queued: Mapping[Operation, bool]) -> LoopBody:

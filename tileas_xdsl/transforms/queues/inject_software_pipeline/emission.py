@@ -26,11 +26,11 @@ from tileas_xdsl.analysis.dependence import DependenceGraph, Placement
 from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import erase_annotations
-from tileas_xdsl.scheduling.async_pipeline.model import Section, Slot
 from tileas_xdsl.scheduling.async_pipeline.waits import Wait
+from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander import Expansion, expand_loop
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, OpCopy
-from tileas_xdsl.transforms.loops.loop_expander.plan import Part, plan_expansion
+from tileas_xdsl.transforms.loops.loop_expander.plan import plan_expansion
 from tileas_xdsl.transforms.queues.inject_software_pipeline.buffers import VersionUse, allocate_versions
 from tileas_xdsl.transforms.queues.inject_software_pipeline.counters import Counters, count_commits, is_countable
 from tileas_xdsl.transforms.queues.inject_software_pipeline.plan import PipelinePlan
@@ -132,7 +132,7 @@ class _Scopes(ExpansionHooks):
         self.loop = plan.body.loop
         self.type = cast(IndexType | IntegerType, self.loop.lb.type)
         self.versioned = {buffer: allocate_versions(buffer, count) for buffer, count in plan.versions.items()}
-        self.only_one_trip = plan.pipeline.trip_count == plan.pipeline.lead + 1
+        self.only_one_trip = plan.pipeline.trip_count == plan.pipeline.timetable.lead + 1
         self._constants: dict[tuple[int, IndexType | IntegerType], SSAValue] = {
             (number, self.type): bound
             for bound in (self.loop.step, self.loop.lb)
@@ -142,7 +142,7 @@ class _Scopes(ExpansionHooks):
     def on_copy(self, copy: OpCopy) -> None:
         self._use_versions(copy)
         members = self.units[copy.original]
-        waits = self.plan.waits[Slot(Section(copy.iteration.part.value), copy.iteration.slot)]
+        waits = self.plan.waits[copy.iteration.slot]
         blocks = [block for block in copy.op.regions[0].block.ops if isinstance(block, BlockOp)]
         emitted: list[Operation] = []
         for member, block in zip(members, blocks, strict=True):
@@ -201,7 +201,7 @@ class _Scopes(ExpansionHooks):
         """Which of `count` versions the iteration of `copy` has: its number modulo `count`."""
         iteration = copy.iteration
         number = iteration.number
-        if number is None and iteration.part is Part.KERNEL and self.only_one_trip:
+        if number is None and iteration.slot.section is Section.KERNEL and self.only_one_trip:
             number = iteration.offset
         if number is not None:
             return number % count

@@ -16,7 +16,7 @@ from tileas_xdsl.diagnostics import Diagnostic, RefusedError, Severity, op_name,
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
 from tileas_xdsl.transforms.queues.inject_software_pipeline.buffers import Buffers
-from tileas_xdsl.transforms.queues.inject_software_pipeline.components import LoopBody
+from tileas_xdsl.transforms.queues.inject_software_pipeline.components import LoopBody, placements_of
 
 
 def check_nesting(body: LoopBody, annotations: Annotations) -> None:
@@ -37,17 +37,10 @@ def check_nesting(body: LoopBody, annotations: Annotations) -> None:
 
 def check_conflicts(body: LoopBody, annotations: Annotations, conflicts: Sequence[Conflict], buffers: Buffers) -> None:
     """Raises `RefusedError` for the first conflict that would run backward."""
+    placements = placements_of(annotations)
     for conflict in conflicts:
-        if not _goes_forward(conflict, annotations):
+        if not placements[conflict.source].precedes(placements[conflict.sink], conflict.distance):
             _refuse_conflict(body, annotations, conflict, buffers)
-
-
-def _goes_forward(conflict: Conflict, annotations: Annotations) -> bool:
-    stages, order = annotations.stages, annotations.order
-    source, sink = conflict.source, conflict.sink
-    if source == sink and conflict.distance:
-        return True
-    return (stages[source], order[source]) < (stages[sink] + conflict.distance, order[sink])
 
 
 def _refuse_conflict(body: LoopBody, annotations: Annotations, conflict: Conflict, buffers: Buffers) -> NoReturn:
