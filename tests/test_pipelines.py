@@ -10,7 +10,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import context, parse, universe
 from tileas_xdsl.names import PASSES
-from tileas_xdsl.pipelines import FAMILY, ORDER, STRATEGY_HELP, TileIRPass
+from tileas_xdsl.pipelines import DEMANDS, FAMILY, ORDER, STRATEGY_HELP, TileIRPass
 
 NAMES = [step.name for step in FAMILY]
 
@@ -150,3 +150,38 @@ def test_options_carry_the_help_texts_of_the_original() -> None:
         "unspecialize": "do pipelining for unspecialized flow",
         "warp-specialize": "do pipelining for warp specialized flow",
     }
+
+
+# The driver's tables --------------------------------------------------------------------------------------------------
+
+
+def test_every_option_of_the_driver_is_handed_on_or_demands_a_pass_or_is_the_drivers_own() -> None:
+    options = {field.name for field in dataclasses.fields(TileIRPass) if field.init}
+    handed_on = {source for member in FAMILY for _, source in member.options}
+    demanding = {demand.option for demand in DEMANDS}
+    assert handed_on | demanding | {"compute_capability"} == options
+    assert not handed_on & demanding
+    assert {demand.needed for demand in DEMANDS} <= set(NAMES)
+
+
+def test_options_that_are_handed_on_are_options_of_the_pass() -> None:
+    (pipeliner,) = [
+        step
+        for step in TileIRPass(pipeline_strategy="unspecialize", unspecialized_pipeline_num_stages=7).steps()
+        if step.name == "tileas-unspecialized-pipeline"
+    ]
+    assert pipeliner.num_stages == 7
+
+
+@pytest.mark.parametrize(
+    ("driver", "spelled"),
+    [
+        (TileIRPass(pipeline_strategy="warp-specialize"), "pipeline-strategy=warp-specialize"),
+        (TileIRPass(dynamic_persistent=True), "dynamic-persistent=true"),
+        (TileIRPass(schedule_trace_file="trace.json"), 'schedule-trace-file="trace.json"'),
+        (TileIRPass(num_warps=8), "num-warps=8"),
+        (TileIRPass(v2_opt_level=1), "v2-opt-level=1"),
+    ],
+)
+def test_a_demand_is_spelled_as_in_a_pass_pipeline(driver: TileIRPass, spelled: str) -> None:
+    assert [demand.spelled_for(driver) for demand in DEMANDS if demand.is_made_by(driver)] == [spelled]

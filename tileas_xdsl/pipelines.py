@@ -25,11 +25,13 @@ PIPELINED: tuple[Strategy, ...] = ("unspecialize", "warp-specialize")
 
 
 @dataclass(frozen=True)
-class Step:
-    """One pass of the family, and the strategies under which it runs."""
+class FamilyPass:
+    """One pass of the family, the strategies under which it runs, and what the driver hands on to it."""
 
     name: str
     strategies: tuple[Strategy, ...] = ALWAYS
+    options: tuple[tuple[str, str], ...] = ()
+    """Options of the pass, each with the option of the driver that sets it."""
 
     @property
     def exists(self) -> bool:
@@ -37,29 +39,33 @@ class Step:
 
 
 FAMILY = (
-    Step("tileas-queue-to-pipeline"),
-    Step("tileas-materialize-async"),
-    Step("tileas-dynamic-persistent"),
-    Step("tileas-materialize-convert-layout"),
-    Step("tileas-assign-load-store-layouts"),
-    Step("lower-tma-load-store-to-async"),
-    Step("tileas-attach-tma-desc-args"),
-    Step("tileas-legalize-tmem-copy"),
-    Step("tileas-prepare-for-scheduling"),
-    Step("tileas-generate-schedule", PIPELINED),
-    Step("tileas-materialize-schedule", PIPELINED),
-    Step("tileas-unroll-register-loops"),
-    Step("tileas-unspecialized-pipeline", ("unspecialize",)),
-    Step("tileas-optimize-pipeline-region", PIPELINED),
-    Step("optimize-execution-unit-mapping", PIPELINED),
-    Step("tileas-plan-cta"),
-    Step("tileas-resolve-agent-boundary"),
-    Step("tileas-slicing"),
-    Step("sink-negf-through-shapes"),
-    Step("tileas-insert-OCG-knobs"),
-    Step("convert-nv-tile-func-to-llvm"),
-    Step("convert-pipeline-to-nvvm"),
-    Step("convert-nv-tileas-to-llvm"),
+    FamilyPass("tileas-queue-to-pipeline"),
+    FamilyPass("tileas-materialize-async"),
+    FamilyPass("tileas-dynamic-persistent"),
+    FamilyPass("tileas-materialize-convert-layout"),
+    FamilyPass("tileas-assign-load-store-layouts"),
+    FamilyPass("lower-tma-load-store-to-async"),
+    FamilyPass("tileas-attach-tma-desc-args"),
+    FamilyPass("tileas-legalize-tmem-copy"),
+    FamilyPass("tileas-prepare-for-scheduling"),
+    FamilyPass("tileas-generate-schedule", PIPELINED),
+    FamilyPass("tileas-materialize-schedule", PIPELINED),
+    FamilyPass("tileas-unroll-register-loops"),
+    FamilyPass(
+        "tileas-unspecialized-pipeline",
+        ("unspecialize",),
+        (("num_stages", "unspecialized_pipeline_num_stages"),),
+    ),
+    FamilyPass("tileas-optimize-pipeline-region", PIPELINED),
+    FamilyPass("optimize-execution-unit-mapping", PIPELINED),
+    FamilyPass("tileas-plan-cta"),
+    FamilyPass("tileas-resolve-agent-boundary"),
+    FamilyPass("tileas-slicing"),
+    FamilyPass("sink-negf-through-shapes"),
+    FamilyPass("tileas-insert-OCG-knobs"),
+    FamilyPass("convert-nv-tile-func-to-llvm"),
+    FamilyPass("convert-pipeline-to-nvvm"),
+    FamilyPass("convert-nv-tileas-to-llvm"),
 )
 """The TileAS passes in the order in which they run."""
 
@@ -93,6 +99,48 @@ ORDER = (
     ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm", "functions carry the kernel attributes by then"),
 )
 """(before, after, why): spec/tileas-passes.md section 19. A test holds `FAMILY` against it."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """An option of the driver that nothing but `needed` can meet, once it is set to `value`, or not to its default."""
+
+    option: str
+    needed: str
+    value: str | None = None
+
+    def is_made_by(self, driver: TileIRPass) -> bool:
+        """Whether the options of `driver` make the demand."""
+        chosen = getattr(driver, self.option)
+        if self.value is not None:
+            return chosen == self.value
+        return chosen != TileIRPass.__dataclass_fields__[self.option].default
+
+    def spelled_for(self, driver: TileIRPass) -> str:
+        """The option as it is written in a pass pipeline."""
+        chosen = getattr(driver, self.option)
+        if isinstance(chosen, bool):
+            chosen = str(chosen).lower()
+        elif isinstance(chosen, str) and self.value is None:
+            chosen = f'"{chosen}"'
+        return f"{self.option.replace('_', '-')}={chosen}"
+
+
+DEMANDS = (
+    Demand("pipeline_strategy", "tileas-materialize-schedule", "warp-specialize"),
+    Demand("pipeline_strategy", "tileas-unspecialized-pipeline", "unspecialize"),
+    Demand("dynamic_persistent", "tileas-dynamic-persistent"),
+    Demand("schedule_trace_file", "tileas-generate-schedule"),
+    Demand("enable_random_delay", "tileas-generate-schedule"),
+    Demand("rrt_size_threshold", "tileas-generate-schedule"),
+    Demand("max_constraint_iterations", "tileas-generate-schedule"),
+    Demand("num_ctas", "tileas-plan-cta"),
+    Demand("num_warps", "convert-nv-tile-func-to-llvm"),
+    Demand("index_bitwidth", "convert-nv-tileas-to-llvm"),
+    Demand("opt_level", "convert-nv-tileas-to-llvm"),
+    Demand("v2_opt_level", "convert-nv-tileas-to-llvm"),
+)
+"""Which pass each option needs; the first that is missing is named."""
 
 
 STRATEGY_HELP: dict[Strategy, str] = {
@@ -161,48 +209,19 @@ class TileIRPass(ModulePass):
 
     def refuse_unbuilt_options(self) -> None:
         """Raises `PassFailedException` for an option that asks for a pass which does not exist yet."""
-        for option, needed in self.asked_for():
-            if needed not in PASSES:
+        for demand in DEMANDS:
+            if demand.needed not in PASSES and demand.is_made_by(self):
                 raise PassFailedException(
-                    f"tileir: {option} needs the pass {needed}, which does not exist yet; leave the option out"
+                    f"tileir: {demand.spelled_for(self)} needs the pass {demand.needed}, which does not exist yet; "
+                    "leave the option out"
                 )
-
-    def asked_for(self) -> list[tuple[str, str]]:
-        """The options that differ from what happens anyway, each with the pass that it needs."""
-        asked: list[tuple[str, str]] = []
-        if self.pipeline_strategy == "warp-specialize":
-            asked.append(("pipeline-strategy=warp-specialize", "tileas-materialize-schedule"))
-        if self.pipeline_strategy == "unspecialize":
-            asked.append(("pipeline-strategy=unspecialize", "tileas-unspecialized-pipeline"))
-        if self.dynamic_persistent:
-            asked.append(("dynamic-persistent=true", "tileas-dynamic-persistent"))
-        scheduler = "tileas-generate-schedule"
-        if self.schedule_trace_file:
-            asked.append((f'schedule-trace-file="{self.schedule_trace_file}"', scheduler))
-        if self.enable_random_delay:
-            asked.append(("enable-random-delay=true", scheduler))
-        if self.rrt_size_threshold != 4096:
-            asked.append((f"rrt-size-threshold={self.rrt_size_threshold}", scheduler))
-        if self.max_constraint_iterations != 10:
-            asked.append((f"max-constraint-iterations={self.max_constraint_iterations}", scheduler))
-        if self.num_ctas != 1:
-            asked.append((f"num-ctas={self.num_ctas}", "tileas-plan-cta"))
-        if self.num_warps != 4:
-            asked.append((f"num-warps={self.num_warps}", "convert-nv-tile-func-to-llvm"))
-        if self.index_bitwidth != 32:
-            asked.append((f"index-bitwidth={self.index_bitwidth}", "convert-nv-tileas-to-llvm"))
-        if self.opt_level != 2 or self.v2_opt_level != 0:
-            asked.append(("opt-level", "convert-nv-tileas-to-llvm"))
-        return asked
 
     def steps(self) -> list[ModulePass]:
         """The passes that exist and run under the strategy, with their options."""
         return [
-            self._instance(step.name) for step in FAMILY if step.exists and self.pipeline_strategy in step.strategies
+            self._instance(member) for member in FAMILY if member.exists and self.pipeline_strategy in member.strategies
         ]
 
-    def _instance(self, name: str) -> ModulePass:
-        pass_type = loaders("transforms", PASSES)[name]()
-        if name == "tileas-unspecialized-pipeline":
-            return pass_type(num_stages=self.unspecialized_pipeline_num_stages)  # pyright: ignore[reportCallIssue]
-        return pass_type()
+    def _instance(self, member: FamilyPass) -> ModulePass:
+        pass_type = loaders("transforms", PASSES)[member.name]()
+        return pass_type(**{option: getattr(self, source) for option, source in member.options})

@@ -40,7 +40,7 @@ def make_order(name: str, seed: int, target: str = "generic") -> Order:
             return Random(seed)
         case "timed":
             from tileas_xdsl.machine.time.simulated_time import Timed
-            from tileas_xdsl.targets.timing import timing_table
+            from tileas_xdsl.targets.cycles import timing_table
 
             return Timed(timing_table(target))
         case _:

@@ -106,3 +106,23 @@ SM_100 = replace(
 )
 
 TABLES = {table.target: table for table in (GENERIC, SM_80, SM_90, SM_100)}
+
+TARGETS = tuple(TABLES)
+"""The targets that have a table, older ones first."""
+
+
+def timing_table(target: str) -> TimingTable:
+    """
+    The table of `target`: by name, or the nearest older one (`sm_103a` is timed as `sm_100`).
+
+    Raises `ValueError` naming the choices where there is none.
+    """
+    name = target.rstrip("af")
+    if name in TABLES:
+        return TABLES[name]
+    number = name.removeprefix("sm_")
+    if name.startswith("sm_") and number.isdecimal():
+        older = [known for known in TARGETS if known.startswith("sm_") and int(known[3:]) <= int(number)]
+        if older:
+            return TABLES[older[-1]]
+    raise ValueError(f"no cycles are known of the target '{target}': choose one of {', '.join(TARGETS)}")

@@ -1,5 +1,5 @@
 """
-How long things take on one streaming multiprocessor: what a table of cycles holds, and which tables there are.
+How long things take on one streaming multiprocessor: what a table of cycles holds. The tables are in `cycles.py`.
 
 Throughput and latency are kept apart. Work *occupies* its engine for as many cycles as it has bytes (or operations)
 divided by the engine's rate; the engine then takes up the next. The work is *complete* one latency later.
@@ -70,26 +70,3 @@ class TimingTable:
     def memory_rate(self, space: str) -> Rate:
         """The rate of an agent's own accesses to `space`; what is not listed is as far away as global memory."""
         return self.memory.get(space, self.memory["global"])
-
-
-TARGETS = ("generic", "sm_80", "sm_90", "sm_100")
-"""The targets that have a table."""
-
-
-def timing_table(target: str) -> TimingTable:
-    """
-    The table of `target`: by name, or the nearest older one (`sm_103a` is timed as `sm_100`).
-
-    Raises `ValueError` naming the choices where there is none.
-    """
-    from tileas_xdsl.targets.cycles import TABLES
-
-    name = target.rstrip("af")
-    if name in TABLES:
-        return TABLES[name]
-    number = name.removeprefix("sm_")
-    if name.startswith("sm_") and number.isdecimal():
-        older = [known for known in TARGETS if known.startswith("sm_") and int(known[3:]) <= int(number)]
-        if older:
-            return TABLES[older[-1]]
-    raise ValueError(f"no cycles are known of the target '{target}': choose one of {', '.join(TARGETS)}")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.time.simulation import TimedRun
-from tileas_xdsl.targets.timing import TARGETS, timing_table
+from tileas_xdsl.targets.cycles import TARGETS, timing_table
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.rendering import FAINT, LABEL, Line
 

@@ -15,7 +15,7 @@ from tileas_xdsl.machine.core.what_if import Relaxation, WhatIf
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.time.simulated_time import Timed
 from tileas_xdsl.machine.time.simulation import timed_run
-from tileas_xdsl.targets.timing import timing_table
+from tileas_xdsl.targets.cycles import timing_table
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine

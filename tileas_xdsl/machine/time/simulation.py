@@ -24,7 +24,7 @@ from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.time.simulated_time import ENGINE, SimulatedClock, Timed
-from tileas_xdsl.targets.timing import timing_table
+from tileas_xdsl.targets.cycles import timing_table
 
 DIGITS = re.compile(r"\d+")
 
