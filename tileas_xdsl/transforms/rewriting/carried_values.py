@@ -22,10 +22,14 @@ Body = Callable[[Block, Sequence[SSAValue]], Sequence[SSAValue]]
 """Rewrites a block of the op: values that enter -> values that leave, defined in front of the terminator."""
 
 
-def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, hint: str) -> list[SSAValue]:
+Names = str | Sequence[str | None] | None
+"""What new arguments and results are called: all of them so, each so, or not at all."""
+
+
+def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, names: Names = None) -> list[SSAValue]:
     """
     Rebuild `op` (an `scf.for`, `while`, `if`, `index_switch` or `execute_region`) so that it carries values; returns
-    what they are behind it. New arguments and results are named after `hint`.
+    what they are behind it.
 
     Loops enter their first block with `entering`, renamed, and what leaves a block has the types of `entering`; the
     other ops enter each block with `entering` as it is, and all their blocks leave values of the same types.
@@ -36,7 +40,7 @@ def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, hint:
     leaving: Sequence[SSAValue] = entering
     for region in op.regions:
         block = region.block
-        leaving = body(block, _arguments(block, leaving, hint) if is_loop else entering)
+        leaving = body(block, _arguments(block, leaving, names) if is_loop else entering)
         terminator = block.last_op
         assert terminator is not None, "blocks of structured control flow have terminators"
         terminator.operands = [*terminator.operands, *leaving]
@@ -51,19 +55,21 @@ def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, hint:
     )
     _put_in_place(op, rebuilt)
     carried: list[SSAValue] = list(rebuilt.results[len(op.results) :])
-    for result in carried:
-        result.name_hint = hint
+    _name(carried, names)
     return carried
 
 
-def _arguments(block: Block, values: Sequence[SSAValue], hint: str) -> list[SSAValue]:
+def _arguments(block: Block, values: Sequence[SSAValue], names: Names) -> list[SSAValue]:
     """New block arguments that stand for `values`."""
-    arguments: list[SSAValue] = []
-    for value in values:
-        argument = block.insert_arg(value.type, len(block.args))
-        argument.name_hint = hint
-        arguments.append(argument)
+    arguments: list[SSAValue] = [block.insert_arg(value.type, len(block.args)) for value in values]
+    _name(arguments, names)
     return arguments
+
+
+def _name(values: Sequence[SSAValue], names: Names) -> None:
+    each = [names] * len(values) if names is None or isinstance(names, str) else names
+    for value, name in zip(values, each, strict=True):
+        value.name_hint = name
 
 
 def _put_in_place(op: Operation, rebuilt: Operation) -> None:

@@ -24,11 +24,12 @@ from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.rewriter import Rewriter
 
+from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileas.classified import RegionOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import IncIterOp, PipelineYieldOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
-from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
+from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 DISAGREEMENT = "branch arms must yield matching pipeline iterator types"
 """Verbatim (spec/tileas-passes.md 3.2)."""
@@ -83,32 +84,12 @@ def _flows_to(use: Use) -> Iterable[SSAValue]:
     match op:
         case IncIterOp():
             return op.results
-        case scf.ForOp() if index >= 3:
-            return (*op.body.block.args[index - 2 : index - 1], *op.results[index - 3 : index - 2])
-        case scf.WhileOp():
-            return op.before_region.block.args[index : index + 1]
-        case scf.ConditionOp() if index >= 1 and isinstance(parent := op.parent_op(), scf.WhileOp):
-            return (*parent.after_region.block.args[index - 1 : index], *parent.results[index - 1 : index])
-        case scf.YieldOp():
-            return _through_yield(op, index)
         case PipelineYieldOp() if isinstance(parent := op.parent_op(), RegionOp):
             return parent.value_results[index : index + 1]
         case _ if AgentLikeOpInterface.of(op) is not None:
             return _captured_as(op, index)
         case _:
-            return ()
-
-
-def _through_yield(terminator: scf.YieldOp, index: int) -> Iterable[SSAValue]:
-    """A loop hands the value to its next trip and out; a branch only out."""
-    parent = terminator.parent_op()
-    if parent is None:
-        return ()
-    if isinstance(parent, scf.WhileOp):
-        return parent.before_region.block.args[index : index + 1]
-    loop = LoopLikeOpInterface.of(parent)
-    carried = () if loop is None else loop.carried_arguments[index : index + 1]
-    return (*carried, *parent.results[index : index + 1])
+            return carried_to(use) or ()
 
 
 def _captured_as(agents: Operation, index: int) -> Iterable[SSAValue]:

@@ -29,6 +29,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.async_queue import BlockOp, QueueScope, WaitOp
 from tileas_xdsl.transforms.queues.inject_software_pipeline.own_commits import commits_in, commits_of
+from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 
 Window = Mapping[int, tuple[SSAValue, ...]]
 """For each queue the numbers of groups of the last executions of its component, the latest first."""
@@ -89,51 +90,27 @@ def _count(block: Block, queue: int) -> SSAValue:
 def _count_in(op: Operation, queue: int) -> SSAValue:
     """Count in a branch or a loop, which gets one more result."""
     if isinstance(op, scf.IfOp):
-        return _count_in_branches(op, queue)
+        return carry_through(op, [], lambda block, _: [_total_of(block, queue)])[-1]
     assert isinstance(op, scf.ForOp)
-    body = op.body.block
-    so_far = body.insert_arg(IndexType(), len(body.args))
-    number = _total_of(body, queue)
-    terminator = body.last_op
-    assert isinstance(terminator, scf.YieldOp)
-    total = _insert(arith.AddiOp(so_far, number), InsertPoint.before(terminator))
-    terminator.operands = [*terminator.operands, total]
-    zero = _number(0, op, before=True)
-    new = scf.ForOp(op.lb, op.ub, op.step, [*op.iter_args, zero], op.detach_region(op.body))
-    return _replace(op, new)
 
+    def trip(body: Block, so_far: Sequence[SSAValue]) -> list[SSAValue]:
+        number = _total_of(body, queue)
+        return [_insert(arith.AddiOp(so_far[0], number), _at_the_end(body))]
 
-def _count_in_branches(op: scf.IfOp, queue: int) -> SSAValue:
-    regions = [op.true_region, op.false_region]
-    if not op.false_region.blocks:
-        op.false_region.add_block(Block([scf.YieldOp()]))
-    for region in regions:
-        terminator = region.block.last_op
-        assert isinstance(terminator, scf.YieldOp)
-        terminator.operands = [*terminator.operands, _total_of(region.block, queue)]
-    types = [*op.result_types, IndexType()]
-    otherwise, then = (op.detach_region(region) for region in reversed(regions))
-    return _replace(op, scf.IfOp(op.cond, types, then, otherwise))
+    return carry_through(op, [_number(0, op, before=True)], trip)[-1]
 
 
 def _total_of(block: Block, queue: int) -> SSAValue:
     if commits_in(block, queue) == 0:
-        terminator = block.last_op
-        assert terminator is not None
-        return _number(0, terminator, before=True)
+        return _insert(arith.ConstantOp.from_int_and_width(0, IndexType()), _at_the_end(block))
     return _count(block, queue)
 
 
-def _replace(op: Operation, new: Operation) -> SSAValue:
-    """Put `new`, which has one more result, in place of `op`. Returns that result."""
-    new.attributes.update(op.attributes)
-    new.location = op.location
-    Rewriter.insert_op(new, InsertPoint.before(op))
-    for old, result in zip(op.results, new.results, strict=False):
-        result.name_hint = old.name_hint
-        old.replace_all_uses_with(result)
-    Rewriter.erase_op(op)
-    return new.results[-1]
+def _at_the_end(block: Block) -> InsertPoint:
+    """In front of the terminator."""
+    terminator = block.last_op
+    assert terminator is not None
+    return InsertPoint.before(terminator)
 
 
 def _number(number: int, anchor: Operation, *, before: bool = False) -> SSAValue:
@@ -201,38 +178,22 @@ class Counters:
 
     def _through_guard(self, guard: scf.IfOp, window: Window) -> Window:
         """The window behind a guard: what it is inside, or, where the guard does not hold, what it was."""
-        inside = self._walk(list(guard.true_region.block.ops), window)
+        then = guard.true_region.block
+        inside = self._walk(list(then.ops), window)
         if inside == window:
             return window
         old, new = _flat(window), _flat(inside)
-        terminator = guard.true_region.block.last_op
-        assert isinstance(terminator, scf.YieldOp)
-        terminator.operands = new
-        otherwise = Block([scf.YieldOp(*old)])
-        then = guard.detach_region(guard.true_region)
-        branch = scf.IfOp(guard.cond, [value.type for value in new], then, [otherwise])
-        branch.location = guard.location
-        Rewriter.insert_op(branch, InsertPoint.before(guard))
-        Rewriter.erase_op(guard)
-        return _shaped(window, branch.results)
+        return _shaped(window, carry_through(guard, old, lambda block, _: new if block is then else old))
 
     def _through_loop(self, loop: scf.ForOp, window: Window) -> Window:
         """The window behind the body: each trip hands it to the next one."""
-        body = loop.body.block
-        starts = _flat(window)
-        arguments = [body.insert_arg(IndexType(), len(body.args)) for _ in starts]
-        for argument in arguments:
-            argument.name_hint = "groups"
-        after = self._walk(list(body.ops), _shaped(window, arguments))
-        terminator = body.last_op
-        assert isinstance(terminator, scf.YieldOp)
-        terminator.operands = _flat(after)
-        new = scf.ForOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(loop.body))
-        new.attributes.update(loop.attributes)
-        new.location = loop.location
-        Rewriter.insert_op(new, InsertPoint.before(loop))
-        Rewriter.erase_op(loop)
-        return _shaped(window, new.results)
+
+        def trip(body: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+            for argument in arguments:
+                argument.name_hint = "groups"
+            return _flat(self._walk(list(body.ops), _shaped(window, arguments)))
+
+        return _shaped(window, carry_through(loop, _flat(window), trip))
 
 
 def _moved(window: Window, queue: int, number: SSAValue) -> Window:

@@ -51,6 +51,7 @@ from tileas_xdsl.dialects.nv_tileas.tokens import (
     TokenToAsyncOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, PipelineIteratorType, is_token
+from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 from tileas_xdsl.transforms.tileas.materialize_async.classify import payload_of
 from tileas_xdsl.transforms.tileas.materialize_async.plan import TOKEN_ITER_IDX, CommitPlan, LoopPlan
 from tileas_xdsl.transforms.tileas.materialize_async.sites import Consumed, Produced, Staged, ops_before
@@ -281,24 +282,17 @@ class _LoopRewriter:
         while newest is not None and newest not in self.tokens:
             newest = newest.prev_op
         assert newest is not None
-        terminator.operands = [*terminator.operands, self.tokens[newest]]
-        argument = self.body.insert_arg(AsyncTokenType(), len(self.body.args))
-        argument.name_hint = "last"
-        none = CreateNoneOp()
+        token = self.tokens[newest]
+        none = _located(CreateNoneOp(), old)
         none.result.name_hint = "none"
-        region = Rewriter.move_region_contents_to_new_regions(old.body)
-        loop = scf.ForOp(old.lb, old.ub, old.step, [*old.iter_args, none.result], region)
-        loop.attributes = old.attributes | {TOKEN_ITER_IDX: IntegerAttr(len(old.iter_args), i32)}
-        final = loop.results[-1]
+        Rewriter.insert_op(none, InsertPoint.before(old))
+        (final,) = carry_through(old, [none.result], lambda _body, _last: [token], "last")
         final.name_hint = "final"
-        for op in (none, loop):
-            Rewriter.insert_op(_located(op, old), InsertPoint.before(old))
+        loop = final.owner
+        assert isinstance(loop, scf.ForOp)
+        loop.attributes[TOKEN_ITER_IDX] = IntegerAttr(len(loop.iter_args) - 1, i32)
         for op in (AsyncWaitOp(final), FutureWaitOp(final)):
-            Rewriter.insert_op(_located(op, old), InsertPoint.after(old))
-        for result, value in zip(old.results, loop.results[:-1], strict=True):
-            value.name_hint = result.name_hint
-            result.replace_all_uses_with(value)
-        Rewriter.erase_op(old)
+            Rewriter.insert_op(_located(op, loop), InsertPoint.after(loop))
         return loop
 
 

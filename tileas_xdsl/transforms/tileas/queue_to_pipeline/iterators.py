@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.nv_tileas.pipeline import IncIterOp
+from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 from tileas_xdsl.transforms.tileas.queue_to_pipeline.plan import STRUCTURED, SidePlan
 
 State = dict[SidePlan, SSAValue]
@@ -104,52 +104,13 @@ class _Threading:
     def _carry(self, op: Operation, sides: Sequence[SidePlan], state: State) -> State:
         """Rebuild `op` so that it carries the iterators of `sides`; returns what they are behind it."""
         entering = [state[side] for side in sides]
-        match op:
-            case scf.ForOp():
-                rebuilt = self._carry_through_for(op, sides, entering)
-            case scf.IfOp():
-                rebuilt = self._carry_through_if(op, sides, entering)
-            case scf.WhileOp():
-                rebuilt = self._carry_through_while(op, sides, entering)
-            case _:
-                return {}
-        carried = rebuilt.results[len(op.results) :]
-        for result, old in zip(carried, entering, strict=True):
-            result.name_hint = old.name_hint
-        _put_in_place(op, rebuilt)
+
+        def body(block: Block, values: Sequence[SSAValue]) -> list[SSAValue]:
+            leaving = self.run(block, dict(zip(sides, values, strict=True)))
+            return [leaving[side] for side in sides]
+
+        carried = carry_through(op, entering, body, [value.name_hint for value in entering])
         return dict(zip(sides, carried, strict=True))
-
-    def _carry_through_for(self, loop: scf.ForOp, sides: Sequence[SidePlan], entering: Sequence[SSAValue]) -> scf.ForOp:
-        self._extend(loop.body.block, sides, _append_arguments(loop.body.block, entering))
-        inits = [*loop.iter_args, *entering]
-        return scf.ForOp(loop.lb, loop.ub, loop.step, inits, loop.detach_region(loop.body))
-
-    def _carry_through_if(self, branch: scf.IfOp, sides: Sequence[SidePlan], entering: Sequence[SSAValue]) -> scf.IfOp:
-        if branch.false_region.first_block is None:
-            branch.false_region.add_block(Block([scf.YieldOp()]))
-        arms = branch.true_region, branch.false_region
-        for arm in arms:
-            self._extend(arm.block, sides, entering)
-        types = [*(result.type for result in branch.results), *(value.type for value in entering)]
-        return scf.IfOp(branch.cond, types, branch.detach_region(arms[0]), branch.detach_region(arms[1]))
-
-    def _carry_through_while(
-        self, loop: scf.WhileOp, sides: Sequence[SidePlan], entering: Sequence[SSAValue]
-    ) -> scf.WhileOp:
-        before, after = loop.before_region.block, loop.after_region.block
-        self._extend(before, sides, _append_arguments(before, entering))
-        self._extend(after, sides, _append_arguments(after, entering))
-        inits = [*loop.arguments, *entering]
-        types = [*(result.type for result in loop.results), *(value.type for value in entering)]
-        regions = loop.before_region, loop.after_region
-        return scf.WhileOp(inits, types, loop.detach_region(regions[0]), loop.detach_region(regions[1]))
-
-    def _extend(self, block: Block, sides: Sequence[SidePlan], entering: Sequence[SSAValue]) -> None:
-        """Rewrite `block`, entered with the iterators `entering`, and let its terminator hand them on."""
-        leaving = self.run(block, dict(zip(sides, entering, strict=True)))
-        terminator = block.last_op
-        assert terminator is not None, "blocks of structured control flow have terminators"
-        terminator.operands = [*terminator.operands, *(leaving[side] for side in sides)]
 
 
 def _take(turn: RotatingTurn, iterator: SSAValue, holder: Operation) -> SSAValue:
@@ -161,24 +122,3 @@ def _take(turn: RotatingTurn, iterator: SSAValue, holder: Operation) -> SSAValue
     advance.next_iterator.name_hint = iterator.name_hint
     Rewriter.insert_op(advance, InsertPoint.after(holder))
     return advance.next_iterator
-
-
-def _append_arguments(block: Block, values: Sequence[SSAValue]) -> list[SSAValue]:
-    """New block arguments that stand for `values`."""
-    arguments: list[SSAValue] = []
-    for value in values:
-        argument = block.insert_arg(value.type, len(block.args))
-        argument.name_hint = value.name_hint
-        arguments.append(argument)
-    return arguments
-
-
-def _put_in_place(op: Operation, rebuilt: Operation) -> None:
-    """Replace `op` by `rebuilt`, which has its results first."""
-    rebuilt.attributes.update(op.attributes)
-    rebuilt.location = op.location
-    Rewriter.insert_op(rebuilt, InsertPoint.before(op))
-    for old, new in zip(op.results, rebuilt.results, strict=False):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    Rewriter.erase_op(op)
