@@ -10,27 +10,26 @@ This is what bounds the memory that a program's waiting needs: a group that is n
       async_queue.wait 0, 2 {...}                                       2
     }
 
-A commit counts one up, a wait for `n` brings the bound down to `n`, paths that meet take the larger, and a loop is
-followed until nothing changes; one of constant trips as often as it runs. Each op becomes a *table* (bound before ->
-bound behind), tables are composed once, from the inside out, and then read from the outside in: linear in the number
-of ops times the largest bound. Bounds that no wait of the function could come near are not told apart: `UNBOUNDED`.
+A commit counts one up, a wait for `n` brings the bound down to `n`, and paths that meet take the larger. Bounds are the
+levels of `forward_flow/levels.py`: linear in the number of ops times the largest bound. Bounds that no wait of the
+function could come near are not told apart: `UNBOUNDED`.
 
-At the function's entry all queues are empty. With `least`, paths that meet take the smaller, and the tables give a
-bound from below; where both agree the number is exact. Source: spec/async-queue-pipeline.md 3.2.
+At the function's entry all queues are empty. With `least`, paths that meet take the smaller, and the levels give a
+bound from below; where both agree the number is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from tileas_xdsl.analysis.forward_flow import LevelClient, analyse_levels
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.analysis.value_range import Range, ValueRanges
-from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, ScopeOp, WaitOp
+from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 
 UNBOUNDED = 1 << 62
 """The bound of a queue in which any number of groups may be unfinished."""
@@ -46,9 +45,6 @@ LEGS = (scf.ForOp, scf.IfOp, scf.WhileOp, scf.IndexSwitchOp, scf.ExecuteRegionOp
 
 Bounds = dict[int, int]
 """Queue -> how many of its groups may be unfinished."""
-
-Table = tuple[int, ...]
-"""Bound before -> bound behind, both as indices below the queue's `levels`; the last level is `UNBOUNDED`."""
 
 
 @dataclass
@@ -104,136 +100,57 @@ def in_flight(function: Operation, ranges: ValueRanges | None = None, *, least: 
     for queue in facts.queues:
         counts = [facts.count(op).high for op in waits if queue in facts.ids(op)]
         facts.deepest[queue] = max((min(count, MOST_LEVELS) for count in counts if count < UNBOUNDED), default=0)
-        _OneQueue(facts, queue, [op for op in commits if queue in facts.ids(op)]).run()
+        _note_bounds(facts, _Unfinished(facts, queue, commits, waits))
     return facts
 
 
-class _OneQueue:
-    """The bounds of one queue; queues do not influence each other."""
+class _Unfinished(LevelClient):
+    """How many groups of one queue are unfinished; the top level is any number. Queues do not influence each other."""
 
-    def __init__(self, facts: InFlight, queue: int, commits: Iterable[CommitOp]) -> None:
-        self.facts, self.queue = facts, queue
-        self.meet = min if facts.least else max
-        committed = sum(_static_repetitions(op, facts.function) for op in commits)
+    def __init__(self, facts: InFlight, queue: int, commits: Iterable[CommitOp], waits: Iterable[WaitOp]) -> None:
+        self.queue = queue
+        self._meet = min if facts.least else max
+        mine = [op for op in commits if queue in facts.ids(op)]
+        committed = sum(_static_repetitions(op, facts.function) for op in mine)
         self.top = facts.deepest[queue] + min(committed, SPARE) + 1
-        self.identity: Table = tuple(range(self.top + 1))
-        self.tables: dict[Operation, Table] = {}
-        self.bodies: dict[Region, Table] = {}
+        self._adds: set[Operation] = {op for op in mine if not facts.least or facts.is_for_one(op)}
+        # A wait that may be for another queue completes nothing for sure, and something perhaps.
+        sure = [op for op in waits if queue in facts.ids(op) and (facts.least or facts.is_for_one(op))]
+        self._leaves: dict[Operation, int] = {
+            op: facts.count(op).low if facts.least else facts.count(op).high for op in sure
+        }
 
-    def run(self) -> None:
-        for region in self.facts.function.regions:
-            end = self._table_of_region(region)[0]
-            self.facts.end[self.queue] = end if end < self.top else UNBOUNDED
-            for block in region.blocks:
-                self._read_block(block, 0)
+    def join(self, levels: Iterable[int]) -> int:
+        return self._meet(levels)
 
-    # Inside out: tables -----------------------------------------------------------------------------------------------
+    def touches(self, op: Operation) -> bool:
+        return op in self._adds or op in self._leaves
 
-    def _table_of_region(self, region: Region) -> Table:
-        """What running the blocks of `region` in order does to a bound."""
-        table = self.identity
-        for op in (op for block in region.blocks for op in block.ops):
-            if op.regions:
-                table = _then(table, self._table_of(op))
-        self.bodies[region] = table
-        return table
+    def enter(self, op: Operation, level: int) -> int:
+        return min(level, self._leaves[op]) if op in self._leaves else level
 
-    def _table_of(self, op: Operation) -> Table:
-        bodies = [self._table_of_region(region) for region in op.regions]
-        table = self._combine(op, bodies)
-        self.tables[op] = table
-        return table
+    def leave(self, op: Operation, level: int) -> int:
+        return min(level + 1, self.top) if op in self._adds else level
 
-    def _combine(self, op: Operation, bodies: list[Table]) -> Table:
-        match op:
-            case CommitOp():
-                return _then(bodies[0], self._commit(op))
-            case WaitOp():
-                return _then(self._wait(op), bodies[0])
-            case scf.ForOp():
-                trips = static_trip_count(op)
-                return self._repeated(bodies[0]) if trips is None else self._iterated(bodies[0], trips)
-            case scf.WhileOp():
-                return _then(self._repeated(_then(bodies[0], bodies[1])), bodies[0])
-            case scf.IfOp() | scf.IndexSwitchOp():
-                return reduce(self._joined, bodies)
-            case scf.ExecuteRegionOp() | QueueScope():
-                return bodies[0] if bodies else self.identity
-            case _:
-                return self.identity
+    def bound(self, level: int) -> int:
+        """The bound that a level says."""
+        return level if level < self.top else UNBOUNDED
 
-    def _commit(self, op: CommitOp) -> Table:
-        ids = self.facts.ids(op)
-        if self.queue not in ids or (self.facts.least and not self.facts.is_for_one(op)):
-            return self.identity
-        return tuple(min(bound + 1, self.top) for bound in self.identity)
 
-    def _wait(self, op: WaitOp) -> Table:
-        """A wait that may be for another queue completes nothing for sure, and something perhaps."""
-        ids, count = self.facts.ids(op), self.facts.count(op)
-        if self.queue not in ids or not (self.facts.least or self.facts.is_for_one(op)):
-            return self.identity
-        left = count.low if self.facts.least else count.high
-        return tuple(min(bound, left) for bound in self.identity)
+def _note_bounds(facts: InFlight, client: _Unfinished) -> None:
+    """Follow one queue through the function, and note its bounds."""
+    flow = analyse_levels(facts.function, client)
+    facts.end[client.queue] = client.bound(flow.end)
 
-    def _repeated(self, body: Table) -> Table:
-        """Any number of runs of `body`: per bound before, that in front of any of them."""
-        return tuple(self.meet(_orbit(body, bound, len(body))) for bound in self.identity)
+    def note(where: dict[Operation, Bounds], op: Operation, level: int) -> None:
+        where.setdefault(op, {})[client.queue] = client.bound(level)
 
-    def _joined(self, one: Table, other: Table) -> Table:
-        return tuple(map(self.meet, one, other))
-
-    def _iterated(self, body: Table, trips: int) -> Table:
-        """Exactly `trips` runs. Monotone steps on few levels come to rest, so more runs than levels change nothing."""
-        return tuple(_orbit(body, bound, min(trips, len(body)))[-1] for bound in self.identity)
-
-    # Outside in: bounds -----------------------------------------------------------------------------------------------
-
-    def _read_block(self, block: Block | None, bound: int) -> None:
-        for op in block.ops if block is not None else ():
-            if op.regions:
-                self._read(op, bound)
-                bound = self.tables[op][bound]
-
-    def _read(self, op: Operation, bound: int) -> None:
-        """Note the bounds of `op` and of what is in it."""
-        inner, end = bound, self.tables[op][bound]
+    for op, level in flow.before.items():
         if isinstance(op, WaitOp):
-            self._note(self.facts.before, op, bound)
-            inner = end = self._wait(op)[bound]
+            note(facts.before, op, level)
         elif isinstance(op, scf.ForOp | scf.WhileOp):
-            inner = self._head(op, bound)
-            self._note(self.facts.heads, op, inner)
-        self._note(self.facts.behind, op, end)
-        for region in op.regions:
-            self._read_block(region.first_block, inner)
-            if isinstance(op, scf.WhileOp):
-                inner = self.bodies[region][inner]
-
-    def _head(self, loop: scf.ForOp | scf.WhileOp, bound: int) -> int:
-        """The bound with which any iteration begins."""
-        body = reduce(_then, (self.bodies[region] for region in loop.regions))
-        trips = static_trip_count(loop) if isinstance(loop, scf.ForOp) else None
-        last = len(body) if trips is None else max(min(trips, len(body)) - 1, 0)
-        return self.meet(_orbit(body, bound, last))
-
-    def _note(self, where: dict[Operation, Bounds], op: Operation, bound: int) -> None:
-        where.setdefault(op, {})[self.queue] = bound if bound < self.top else UNBOUNDED
-
-
-def _then(first: Table, second: Table) -> Table:
-    return tuple(second[bound] for bound in first)
-
-
-def _orbit(body: Table, bound: int, steps: int) -> list[int]:
-    """`bound`, and what it becomes by running `body` again and again, until it rests or `steps` times."""
-    seen = [bound]
-    for _ in range(steps):
-        following = body[seen[-1]]
-        if following == seen[-1]:
-            break
-        seen.append(following)
-    return seen
+            note(facts.heads, op, flow.inside[op])
+        note(facts.behind, op, flow.inside[op] if isinstance(op, WaitOp) else flow.behind[op])
 
 
 def _static_repetitions(op: Operation, function: Operation) -> int:

@@ -20,9 +20,25 @@ What it does not follow it takes at its worst. The regions of an op that is not 
 any order. The regions of an op that starts others (agents, asynchronous bodies) run elsewhere: they are entered with
 what held when they were started, and what they do is not seen by whoever goes on. A recursive call, and one of a
 function without a body, is *opaque*: the client says what is left.
+
+Where the states are few and ordered, `analyse_levels` (`levels.py`) takes tables in place of rounds, and is linear also
+in nests of loops.
 """
 
 from tileas_xdsl.analysis.forward_flow.client import Arrival, EdgeKind, Flow, FlowClient, FlowEdge
 from tileas_xdsl.analysis.forward_flow.driver import MAX_CALLS, MAX_EXACT_TRIPS, analyse
+from tileas_xdsl.analysis.forward_flow.levels import LevelClient, LevelFlow, analyse_levels
 
-__all__ = ["MAX_CALLS", "MAX_EXACT_TRIPS", "Arrival", "EdgeKind", "Flow", "FlowClient", "FlowEdge", "analyse"]
+__all__ = [
+    "MAX_CALLS",
+    "MAX_EXACT_TRIPS",
+    "Arrival",
+    "EdgeKind",
+    "Flow",
+    "FlowClient",
+    "FlowEdge",
+    "LevelClient",
+    "LevelFlow",
+    "analyse",
+    "analyse_levels",
+]
