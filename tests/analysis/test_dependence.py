@@ -16,8 +16,8 @@ from tests.support.ir import parse
 from tileas_xdsl.analysis import memory_access
 from tileas_xdsl.analysis.dependence import (
     DependenceGraph,
+    DependenceKind,
     Edge,
-    EdgeKind,
     Placement,
     dependence_graph,
 )
@@ -833,7 +833,7 @@ def test_the_number_of_edges_is_linear_in_the_accesses() -> None:
 def test_a_provider_adds_what_neither_values_nor_memory_show() -> None:
     def slots(values: LoopValues) -> list[Edge]:
         acquire, release = values.ops
-        return [Edge(release, acquire, EdgeKind.FLOW, 3, "the ring")]
+        return [Edge(release, acquire, DependenceKind.FLOW, 3, "the ring")]
 
     loop = loop_of('"test.pureop"() {id = "acquire"} : () -> ()\n"test.pureop"() {id = "release"} : () -> ()')
     graph = dependence_graph(loop, providers=[slots])

@@ -23,7 +23,7 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, functions_in
 from tileas_xdsl.machine.parts.tasks import does_nothing
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.views.dependences import BLOCKS, COMPLETES, NEXT, DependenceGraph, Edge, dependences
+from tileas_xdsl.views.dependences import BLOCKS, COMPLETES, NEXT, WaitEdge, WaitGraph, dependences
 
 SEEDS = range(300)
 
@@ -44,7 +44,7 @@ def count(module: ModuleOp) -> tuple[int, int]:
 # The order of everything ---------------------------------------------------------------------------------------------
 
 
-def ways(graph: DependenceGraph) -> dict[int, list[int]]:
+def ways(graph: WaitGraph) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for edge in graph.edges:
         if edge.kind != NEXT:
@@ -52,14 +52,14 @@ def ways(graph: DependenceGraph) -> dict[int, list[int]]:
     return found
 
 
-def is_by_nature(graph: DependenceGraph, edge: Edge) -> bool:
+def is_by_nature(graph: WaitGraph, edge: WaitEdge) -> bool:
     """Whether it leads from the start of an op to its completion, or from that of a part to that of the whole."""
     source, target = graph.nodes[edge.source], graph.nodes[edge.target]
     inside_one = target.kind == COMPLETES and source.kind == COMPLETES and source.cluster == target.cluster
     return target.cluster[-1:] == (edge.source,) or (inside_one and " of " in source.label)
 
 
-def after(targets: dict[int, list[int]], source: int, without: Edge | None = None) -> set[int]:
+def after(targets: dict[int, list[int]], source: int, without: WaitEdge | None = None) -> set[int]:
     """What comes to pass only after `source`, not counting what only the edge `without` says."""
     stack, seen = [source], set[int]()
     while stack:

@@ -40,7 +40,7 @@ from tests.support.scf_pipelining import (
     placements_of,
     plan_of,
 )
-from tileas_xdsl.analysis.dependence import EdgeKind, dependence_graph
+from tileas_xdsl.analysis.dependence import DependenceKind, dependence_graph
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError, refuse
 from tileas_xdsl.scheduling.timetable import Section
@@ -372,7 +372,7 @@ def test_a_caller_may_say_what_stands_for_a_missing_value() -> None:
     def ready(value_type: Attribute) -> Operation | None:
         return test.TestOp(result_types=[value_type], attributes={"ready": UnitAttr()})
 
-    graph = dependence_graph(marked).keeping(lambda edge: edge.kind is EdgeKind.TOKEN)
+    graph = dependence_graph(marked).keeping(lambda edge: edge.kind is DependenceKind.TOKEN)
     plan = plan_expansion(marked, placements_of(marked), dependences=graph, placeholder=ready)
     expand_loop(plan)
     module.verify()

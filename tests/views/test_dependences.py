@@ -22,7 +22,7 @@ from tileas_xdsl.views.dependences import (
     NEXT,
     ORDER,
     TOKEN,
-    DependenceGraph,
+    WaitGraph,
     dependence_dot,
     dependence_svg,
     dependences,
@@ -36,16 +36,16 @@ def functions(text: str) -> list[Operation]:
     return functions_in(parse(text))
 
 
-def graph_of(text: str) -> DependenceGraph:
+def graph_of(text: str) -> WaitGraph:
     return dependences(functions(text)[-1])
 
 
-def edges(graph: DependenceGraph, *kinds: str) -> list[tuple[str, str]]:
+def edges(graph: WaitGraph, *kinds: str) -> list[tuple[str, str]]:
     labels = [node.label for node in graph.nodes]
     return [(labels[e.source], labels[e.target]) for e in graph.edges if e.kind in (kinds or (TOKEN, ORDER, NEXT))]
 
 
-def reachable(graph: DependenceGraph, source: str) -> set[str]:
+def reachable(graph: WaitGraph, source: str) -> set[str]:
     """The labels of the nodes that come to pass only after the one called `source`."""
     numbers = {node.label: node.number for node in graph.nodes}
     assert len(numbers) == len(graph.nodes)

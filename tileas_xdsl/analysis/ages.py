@@ -68,17 +68,17 @@ def selected(op: Operation) -> Combined | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A step of a path: a group that counts is committed by `op`, or, with an edge, the path takes that edge."""
 
     op: Operation
     edge: FlowEdge | None = None
-    previous: Step | None = None
+    previous: PathStep | None = None
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[PathStep]:
         """The path up to here, oldest first."""
-        found: list[Step] = []
-        step: Step | None = self
+        found: list[PathStep] = []
+        step: PathStep | None = self
         while step is not None:
             found.append(step)
             step = step.previous
@@ -96,7 +96,7 @@ class Age:
     queue: Queue | None
     """None where the token may be of several queues, or its queue cannot be told; the count is 0 then."""
     count: int
-    path: Step | None = field(default=None, compare=False)
+    path: PathStep | None = field(default=None, compare=False)
     followed: bool = True
     """False for a token that came from where the analysis cannot look: then `count` says nothing."""
 
@@ -171,7 +171,7 @@ class _Ageing(FlowClient[Ageing]):
             state = {**state, token: _least([(age, None) for age in known])}
         for commit in self.commits_of(op):
             state = {token: _older(age, commit, op) for token, age in state.items()}
-            state[commit.token] = Age(commit.queue, 0, Step(op))
+            state[commit.token] = Age(commit.queue, 0, PathStep(op))
         return state
 
     def assign(self, state: Ageing, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> Ageing:
@@ -203,7 +203,7 @@ def _older(age: Age, commit: Commit, op: Operation) -> Age:
     """The age once `op` has committed another group."""
     if age.queue is None or age.queue != commit.queue:
         return age
-    return Age(age.queue, age.count + 1, Step(op, None, age.path))
+    return Age(age.queue, age.count + 1, PathStep(op, None, age.path))
 
 
 def _least(ages: Sequence[tuple[Age, FlowEdge | None]]) -> Age:
@@ -219,7 +219,7 @@ def _least(ages: Sequence[tuple[Age, FlowEdge | None]]) -> Age:
     if any(age.queue is None or age.queue != first.queue for age, _ in ages):
         return Age(None, 0, first.path)
     age, edge = min(ages, key=lambda item: item[0].count)
-    return age if edge is None else Age(age.queue, age.count, Step(edge.op, edge, age.path))
+    return age if edge is None else Age(age.queue, age.count, PathStep(edge.op, edge, age.path))
 
 
 def _has_token_type(value: SSAValue) -> bool:
@@ -281,7 +281,7 @@ def describe_path(age: Age) -> str:
     return f"{text}, then {', '.join(map(_step, rest))}" if rest else f"{text}, and none since"
 
 
-def _step(step: Step) -> str:
+def _step(step: PathStep) -> str:
     if step.edge is None:
         return _place(step.op)
     place = _place(step.op)

@@ -27,7 +27,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import MemoryEffect, RecursiveMemoryEffect
 
-from tileas_xdsl.analysis.dependence import EdgeKind
+from tileas_xdsl.analysis.dependence import DependenceKind
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
 from tileas_xdsl.analysis.memory_access import AccessReader, MemoryObject, ObjectKind, Place, Resource, may_alias
@@ -71,7 +71,7 @@ class Conflict:
     source: int
     sink: int
     distance: int
-    kind: EdgeKind
+    kind: DependenceKind
     through: MemoryObject | None
     """None where an op of which nothing is known takes part."""
     issued: bool = False
@@ -138,7 +138,7 @@ def conflicts_between(
     The parts of each of `nests` conflict in their order: they share queues, and count on each other's commits.
     """
     trips = static_trip_count(loop)
-    found: dict[tuple[int, int, int, EdgeKind, bool], Conflict] = {}
+    found: dict[tuple[int, int, int, DependenceKind, bool], Conflict] = {}
     for source in touches:
         for sink in touches:
             if (source.writes or sink.writes) and not sink.late and _may_meet(source, sink):
@@ -147,9 +147,9 @@ def conflicts_between(
                     found.setdefault(key, conflict)
     for nest in nests:
         for first, second in pairwise(nest):
-            control = Conflict(first, second, 0, EdgeKind.CONTROL, COUNTED)
-            found.setdefault((first, second, 0, EdgeKind.CONTROL, False), control)
-    kinds = list(EdgeKind)
+            control = Conflict(first, second, 0, DependenceKind.CONTROL, COUNTED)
+            found.setdefault((first, second, 0, DependenceKind.CONTROL, False), control)
+    kinds = list(DependenceKind)
     return tuple(found[key] for key in sorted(found, key=lambda key: (*key[:3], kinds.index(key[3]), key[4])))
 
 
@@ -178,10 +178,10 @@ def _conflicts(source: Touch, sink: Touch, versions: Mapping[SSAValue, int], tri
 
 def _conflict(source: Touch, sink: Touch, distance: int) -> Conflict:
     if source.opaque or sink.opaque:
-        return Conflict(source.component, sink.component, distance, EdgeKind.CONTROL, None, source.issued)
+        return Conflict(source.component, sink.component, distance, DependenceKind.CONTROL, None, source.issued)
     shared = (item for item in source.place.objects if item in sink.place.objects)
     through = next(shared, source.place.objects[0])
-    kind = EdgeKind.ANTI if not source.writes else EdgeKind.OUTPUT if sink.writes else EdgeKind.FLOW
+    kind = DependenceKind.ANTI if not source.writes else DependenceKind.OUTPUT if sink.writes else DependenceKind.FLOW
     return Conflict(source.component, sink.component, distance, kind, through, source.issued)
 
 

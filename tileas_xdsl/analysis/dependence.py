@@ -57,7 +57,7 @@ class Placement:
         return self.stage - other.stage + (self.order >= other.order)
 
 
-class EdgeKind(Enum):
+class DependenceKind(Enum):
     """Why one op must precede another."""
 
     FLOW = "flow"
@@ -78,7 +78,7 @@ class Edge:
 
     source: Operation
     sink: Operation
-    kind: EdgeKind
+    kind: DependenceKind
     distance: int
     through: SSAValue | str
 
@@ -160,7 +160,7 @@ def dependence_graph(
 
 def _in_order(edges: Iterable[Edge], values: LoopValues) -> tuple[Edge, ...]:
     """Each edge once, by source, sink, distance and kind; of two that differ only in `through` the first stays."""
-    position, kinds = values.position, list(EdgeKind)
+    position, kinds = values.position, list(DependenceKind)
     unique: dict[tuple[int, int, int, int], Edge] = {}
     for edge in edges:
         key = (position[edge.source], position[edge.sink], edge.distance, kinds.index(edge.kind))
@@ -182,7 +182,7 @@ def _value_edges(values: LoopValues) -> Iterator[Edge]:
             origin = values.origin_of(value)
             if origin.result is None:
                 continue
-            kind = EdgeKind.TOKEN if is_token(value.type) else EdgeKind.FLOW
+            kind = DependenceKind.TOKEN if is_token(value.type) else DependenceKind.FLOW
             yield Edge(origin.result.op, op, kind, origin.distance, value)
 
 
@@ -303,9 +303,11 @@ class _MemoryEdges:
 
     def _edge(self, source: Access, sink: Access, distance: int) -> Edge:
         if source.opaque or sink.opaque:
-            return Edge(source.op, sink.op, EdgeKind.CONTROL, distance, "unknown effects")
+            return Edge(source.op, sink.op, DependenceKind.CONTROL, distance, "unknown effects")
         through = next((str(item) for item in source.place.objects if item in sink.place.objects), "memory")
-        kind = EdgeKind.ANTI if not source.writes else EdgeKind.OUTPUT if sink.writes else EdgeKind.FLOW
+        kind = (
+            DependenceKind.ANTI if not source.writes else DependenceKind.OUTPUT if sink.writes else DependenceKind.FLOW
+        )
         return Edge(source.op, sink.op, kind, distance, through)
 
 

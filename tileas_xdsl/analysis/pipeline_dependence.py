@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.analysis.dependence import Edge, EdgeKind
+from tileas_xdsl.analysis.dependence import DependenceKind, Edge
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory_access import (
     AccessModel,
@@ -151,21 +151,23 @@ def pipeline_edges(values: LoopValues) -> Iterator[Edge]:
             yield from _publication(values, sides, name)
             yield from _slot_reuse(sides, name)
         else:
-            yield from _in_turn(values, sides.commits, sides.waits, EdgeKind.TOKEN, name)
-            yield from _in_turn(values, sides.releases, sides.acquires, EdgeKind.ANTI, name)
+            yield from _in_turn(values, sides.commits, sides.waits, DependenceKind.TOKEN, name)
+            yield from _in_turn(values, sides.releases, sides.acquires, DependenceKind.ANTI, name)
         for users in sides.views.values():
             for user in users:
-                yield from (Edge(user, r, EdgeKind.ANTI, 0, name) for r in sides.releases if _after(values, user, r))
+                yield from (
+                    Edge(user, r, DependenceKind.ANTI, 0, name) for r in sides.releases if _after(values, user, r)
+                )
 
 
 def _publication(values: LoopValues, sides: _Sides, name: str) -> Iterator[Edge]:
     for commit, wait in zip(sides.commits, sides.waits, strict=False):
         if commit is not wait and _after(values, commit, wait):
-            yield Edge(commit, wait, EdgeKind.TOKEN, 0, name)
+            yield Edge(commit, wait, DependenceKind.TOKEN, 0, name)
 
 
 def _in_turn(
-    values: LoopValues, first: Sequence[Operation], second: Sequence[Operation], kind: EdgeKind, name: str
+    values: LoopValues, first: Sequence[Operation], second: Sequence[Operation], kind: DependenceKind, name: str
 ) -> Iterator[Edge]:
     """
     Every op of `second` comes after those of `first` that precede it in the body, and after those of iterations before.
@@ -198,7 +200,7 @@ def _slot_reuse(sides: _Sides, name: str) -> Iterator[Edge]:
         distance, index = divmod(number + depth, per_iteration)
         acquire = sides.acquires[index]
         if acquire is not release:
-            yield Edge(release, acquire, EdgeKind.ANTI, distance, name)
+            yield Edge(release, acquire, DependenceKind.ANTI, distance, name)
 
 
 def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:

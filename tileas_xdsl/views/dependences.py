@@ -55,7 +55,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
+class WaitEdge:
     """`target` comes to pass only after `source`."""
 
     source: int
@@ -64,18 +64,18 @@ class Edge:
 
 
 @dataclass
-class DependenceGraph:
+class WaitGraph:
     """The nodes by number, and the edges, each once."""
 
     name: str
     nodes: list[Node] = field(default_factory=list[Node])
-    edges: dict[Edge, None] = field(default_factory=dict[Edge, None])
+    edges: dict[WaitEdge, None] = field(default_factory=dict[WaitEdge, None])
 
 
-def dependences(function: Operation) -> DependenceGraph:
+def dependences(function: Operation) -> WaitGraph:
     """The graph of `function`, an op with regions. Linear in its ops, but for values that many regions pass on."""
     symbol = function.properties.get("sym_name") or function.attributes.get("sym_name")
-    return _Builder(DependenceGraph(getattr(symbol, "data", op_name(function)))).build(function)
+    return _Builder(WaitGraph(getattr(symbol, "data", op_name(function)))).build(function)
 
 
 def dependence_dot(function: Operation) -> str:
@@ -121,7 +121,7 @@ def _quoted(text: str) -> str:
 class _Builder:
     """Walks a function once, and follows every dependence back to where it comes from."""
 
-    def __init__(self, graph: DependenceGraph) -> None:
+    def __init__(self, graph: WaitGraph) -> None:
         self.graph = graph
         self.starts: dict[Operation, int] = {}
         self.completions: dict[Operation, int] = {}
@@ -133,7 +133,7 @@ class _Builder:
         self.token_types: set[Attribute] = set()
         """The types of what completes; asked about, never listed."""
 
-    def build(self, function: Operation) -> DependenceGraph:
+    def build(self, function: Operation) -> WaitGraph:
         asynchronous = [view for op in function.walk() if (view := AsyncOpInterface.of(op)) is not None]
         self.token_types = {view.async_token.type for view in asynchronous if view.async_token is not None}
         for region in function.regions:
@@ -212,7 +212,7 @@ class _Builder:
 
     def _edge(self, source: int, target: int, kind: str = TOKEN) -> None:
         if source != target:
-            self.graph.edges[Edge(source, target, kind)] = None
+            self.graph.edges[WaitEdge(source, target, kind)] = None
             self.incoming.setdefault(target, []).append(source)
 
     def _origins(self, value: SSAValue) -> list[tuple[int, str]]:

@@ -44,7 +44,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
 
 
 @dataclass
-class Part:
+class RegionPart:
     """Ops of a body that the same results need."""
 
     ops: list[Operation] = field(default_factory=list[Operation])
@@ -66,7 +66,7 @@ class Split:
     """A task and its parts, in an order in which none needs a later one."""
 
     task: Task
-    parts: list[Part]
+    parts: list[RegionPart]
 
 
 # The plan -------------------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def _is_self_contained(body: Block) -> bool:
     return True
 
 
-def _parts(task: Task) -> list[Part]:
+def _parts(task: Task) -> list[RegionPart]:
     """The ops of the body by the results that need them; what no result needs is left out."""
     ops = list(task.body.ops)[:-1]
     needed_by: dict[Operation, int] = dict.fromkeys(ops, 0)
@@ -118,10 +118,10 @@ def _parts(task: Task) -> list[Part]:
                 continue
             needed_by[op] |= 1 << number
             stack += [other for other in (*sources[op], *sharing[op]) if not needed_by[other] >> number & 1]
-    parts: dict[int, Part] = {}
+    parts: dict[int, RegionPart] = {}
     for op in ops:
         if needed_by[op]:
-            parts.setdefault(needed_by[op], Part()).ops.append(op)
+            parts.setdefault(needed_by[op], RegionPart()).ops.append(op)
     # What more results need comes first: a part needs only parts that at least the same results need.
     ordered = sorted(parts, key=lambda results: -results.bit_count())
     _note_crossings([parts[results] for results in ordered], task)
@@ -149,8 +149,8 @@ def _sharing(ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
     return sharing
 
 
-def _note_crossings(parts: Sequence[Part], task: Task) -> None:
-    home: dict[SSAValue, Part] = {result: part for part in parts for op in part.ops for result in op.results}
+def _note_crossings(parts: Sequence[RegionPart], task: Task) -> None:
+    home: dict[SSAValue, RegionPart] = {result: part for part in parts for op in part.ops for result in op.results}
     for part in parts:
         for op in part.ops:
             for value in (*op.operands, *captured_values(op.regions)):
@@ -249,7 +249,7 @@ def apply_split(split: Split) -> None:
     Rewriter.erase_op(task.op)
 
 
-def _make(task: Task, part: Part, yielded: Sequence[SSAValue], promises: dict[SSAValue, SSAValue]) -> SSAValue:
+def _make(task: Task, part: RegionPart, yielded: Sequence[SSAValue], promises: dict[SSAValue, SSAValue]) -> SSAValue:
     """The task of one part, which takes over the results of `task` that it computes; returns its token."""
     given = {argument: promise for argument, promise in zip(task.body.args, task.promises, strict=True)}
     given |= {value: promises[value] for value in part.needs}

@@ -16,11 +16,11 @@ from xdsl.rewriter import Rewriter
 from tileas_xdsl.analysis.in_flight import LEGS, InFlight, ancestors
 from tileas_xdsl.dialects.async_ import ExecuteOp, YieldOp
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
-from tileas_xdsl.transforms.queues.convert_queue_to_async.windows import Emitter, Form, Window
+from tileas_xdsl.transforms.queues.convert_queue_to_async.windows import Emitter, Form, TokenWindow
 from tileas_xdsl.transforms.queues.followable_queues import dissolve
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 
-Windows = dict[int, Window]
+TokenWindows = dict[int, TokenWindow]
 """Queue -> its window at one point of the program."""
 
 
@@ -58,10 +58,10 @@ class TokenRewriter:
             self.committing.setdefault(node, {}).update((queue, None) for queue in self.awaited if queue in ids)
 
     def run(self) -> None:
-        windows = {queue: Window() for queue in self.awaited}
+        windows = {queue: TokenWindow() for queue in self.awaited}
         self._ops(list(self.entry.ops), windows, [])
 
-    def _ops(self, ops: Sequence[Operation], windows: Windows, members: list[SSAValue]) -> None:
+    def _ops(self, ops: Sequence[Operation], windows: TokenWindows, members: list[SSAValue]) -> None:
         """Rewrite `ops`, which stand one behind the other; `windows` and `members` become what they are behind them."""
         for op in ops:
             match op:
@@ -97,7 +97,7 @@ class TokenRewriter:
         Rewriter.erase_op(scope)
         return task.token
 
-    def _commit(self, commit: CommitOp, windows: Windows) -> None:
+    def _commit(self, commit: CommitOp, windows: TokenWindows) -> None:
         members: list[SSAValue] = []
         self._ops(dissolve(commit), windows, members)
         ids = [queue for queue in self.awaited if queue in self.facts.ids(commit)]
@@ -114,7 +114,7 @@ class TokenRewriter:
         """The form of the window of `queue` behind `op`."""
         return Form.of(self.facts.deepest[queue], self.facts.behind[op][queue])
 
-    def _pushed_if(self, queue: int, window: Window, token: SSAValue, commit: CommitOp) -> Window:
+    def _pushed_if(self, queue: int, window: TokenWindow, token: SSAValue, commit: CommitOp) -> TokenWindow:
         """The window of `queue` behind a commit that is for it only if its id says so."""
         assert isinstance(commit.queue, SSAValue)
         is_this = self.emit.compare("eq", commit.queue, queue, commit)
@@ -129,11 +129,11 @@ class TokenRewriter:
             left = self.emit.pushed(window, token, form, end) if is_first else self.emit.conformed(window, form, end)
             return left.values
 
-        return Window.named(carry_through(branch, [], arm, "t"), form)
+        return TokenWindow.named(carry_through(branch, [], arm, "t"), form)
 
     # Waits ------------------------------------------------------------------------------------------------------------
 
-    def _wait(self, wait: WaitOp, windows: Windows) -> None:
+    def _wait(self, wait: WaitOp, windows: TokenWindows) -> None:
         ids = [queue for queue in self.awaited if queue in self.facts.ids(wait)]
         if self.facts.is_for_one(wait):
             for queue in ids:
@@ -147,7 +147,7 @@ class TokenRewriter:
                 end = self.emit.branch(is_this, wait)
                 self._await_all_but(wait, windows[queue], end)
 
-    def _await_all_but(self, wait: WaitOp, window: Window, anchor: Operation) -> None:
+    def _await_all_but(self, wait: WaitOp, window: TokenWindow, anchor: Operation) -> None:
         """Await the groups of `window` but the youngest, as many as the count of `wait` says; the oldest first."""
         count = self.facts.count(wait)
         if window.older is not None:
@@ -163,7 +163,7 @@ class TokenRewriter:
 
     # Control flow -----------------------------------------------------------------------------------------------------
 
-    def _control(self, op: Operation, windows: Windows, members: list[SSAValue]) -> None:
+    def _control(self, op: Operation, windows: TokenWindows, members: list[SSAValue]) -> None:
         """Rebuild a loop or branch so that it carries the windows of what is committed in it, and its group's token."""
         queues = [queue for queue in self.awaited if queue in self.committing[op]]
         forms = {queue: self._carried_form(op, queue) for queue in queues}
@@ -206,18 +206,18 @@ class TokenRewriter:
         goes_on = isinstance(loop, scf.WhileOp) and block.parent is loop.after_region
         return (self.facts.behind if goes_on else self.facts.heads).get(loop, {})
 
-    def _values_of(self, windows: Windows, forms: dict[int, Form], anchor: Operation) -> list[SSAValue]:
+    def _values_of(self, windows: TokenWindows, forms: dict[int, Form], anchor: Operation) -> list[SSAValue]:
         """What is to be carried of `windows`, made in front of `anchor` as far as it has to be made."""
         return [
             value for queue, form in forms.items() for value in self.emit.conformed(windows[queue], form, anchor).values
         ]
 
 
-def _named(values: Sequence[SSAValue], forms: dict[int, Form]) -> Windows:
+def _named(values: Sequence[SSAValue], forms: dict[int, Form]) -> TokenWindows:
     """The windows whose values, one behind the other, are called `values`."""
-    windows: Windows = {}
+    windows: TokenWindows = {}
     rest = list(values)
     for queue, form in forms.items():
-        windows[queue] = Window.named(rest, form)
+        windows[queue] = TokenWindow.named(rest, form)
         rest = rest[form.size :]
     return windows

@@ -43,7 +43,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Window:
+class TokenWindow:
     """The tokens of a queue's unfinished groups, the youngest first."""
 
     tokens: tuple[SSAValue, ...] = ()
@@ -56,13 +56,13 @@ class Window:
         return [*self.tokens, *(() if self.older is None else (self.older,))]
 
     @staticmethod
-    def named(values: Sequence[SSAValue], form: Form) -> Window:
+    def named(values: Sequence[SSAValue], form: Form) -> TokenWindow:
         """The window of that form whose values are called `values`."""
-        return Window(tuple(values[: form.length]), values[form.length] if form.has_older else None)
+        return TokenWindow(tuple(values[: form.length]), values[form.length] if form.has_older else None)
 
-    def narrowed(self, bound: int) -> Window:
+    def narrowed(self, bound: int) -> TokenWindow:
         """Without the tokens of groups that are known to be complete when at most `bound` are unfinished."""
-        return Window(self.tokens[:bound]) if bound < UNBOUNDED else self
+        return TokenWindow(self.tokens[:bound]) if bound < UNBOUNDED else self
 
 
 @dataclass
@@ -99,15 +99,15 @@ class Emitter(IndexBuilder):
 
     # Windows ----------------------------------------------------------------------------------------------------------
 
-    def pushed(self, window: Window, token: SSAValue, form: Form, anchor: Operation) -> Window:
+    def pushed(self, window: TokenWindow, token: SSAValue, form: Form, anchor: Operation) -> TokenWindow:
         """`window`, in the given form, once a group with `token` is committed."""
         return self.conformed(replace(window, tokens=(token, *window.tokens)), form, anchor)
 
-    def conformed(self, window: Window, form: Form, anchor: Operation) -> Window:
+    def conformed(self, window: TokenWindow, form: Form, anchor: Operation) -> TokenWindow:
         """`window` in the given form; without `older`, what is cut off are tokens of groups known to be complete."""
         tokens, over = window.tokens[: form.length], window.tokens[form.length :]
         filled = (*tokens, *(self.completed() for _ in range(form.length - len(tokens))))
         if not form.has_older:
-            return Window(filled)
+            return TokenWindow(filled)
         older = () if window.older is None else (window.older,)
-        return Window(filled, self.joined([*over, *older], anchor, "older"))
+        return TokenWindow(filled, self.joined([*over, *older], anchor, "older"))

@@ -31,7 +31,7 @@ from tileas_xdsl.dialects.async_queue import BlockOp, QueueScope, WaitOp
 from tileas_xdsl.transforms.queues.inject_software_pipeline.own_commits import commits_in, commits_of
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 
-Window = Mapping[int, tuple[SSAValue, ...]]
+LastCounts = Mapping[int, tuple[SSAValue, ...]]
 """For each queue the numbers of groups of the last executions of its component, the latest first."""
 
 
@@ -151,7 +151,7 @@ class Counters:
                 node = node.parent_op()
         self._walk(ops, {queue: (zero,) * count for queue, count in depth.items()})
 
-    def _walk(self, ops: Sequence[Operation], window: Window) -> Window:
+    def _walk(self, ops: Sequence[Operation], window: LastCounts) -> LastCounts:
         for op in ops:
             if op in self.numbers:
                 window = _moved(window, self.numbers[op], op.results[-1])
@@ -169,14 +169,14 @@ class Counters:
                     self._walk(list(op.body.block.ops), window)
         return window
 
-    def _give_count(self, wait: WaitOp, window: Window) -> None:
+    def _give_count(self, wait: WaitOp, window: LastCounts) -> None:
         queue, executions = self.waits[wait]
         count, *others = window[queue][:executions]
         for other in others:
             count = _insert(arith.AddiOp(count, other), InsertPoint.before(wait))
         wait.operands = [count]
 
-    def _through_guard(self, guard: scf.IfOp, window: Window) -> Window:
+    def _through_guard(self, guard: scf.IfOp, window: LastCounts) -> LastCounts:
         """The window behind a guard: what it is inside, or, where the guard does not hold, what it was."""
         then = guard.true_region.block
         inside = self._walk(list(then.ops), window)
@@ -185,7 +185,7 @@ class Counters:
         old, new = _flat(window), _flat(inside)
         return _shaped(window, carry_through(guard, old, lambda block, _: new if block is then else old))
 
-    def _through_loop(self, loop: scf.ForOp, window: Window) -> Window:
+    def _through_loop(self, loop: scf.ForOp, window: LastCounts) -> LastCounts:
         """The window behind the body: each trip hands it to the next one."""
 
         def trip(body: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
@@ -196,17 +196,17 @@ class Counters:
         return _shaped(window, carry_through(loop, _flat(window), trip))
 
 
-def _moved(window: Window, queue: int, number: SSAValue) -> Window:
+def _moved(window: LastCounts, queue: int, number: SSAValue) -> LastCounts:
     if queue not in window:
         return window
     return {**window, queue: (number, *window[queue][:-1])}
 
 
-def _flat(window: Window) -> list[SSAValue]:
+def _flat(window: LastCounts) -> list[SSAValue]:
     return [value for values in window.values() for value in values]
 
 
-def _shaped(window: Window, values: Sequence[SSAValue]) -> Window:
+def _shaped(window: LastCounts, values: Sequence[SSAValue]) -> LastCounts:
     """`values` in the shape of `window`."""
     rest = iter(values)
     return {queue: tuple(next(rest) for _ in old) for queue, old in window.items()}

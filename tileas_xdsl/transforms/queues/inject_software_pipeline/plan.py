@@ -14,7 +14,7 @@ from typing import Literal
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.analysis.component_conflicts import Conflict, conflicts_between, touches_of
-from tileas_xdsl.analysis.dependence import EdgeKind
+from tileas_xdsl.analysis.dependence import DependenceKind
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
 from tileas_xdsl.scheduling.async_pipeline.groups import Groups, cut_groups
@@ -110,7 +110,7 @@ def _needs(
     """What must be complete before what: each conflict whose source is asynchronous."""
     needs: dict[Need, None] = {}
     for conflict in conflicts:
-        captured = capture == "issue" and conflict.kind is EdgeKind.ANTI
+        captured = capture == "issue" and conflict.kind is DependenceKind.ANTI
         is_async = annotations.is_async(conflict.source) or (conflict.issued and conflict.source in owners)
         if is_async and not captured:
             needs[Need(conflict.sink, conflict.source, conflict.distance)] = None
