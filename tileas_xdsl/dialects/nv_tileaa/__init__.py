@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tileas_xdsl.dialects.nv_tileaa import attributes, predicates, types
+from tileas_xdsl.dialects.nv_tileaa import attributes, canonicalization, predicates, types
 from tileas_xdsl.dialects.nv_tileaa.atomics import (
     AtomicCasOp,
     AtomicRmwOp,
@@ -18,6 +18,7 @@ from tileas_xdsl.dialects.nv_tileaa.atomics import (
     ScatterStoreOp,
     TiledAtomicRmwOp,
 )
+from tileas_xdsl.dialects.nv_tileaa.base import enter_patterns
 from tileas_xdsl.dialects.nv_tileaa.compute import (
     BlockTileOp,
     ConvDotOp,
@@ -92,6 +93,8 @@ from tileas_xdsl.dialects.nv_tileaa.structure import (
     SplatOp,
     ViewOp,
 )
+
+enter_patterns(canonicalization.PATTERNS)
 
 NvTileAA = Dialect(
     "nv_tileaa",

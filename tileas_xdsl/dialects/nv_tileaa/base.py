@@ -1,5 +1,5 @@
 """
-What the ops of the dialect share: messages that name the op, and patterns that are imported when they are used.
+What the ops of the dialect share: messages that name the op, and where their canonicalization patterns are found.
 
 Every verifier message reads `'nv_tileaa.the.op' op <what is wrong>`, as MLIR prints it.
 """
@@ -7,6 +7,7 @@ Every verifier message reads `'nv_tileaa.the.op' op <what is wrong>`, as MLIR pr
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Mapping
 
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.pattern_rewriter import RewritePattern
@@ -29,10 +30,20 @@ class TileAAOp(TileOp):
 
 
 class CanonicalizedOp(TileAAOp, HasCanonicalizationPatternsInterface, ABC):
-    """An op with patterns in `canonicalization/nv_tileaa.py`."""
+    """
+    An op with canonicalization patterns.
+
+    The patterns import the ops; so that the ops need not import the patterns, the package enters them here.
+    """
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from tileas_xdsl.dialects.canonicalization.nv_tileaa import PATTERNS
+        return _patterns.get(cls, ())
 
-        return PATTERNS.get(cls.name, ())
+
+_patterns: dict[type[CanonicalizedOp], tuple[RewritePattern, ...]] = {}
+
+
+def enter_patterns(patterns: Mapping[type[CanonicalizedOp], tuple[RewritePattern, ...]]) -> None:
+    """Say which patterns the ops have. Called once, by the package, when all its files are loaded."""
+    _patterns.update(patterns)

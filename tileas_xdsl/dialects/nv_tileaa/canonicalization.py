@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicCasOp, AtomicRmwOp
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp, PragmaOp
 from tileas_xdsl.dialects.nv_tileaa.effects import is_view
@@ -32,6 +33,9 @@ from tileas_xdsl.dialects.nv_tileaa.memory import (
     JoinMemTokenOp,
     LoadOp,
     ReadOp,
+    StoreOp,
+    TiledLoadOp,
+    TiledStoreOp,
     WriteOp,
 )
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
@@ -391,23 +395,23 @@ class DotOfZero(RewritePattern):
             rewriter.replace(op, [], [op.c])
 
 
-PATTERNS: dict[str, tuple[RewritePattern, ...]] = {
-    "nv_tileaa.addptr": (FuseAddPtr(),),
-    "nv_tileaa.assume": (AssumeOfSplat(),),
-    "nv_tileaa.atomic_cas": (AtomicCasOfEqualValues(),),
-    "nv_tileaa.atomic_rmw": (AtomicRmwWithIdentity(),),
-    "nv_tileaa.broadcast": (ReshapeOfSplat(),),
-    "nv_tileaa.dot": (DotOfZero(),),
-    "nv_tileaa.expand_dims": (ReshapeOfSplat(),),
-    "nv_tileaa.extract": (ExtractOfExpandDims(), ExtractOfElementwise()),
-    "nv_tileaa.join_mem_token": (JoinOfOneToken(),),
-    "nv_tileaa.load": (LoadWithConstantMask(),),
-    "nv_tileaa.pragma": (PrunePragma(),),
-    "nv_tileaa.queue.get": (PruneQueueGet(),),
-    "nv_tileaa.splat": (SplatOfSelect(),),
-    "nv_tileaa.store": (StoreWithConstantMask(),),
-    "nv_tileaa.tiled_load": (LoadWithConstantMask(),),
-    "nv_tileaa.tiled_store": (StoreWithConstantMask(),),
-    "nv_tileaa.view": (FuseViews(), ReshapeOfSplat()),
+PATTERNS: dict[type[CanonicalizedOp], tuple[RewritePattern, ...]] = {
+    AddPtrOp: (FuseAddPtr(),),
+    AssumeOp: (AssumeOfSplat(),),
+    AtomicCasOp: (AtomicCasOfEqualValues(),),
+    AtomicRmwOp: (AtomicRmwWithIdentity(),),
+    BroadcastOp: (ReshapeOfSplat(),),
+    DotOp: (DotOfZero(),),
+    ExpandDimsOp: (ReshapeOfSplat(),),
+    ExtractOp: (ExtractOfExpandDims(), ExtractOfElementwise()),
+    GetOp: (PruneQueueGet(),),
+    JoinMemTokenOp: (JoinOfOneToken(),),
+    LoadOp: (LoadWithConstantMask(),),
+    PragmaOp: (PrunePragma(),),
+    SplatOp: (SplatOfSelect(),),
+    StoreOp: (StoreWithConstantMask(),),
+    TiledLoadOp: (LoadWithConstantMask(),),
+    TiledStoreOp: (StoreWithConstantMask(),),
+    ViewOp: (FuseViews(), ReshapeOfSplat()),
 }
-"""Op name -> its patterns."""
+"""The patterns of each op. The package enters them into `CanonicalizedOp`, so that the ops need not import them."""
