@@ -9,7 +9,8 @@ Only methods that some pass calls are here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, TypeAttribute
@@ -200,6 +201,69 @@ class AllocationOpInterface(Interface):
     @abstractmethod
     def allocated_values(self) -> Sequence[SSAValue]:
         """The results that name the storage."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """
+    What ops take turns at, and is no memory: one side of a pipeline, say.
+
+    Two are the same when their names and their owners are; the owner is the op that makes the resource, or anything
+    else that tells it from others of its name. People only see the name.
+    """
+
+    name: str
+    owner: Hashable = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Effect:
+    """
+    One read or write, as an op states it.
+
+    `target` is the memory, or a resource that is no memory; None means any memory. `indices` are the subscripts, None
+    for the whole target; `extents` says how many elements are touched from there, one where absent.
+    """
+
+    writes: bool
+    target: SSAValue | Resource | None
+    indices: Sequence[SSAValue] | None = None
+    extents: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class SideOrder:
+    """
+    Keeps its place among the ops on one side of a pipeline, and touches no memory that others name.
+
+    `pipeline` is the token, or the op, whose pipeline it is; which one that is, an analysis finds out.
+    """
+
+    side: str
+    pipeline: SSAValue | Operation
+
+
+@dataclass(frozen=True)
+class TokenWait:
+    """Waits for `token`: what completes with it, memory or a stage of a pipeline, may be touched from then on."""
+
+    token: SSAValue
+
+
+class MemoryAccessOpInterface(Interface):
+    """
+    An operation that tells what it does to memory more exactly than memory effect traits can.
+
+    What it says holds in place of its traits, and of the operation alone: the ones in its regions are asked themselves.
+    """
+
+    @property
+    @abstractmethod
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        """What the operation reads, writes, takes turns at and waits for, in program order."""
 
 
 class RegionBranchOpInterface(Interface):

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, StringAttr, f32
+from xdsl.dialects.test import TestPureOp as PureOp
 from xdsl.ir import Operation
 
 from tests.support.ir import parse
-from tileas_xdsl.analysis import memory_access
 from tileas_xdsl.analysis.dependence import (
     DependenceGraph,
     DependenceKind,
@@ -24,18 +24,10 @@ from tileas_xdsl.analysis.dependence import (
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import AffineIndex, Turn
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory_access import (
-    Effect,
-    Frame,
-    MemoryObject,
-    ObjectKind,
-    Place,
-    Resource,
-    Span,
-    access_model,
-    may_alias,
-    register_view,
-)
+from tileas_xdsl.analysis.memory.objects import MemoryObject, ObjectKind, may_alias
+from tileas_xdsl.analysis.memory.places import Frame, Place, Span
+from tileas_xdsl.dialects.upstream_memory import ACCESSES, VIEWS
+from tileas_xdsl.interfaces import Effect, Resource
 
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 8, 16))
 ARGUMENTS = "%A: memref<64xf32>, %B: memref<64xf32>, %M: memref<8x8xf32>, %x: f32, %n: index, %m: index, %s: index"
@@ -779,22 +771,14 @@ def test_effects_without_a_target_are_on_any_memory() -> None:
     assert memory_edges(body) == expected
 
 
-@pytest.fixture
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is forgotten behind it: others use the same ops."""
-    for name in ("_MODELS", "_VIEW_OPERANDS"):
-        monkeypatch.setattr(memory_access, name, dict(getattr(memory_access, name)))
-
-
 def rings(op: Operation) -> list[Effect]:
-    """The model of an op that rings the bell that it names, and touches no memory."""
+    """What an op does that rings the bell that it names, and touches no memory."""
     bell = op.attributes.get("rings")
     return [Effect(True, Resource(bell.data))] if isinstance(bell, StringAttr) else []
 
 
-@pytest.mark.usefixtures("own_registry")
-def test_a_model_tells_of_resources_that_are_no_memory() -> None:
-    access_model("test.pureop")(rings)
+def test_an_op_tells_of_resources_that_are_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ACCESSES, PureOp, rings)
     body = f"""
       "test.pureop"() {{id = "a", rings = "low"}} : () -> ()
       "test.pureop"() {{id = "b", rings = "high"}} : () -> ()
@@ -804,9 +788,8 @@ def test_a_model_tells_of_resources_that_are_no_memory() -> None:
     assert memory_edges(body) == ["a -> c output 0", "b -> b output 1", "c -> a output 1"]
 
 
-@pytest.mark.usefixtures("own_registry")
-def test_a_registered_view_leads_to_its_operand() -> None:
-    register_view("test.pureop")
+def test_a_view_leads_to_its_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VIEWS, PureOp, 0)
     body = f'%V = "test.pureop"(%A) : (memref<64xf32>) -> memref<64xf32>\n{store(array="%V")}\n{load(array="%B")}'
     assert memory_edges(body) == ["w -> w output 1"]
     assert "w -> r flow 0" in memory_edges(body.replace("%B", "%A"))

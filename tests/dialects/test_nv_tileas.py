@@ -33,7 +33,6 @@ from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, ProgramIdType
 from tileas_xdsl.dialects.nv_tileas import NvTileAS, compute, control, memory, pipeline, slices, structure, tma, tokens
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, AtomFamily, AtomPlanAttr, LayoutAttr
-from tileas_xdsl.dialects.nv_tileas.effects import MemoryConsistency, TileStructure, is_view
 from tileas_xdsl.dialects.nv_tileas.types import (
     AsyncTokenType,
     ConsumerTokenType,
@@ -42,6 +41,8 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     TiledViewType,
     TmaDescriptorType,
 )
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, TileStructure
+from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AllocationOpInterface, FunctionOpInterface, enclosing_function
 
 TILE = TensorType(f16, [8])

@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.traits import IsTerminator, MemoryEffectKind, SymbolUserOpInterface, get_effects, is_side_effect_free
 
 from tileas_xdsl.analysis.completion import Completions
-from tileas_xdsl.analysis.memory_access import stated_effects
+from tileas_xdsl.analysis.memory.effects import stated_effects
 from tileas_xdsl.dialects.async_ import GroupType, TokenType
 from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface
 

@@ -30,8 +30,11 @@ from xdsl.traits import MemoryEffect, RecursiveMemoryEffect
 from tileas_xdsl.analysis.dependence import DependenceKind
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
-from tileas_xdsl.analysis.memory_access import AccessReader, MemoryObject, ObjectKind, Place, Resource, may_alias
+from tileas_xdsl.analysis.memory.accesses import AccessReader
+from tileas_xdsl.analysis.memory.objects import MemoryObject, ObjectKind, may_alias
+from tileas_xdsl.analysis.memory.places import Place
 from tileas_xdsl.dialects.async_queue import QueueScope, ScopeOp
+from tileas_xdsl.interfaces import Resource
 
 MOST_ROUNDS = 64
 """How many multiples of the number of versions are tried before the first distance is taken for granted."""

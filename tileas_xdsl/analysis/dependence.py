@@ -33,12 +33,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory_access import (
-    Access,
-    AccessReader,
-    Place,
-    may_alias,
-)
+from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
+from tileas_xdsl.analysis.memory.objects import may_alias
+from tileas_xdsl.analysis.memory.places import Place
 
 
 @dataclass(frozen=True)

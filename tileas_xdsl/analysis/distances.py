@@ -1,7 +1,7 @@
 """
 How many iterations lie between two accesses that may touch the same bytes.
 
-Enters two places (`analysis/memory_access.py`) that the body of one loop accesses; leaves the smallest distance at
+Enters two places (`analysis/memory/places.py`) that the body of one loop accesses; leaves the smallest distance at
 which the second may meet the first:
 
     %a = memref.load %A[%i]               store at j = load at j + d      when j + 3 = j + d, so at distance 3
@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from math import gcd, lcm
 
 from tileas_xdsl.analysis.induction import Turn
-from tileas_xdsl.analysis.memory_access import ObjectKind, Place, Span, byte_span
+from tileas_xdsl.analysis.memory.objects import ObjectKind
+from tileas_xdsl.analysis.memory.places import Place, Span, byte_span
 
 
 def smallest_distance(source: Place, sink: Place, least: int, trips: int | None) -> int | None:

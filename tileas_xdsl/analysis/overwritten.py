@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.component_conflicts import leaves
 from tileas_xdsl.analysis.induction import AffineIndex, LoopIndices, constant_integer, static_trip_count
-from tileas_xdsl.analysis.memory_access import Access, AccessReader, Frame, Place, Span
+from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
+from tileas_xdsl.analysis.memory.places import Frame, Place, Span
 from tileas_xdsl.analysis.static_views import axes_by_name, buffer_behind
 from tileas_xdsl.dialects.async_queue import QueueScope
-
-WHOLE_WRITES = {"memref.copy": 1, "linalg.fill": -1}
-"""Ops that write all of an operand, and which one."""
+from tileas_xdsl.dialects.upstream_memory import vector_extents
 
 
 @dataclass(frozen=True)
@@ -130,26 +130,23 @@ def _is_filled(place: Place, memory: SSAValue, dense: Box | None, has_subscripts
 
 def _written_by(op: Operation) -> tuple[SSAValue, tuple[SSAValue, ...], tuple[int, ...]] | None:
     """The memory that `op` surely writes: from which subscripts on, and how many elements. No subscripts: all of it."""
-    if op.name in WHOLE_WRITES:
-        return op.operands[WHOLE_WRITES[op.name]], (), ()
     match op:
+        case memref.CopyOp():
+            return op.destination, (), ()
+        case linalg.FillOp():
+            return op.operands[-1], (), ()
         case memref.StoreOp():
             return op.memref, tuple(op.indices), (1,) * len(op.indices)
         case vector.StoreOp():
-            return op.base, tuple(op.indices), _extents(op.vector.type, len(op.indices))
+            return op.base, tuple(op.indices), vector_extents(op.vector.type, len(op.indices))
         case vector.TransferWriteOp() if (
             op.mask is None
             and op.permutation_map.data.is_minor_identity()
             and all(is_inside.value.data for is_inside in op.in_bounds)
         ):
-            return op.source, tuple(op.indices), _extents(op.vector.type, len(op.indices))
+            return op.source, tuple(op.indices), vector_extents(op.vector.type, len(op.indices))
         case _:
             return None
-
-
-def _extents(vector_type: Attribute, rank: int) -> tuple[int, ...]:
-    shape = cast(VectorType[Attribute], vector_type).get_shape()
-    return (*(1 for _ in range(rank - len(shape))), *shape)
 
 
 def _box_at(place: Place, buffer_type: MemRefType[Attribute]) -> Box | None:

@@ -25,54 +25,23 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.dependence import DependenceKind, Edge
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory_access import (
-    AccessModel,
-    Effect,
-    OwnsStorage,
-    Resource,
-    access_model_for_loop,
-    own_storage_for_loop,
-)
+from tileas_xdsl.analysis.memory.effects import name_of
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import own_steps
-from tileas_xdsl.dialects.nv_tileaa.effects import ViewOfOperand as ViewOfTile
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
-from tileas_xdsl.dialects.nv_tileas.effects import ViewOfOperand, is_view
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
     ConsumerReleaseOp,
     ConsumerWaitOp,
-    CreatePipelineOp,
     ProducerAcquireOp,
     ProducerCommitOp,
     ProducerWriteOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import is_token
-
-VIEW_TRAITS = (ViewOfOperand, ViewOfTile)
-"""What ops of either dialect have whose result names bytes of their first operand."""
-
-PRODUCER_OPS = (ProduceOp, ProducerAcquireOp, ProducerWriteOp, ProducerCommitOp)
-"""Ops of the producer's side; all other classified ops are of the consumer's."""
+from tileas_xdsl.dialects.tiles.views import is_view, names_bytes_of_operand
 
 WITHOUT_A_STEP = (ProducerWriteOp, ConsumerReadOp)
 """Ops that use a stage and neither take nor give it."""
-
-PIPELINE_OPS = tuple(
-    f"nv_tileas.async.pipeline.{name}"
-    for name in (
-        "produce_one",
-        "produce_one_async",
-        "producer_acquire",
-        "producer_write",
-        "producer_commit",
-        "consume_one",
-        "consume_one_async",
-        "consumer_wait",
-        "consumer_read",
-        "consumer_release",
-    )
-)
 
 
 def _pipelines_of(op: Operation, roots: PipelineRoots) -> list[PipelineRoot | None]:
@@ -80,52 +49,6 @@ def _pipelines_of(op: Operation, roots: PipelineRoots) -> list[PipelineRoot | No
     if isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
         return list(dict.fromkeys(roots.of(token) for token in op.tokens))
     return [roots.of_op(op)]
-
-
-def _name_of(root: PipelineRoot | None) -> str:
-    """The pipeline as people know it: by the number that its copies share, or by its SSA name."""
-    if root is None:
-        return "an unknown pipeline"
-    if isinstance(root.key, int):
-        return f"pipeline {root.key}"
-    name = root.key.results[0].name_hint if root.key.results else None
-    return f"pipeline %{name}" if name else "an unnamed pipeline"
-
-
-def _side(root: PipelineRoot | None, op: Operation) -> Resource:
-    """The side of the pipeline that `op` is on. One whose pipeline is not known takes turns with all such ops."""
-    side = "producer" if isinstance(op, PRODUCER_OPS) else "consumer"
-    return Resource(f"the {side}'s side of {_name_of(root)}", None if root is None else root.key)
-
-
-@access_model_for_loop(*PIPELINE_OPS)
-def _turns() -> AccessModel:
-    """A pipeline op does nothing to memory by itself, and keeps its place among the ops of its side."""
-    roots = PipelineRoots()
-    return lambda op: [Effect(True, _side(root, op)) for root in _pipelines_of(op, roots)]
-
-
-@access_model_for_loop("nv_tileas.async.wait", "nv_tileas.async.future_wait")
-def _waits() -> AccessModel:
-    """A wait for a stage orders through its token; any other wait may be what makes some memory readable."""
-    roots = PipelineRoots()
-    return lambda op: [] if roots.of(op.operands[0]) is not None else [Effect(True, None)]
-
-
-@own_storage_for_loop(
-    "nv_tileas.async.pipeline.consume_one",
-    "nv_tileas.async.pipeline.consume_one_async",
-    "nv_tileas.async.pipeline.consumer_read",
-)
-def _unnamed_slots() -> OwnsStorage:
-    """What is read out of a slot is nobody else's memory, unless the pipeline was given a buffer."""
-    roots = PipelineRoots()
-
-    def lies_in_unnamed_slot(op: Operation) -> bool:
-        root = roots.of_op(op)
-        return root is not None and not (isinstance(root.op, CreatePipelineOp) and root.op.buffers)
-
-    return lies_in_unnamed_slot
 
 
 @dataclass
@@ -146,7 +69,7 @@ class _Sides:
 def pipeline_edges(values: LoopValues) -> Iterator[Edge]:
     """The edges that the pipelines in the loop add. Linear in the body for each pipeline."""
     for sides in _sides_by_root(values).values():
-        name = _name_of(sides.root)
+        name = name_of(sides.root)
         if sides.countable:
             yield from _publication(values, sides, name)
             yield from _slot_reuse(sides, name)
@@ -261,7 +184,7 @@ def _users_of_views(op: Operation) -> list[Operation]:
             if user is None or user in users:
                 continue
             users[user] = None
-            if any(use.operation.has_trait(trait, value_if_unregistered=False) for trait in VIEW_TRAITS):
+            if names_bytes_of_operand(use.operation):
                 stack.extend(use.operation.results)
     return list(users)
 

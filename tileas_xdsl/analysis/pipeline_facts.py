@@ -18,7 +18,13 @@ from xdsl.utils.hints import isa
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, CreateIteratorOp, CreatePipelineOp, ProducerWriteOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReadOp,
+    ConsumerWaitOp,
+    CreateIteratorOp,
+    CreatePipelineOp,
+    ProducerWriteOp,
+)
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_token
 from tileas_xdsl.interfaces import AgentLikeOpInterface, enclosing_function
 
@@ -147,7 +153,7 @@ def _taken(op: Operation) -> tuple[Attribute, ...]:
 def _consumers(root: Operation | None, members: Iterable[Operation]) -> int:
     """The agents of the region in which the pipeline is consumed; 1 outside of those, and if each has its own."""
     for op in members:
-        if not isinstance(op, ConsumeOp | ConsumerReadOp) and op.name != "nv_tileas.async.pipeline.consumer_wait":
+        if not isinstance(op, ConsumeOp | ConsumerReadOp | ConsumerWaitOp):
             continue
         region = op.parent_region()
         while region is not None and region.parent is not None and not _holds_its_creation(region, root):

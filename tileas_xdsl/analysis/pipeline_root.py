@@ -46,6 +46,11 @@ class PipelineRoot:
         return not isinstance(self.key, CreatePipelineOp)
 
     @property
+    def has_buffers(self) -> bool:
+        """Whether the slots lie in buffers that the program names."""
+        return isinstance(self.op, CreatePipelineOp) and bool(self.op.buffers)
+
+    @property
     def depth(self) -> int | None:
         """The number of slots; None for an implicit pipeline that does not say."""
         if isinstance(self.op, CreatePipelineOp):

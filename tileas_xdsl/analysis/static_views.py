@@ -17,7 +17,7 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntAttr, MemRefType, NoneAttr, StridedLayoutAttr
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from tileas_xdsl.analysis.memory_access import kept_axes
+from tileas_xdsl.analysis.memory.places import kept_axes
 
 View = memref.CastOp | memref.SubviewOp
 

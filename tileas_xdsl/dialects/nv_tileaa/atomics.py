@@ -33,7 +33,6 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     PaddingValueAttr,
     RmwModeAttr,
 )
-from tileas_xdsl.dialects.nv_tileaa.effects import ReadsBase, UpdatesBase, WritesBase
 from tileas_xdsl.dialects.nv_tileaa.memory import (
     AccessOp,
     is_array,
@@ -43,12 +42,12 @@ from tileas_xdsl.dialects.nv_tileaa.memory import (
     verify_tile,
 )
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, element_type_of, is_float, shape_of
-from tileas_xdsl.dialects.tile_memory import (
+from tileas_xdsl.dialects.tiles.access import verify_padding_value, verify_rmw_mode
+from tileas_xdsl.dialects.tiles.effects import Accesses
+from tileas_xdsl.dialects.tiles.policies import (
     RmwMode,
     verify_atomic_semantics,
     verify_load_semantics,
-    verify_padding_value,
-    verify_rmw_mode,
     verify_store_semantics,
 )
 
@@ -71,7 +70,7 @@ class RmwOp(AccessOp, ABC):
     token_result = var_result_def(MemTokenType)
     rmw_mode = opt_prop_def(RmwModeAttr)
 
-    traits = traits_def(UpdatesBase())
+    traits = traits_def(Accesses(reads=(0,), writes=(0,), reads_views=True))
 
     def required_mode(self) -> RmwMode:
         """The mode; raises `VerifyException` without one."""
@@ -157,7 +156,7 @@ class AtomicCasOp(AccessOp):
     old = result_def()
     token_result = var_result_def(MemTokenType)
 
-    traits = traits_def(UpdatesBase())
+    traits = traits_def(Accesses(reads=(0,), writes=(0,), reads_views=True))
 
     def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
@@ -214,7 +213,7 @@ class GatherLoadOp(AccessOp):
     cache_modifier = opt_prop_def(CacheModifierAttr)
     eviction_policy = opt_prop_def(EvictionPolicyAttr)
 
-    traits = traits_def(ReadsBase())
+    traits = traits_def(Accesses(reads=(0,)))
 
     def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
@@ -249,7 +248,7 @@ class ScatterStoreOp(AccessOp):
     cache_modifier = opt_prop_def(CacheModifierAttr)
     eviction_policy = opt_prop_def(EvictionPolicyAttr)
 
-    traits = traits_def(WritesBase())
+    traits = traits_def(Accesses(writes=(0,), reads_views=True))
 
     def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)

@@ -28,17 +28,16 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from tileas_xdsl.dialects.tile_memory import (
-    RMW_ALIASES,
-    SCOPE_ALIASES,
-    SEMANTIC_ALIASES,
+from tileas_xdsl.dialects.tiles.policies import (
+    AnyMemScope,
+    AnyMemSemantic,
+    AnyRmwMode,
     CacheModifier,
     EvictionPolicy,
     MemScope,
     MemSemantic,
     PaddingValue,
     RmwMode,
-    parse_enum,
 )
 
 # Memory policy ------------------------------------------------------------------------------------
@@ -59,39 +58,27 @@ class EvictionPolicyAttr(EnumAttribute[EvictionPolicy], SpacedOpaqueSyntaxAttrib
 
 
 @irdl_attr_definition
-class MemSemanticAttr(EnumAttribute[MemSemantic], SpacedOpaqueSyntaxAttribute):
+class MemSemanticAttr(AnyMemSemantic, EnumAttribute[MemSemantic], SpacedOpaqueSyntaxAttribute):
     """`#nv_tileaa<mem_semantic relaxed>`; `acquire_release` is read as `acq_rel`."""
 
     name = "nv_tileaa.mem_semantic"
 
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> MemSemantic:
-        return parse_enum(parser, MemSemantic, SEMANTIC_ALIASES)
-
 
 @irdl_attr_definition
-class MemScopeAttr(EnumAttribute[MemScope], SpacedOpaqueSyntaxAttribute):
+class MemScopeAttr(AnyMemScope, EnumAttribute[MemScope], SpacedOpaqueSyntaxAttribute):
     """`#nv_tileaa<mem_scope gpu>`; `cta` is read as `tl_blk`."""
 
     name = "nv_tileaa.mem_scope"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> MemScope:
-        return parse_enum(parser, MemScope, SCOPE_ALIASES)
 
 
 # Arithmetic and atomics ---------------------------------------------------------------------------
 
 
 @irdl_attr_definition
-class RmwModeAttr(EnumAttribute[RmwMode], SpacedOpaqueSyntaxAttribute):
+class RmwModeAttr(AnyRmwMode, EnumAttribute[RmwMode], SpacedOpaqueSyntaxAttribute):
     """`#nv_tileaa<rmw_mode add>`; `fadd` is read as `addf`."""
 
     name = "nv_tileaa.rmw_mode"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> RmwMode:
-        return parse_enum(parser, RmwMode, RMW_ALIASES)
 
 
 class RoundingMode(StrEnum):

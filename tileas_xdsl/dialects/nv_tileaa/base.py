@@ -1,8 +1,4 @@
-"""
-What the ops of the dialect share: messages that name the op, and where their canonicalization patterns are found.
-
-Every verifier message reads `'nv_tileaa.the.op' op <what is wrong>`, as MLIR prints it.
-"""
+"""Where the canonicalization patterns of the ops of the dialect are found."""
 
 from __future__ import annotations
 
@@ -11,25 +7,11 @@ from collections.abc import Mapping
 
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.tile_syntax import TileOp
-
-
-class TileAAOp(TileOp):
-    """Base of the ops of `nv_tileaa`: the custom form of the tile ops, and messages that name the op."""
-
-    def verify_(self) -> None:
-        try:
-            self.verify_contract()
-        except VerifyException as error:
-            raise VerifyException(f"'{self.name}' op {error}") from error
-
-    def verify_contract(self) -> None:
-        """What the declarations of the op leave open. Raises `VerifyException`."""
+from tileas_xdsl.dialects.tiles.syntax import TileOp
 
 
-class CanonicalizedOp(TileAAOp, HasCanonicalizationPatternsInterface, ABC):
+class CanonicalizedOp(TileOp, HasCanonicalizationPatternsInterface, ABC):
     """
     An op with canonicalization patterns.
 

@@ -25,7 +25,6 @@ from tileas_xdsl.dialects.nv_tileaa.atomics import AtomicCasOp, AtomicRmwOp
 from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp, PragmaOp
-from tileas_xdsl.dialects.nv_tileaa.effects import is_view
 from tileas_xdsl.dialects.nv_tileaa.elementwise import ElementwiseOp
 from tileas_xdsl.dialects.nv_tileaa.memory import (
     AccessOp,
@@ -43,7 +42,8 @@ from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, QueueYieldOp
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
 from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp, ExtractOp, SplatOp, ViewOp
 from tileas_xdsl.dialects.nv_tileaa.types import bit_width, element_type_of, is_integer_like
-from tileas_xdsl.dialects.tile_memory import MemSemantic, RmwMode
+from tileas_xdsl.dialects.tiles.policies import MemSemantic, RmwMode
+from tileas_xdsl.dialects.tiles.views import is_view
 
 # What a value is known to be ----------------------------------------------------------------------
 

@@ -48,8 +48,7 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     PaddingValueAttr,
     SignednessAttr,
 )
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
-from tileas_xdsl.dialects.nv_tileaa.effects import ReadsViews
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.memory import is_array
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.structure import spelled
@@ -61,6 +60,9 @@ from tileas_xdsl.dialects.nv_tileaa.types import (
     is_integer,
     shape_of,
 )
+from tileas_xdsl.dialects.tiles.effects import ReadsViews
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
 
 # Matrix products ----------------------------------------------------------------------------------
 
@@ -142,7 +144,7 @@ def verify_accumulator(a: Attribute, c: Attribute) -> None:
 
 
 @irdl_op_definition
-class BlockTileOp(TileAAOp):
+class BlockTileOp(TileOp):
     """
     View an array as a grid of tiles of equal size.
 
@@ -157,7 +159,7 @@ class BlockTileOp(TileAAOp):
     tileSizes = opt_prop_def(DenseArrayBase.constr(i64))
     dimGroups = opt_prop_def(ArrayAttr[DenseArrayBase[IntegerType]])
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), LeadsToOperand())
 
     @property
     def tile_sizes(self) -> tuple[int, ...]:
@@ -209,7 +211,7 @@ def verify_tiling(tile_sizes: Sequence[int], dim_groups: Sequence[Sequence[int]]
 # Reductions ---------------------------------------------------------------------------------------
 
 
-class CombiningOp(TileAAOp, ABC):
+class CombiningOp(TileOp, ABC):
     """Combines the elements along an axis by a region over two elements."""
 
     source = operand_def(AnyTensorTypeConstr)
@@ -278,7 +280,7 @@ class ScanOp(CombiningOp):
 
 
 @irdl_op_definition
-class ConvTileOp(TileAAOp):
+class ConvTileOp(TileOp):
     """
     View an activation as the tiles that a convolution reads.
 
@@ -298,7 +300,7 @@ class ConvTileOp(TileAAOp):
     activation_layout = opt_prop_def(ActivationLayoutAttr)
     padding_value = opt_prop_def(PaddingValueAttr)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), LeadsToOperand())
 
     def verify_contract(self) -> None:
         if not is_array(self.source.type):
@@ -317,7 +319,7 @@ class ConvTileOp(TileAAOp):
 
 
 @irdl_op_definition
-class ConvDotOp(TileAAOp):
+class ConvDotOp(TileOp):
     """
     The product of a convolution: activation times filter, added to an accumulator.
 

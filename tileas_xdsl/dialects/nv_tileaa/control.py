@@ -57,11 +57,12 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.effects import Directive
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
+from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.interfaces import FunctionOpInterface
 
 # Functions ----------------------------------------------------------------------------------------
@@ -162,7 +163,7 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
 
 
 @irdl_op_definition
-class ReturnOp(TileAAOp):
+class ReturnOp(TileOp):
     """`nv_tileaa.return %x : (tensor<8xf32>) -> ()`: leave the function with its results."""
 
     name = "nv_tileaa.return"
@@ -213,7 +214,7 @@ class AssumeOp(CanonicalizedOp):
 
 
 @irdl_op_definition
-class AssertOp(TileAAOp):
+class AssertOp(TileOp):
     """`nv_tileaa.assert %ok attributes {message = "n is odd"} : (i1) -> ()`: stop unless every lane holds."""
 
     name = "nv_tileaa.assert"
@@ -229,7 +230,7 @@ class AssertOp(TileAAOp):
 
 
 @irdl_op_definition
-class PrintOp(TileAAOp):
+class PrintOp(TileOp):
     """`nv_tileaa.print %x attributes {format = "x = %f"} : (tensor<8xf32>) -> ()`: write values out."""
 
     name = "nv_tileaa.print"
@@ -276,7 +277,7 @@ PROGRAM_NUMBER = AnyOf.get(IndexType, i32, ProgramIdType)
 GRID_AXES = 3
 
 
-class GridQueryOp(TileAAOp, ABC):
+class GridQueryOp(TileOp, ABC):
     """A question about the launch, along one axis of the grid."""
 
     result = result_def(PROGRAM_NUMBER)
@@ -305,7 +306,7 @@ class GetNumProgramsOp(GridQueryOp):
 
 
 @irdl_op_definition
-class CancelNextProgramIdOp(TileAAOp):
+class CancelNextProgramIdOp(TileOp):
     """
     Take over a program that has not started, for a persistent loop.
 
@@ -320,7 +321,7 @@ class CancelNextProgramIdOp(TileAAOp):
 
 
 @irdl_op_definition
-class IsValidProgramIdOp(TileAAOp):
+class IsValidProgramIdOp(TileOp):
     """`%more = nv_tileaa.is_valid_program_id %next : (!nv_tileaa.program_id) -> i1`: was there one left?"""
 
     name = "nv_tileaa.is_valid_program_id"

@@ -42,15 +42,9 @@ from xdsl.traits import Commutative
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr, compute_capability_of
-from tileas_xdsl.dialects.nv_tileaa.base import TileAAOp
-from tileas_xdsl.dialects.nv_tileaa.effects import ReadsViews
-from tileas_xdsl.dialects.nv_tileaa.types import (
-    PointerType,
-    bit_width,
-    element_type_of,
-    is_integer_like,
-    same_shape,
-)
+from tileas_xdsl.dialects.nv_tileaa.types import PointerType, bit_width, element_type_of, is_integer_like, same_shape
+from tileas_xdsl.dialects.tiles.effects import ReadsViews
+from tileas_xdsl.dialects.tiles.syntax import TileOp
 
 BLOCK_SCALED_FORMATS = (Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType, Float8E8M0FNUType)
 """Elements that only mean something together with a scale factor."""
@@ -71,7 +65,7 @@ BLOCK_SCALED_CAPABILITY = 100
 """The first compute capability with block-scaled MMA."""
 
 
-class ElementwiseOp(TileAAOp, ABC):
+class ElementwiseOp(TileOp, ABC):
     """An op whose result lane i depends on the operands' lanes i only."""
 
 

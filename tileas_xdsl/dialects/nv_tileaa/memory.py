@@ -54,8 +54,7 @@ from tileas_xdsl.dialects.nv_tileaa.attributes import (
     MemScopeAttr,
     MemSemanticAttr,
 )
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
-from tileas_xdsl.dialects.nv_tileaa.effects import ReadsBase, WritesBase
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.types import (
     ArrayType,
     MemTokenType,
@@ -65,19 +64,19 @@ from tileas_xdsl.dialects.nv_tileaa.types import (
     is_integer_like,
     shape_of,
 )
-from tileas_xdsl.dialects.tile_memory import (
-    MemScope,
-    MemSemantic,
+from tileas_xdsl.dialects.tiles.access import (
     TiledAccess,
     verify_in_bounds,
-    verify_load_semantics,
     verify_optional_operands,
     verify_optional_results,
     verify_plain_op,
-    verify_store_semantics,
     verify_tiled_access,
     verify_token_pair,
 )
+from tileas_xdsl.dialects.tiles.effects import Accesses
+from tileas_xdsl.dialects.tiles.policies import MemScope, MemSemantic, verify_load_semantics, verify_store_semantics
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import LeadsToOperand, OwnStorage
 
 # What a base is made of ---------------------------------------------------------------------------
 
@@ -178,7 +177,7 @@ class ReadOp(AccessOp, ABC):
     eviction_policy = opt_prop_def(EvictionPolicyAttr)
     in_bounds = opt_prop_def(DenseArrayBase.constr(i1))
 
-    traits = traits_def(ReadsBase())
+    traits = traits_def(Accesses(reads=(0,)))
 
     def verify_lanes(self) -> None:
         """Mask and fallback fit the value; a fallback needs a mask."""
@@ -202,6 +201,8 @@ class LoadOp(ReadOp):
 
     name = "nv_tileaa.load"
 
+    traits = traits_def(OwnStorage())
+
     def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
         verify_in_bounds(self.in_bounds, len(self.indices))
@@ -220,6 +221,8 @@ class TiledLoadOp(ReadOp):
     """
 
     name = "nv_tileaa.tiled_load"
+
+    traits = traits_def(OwnStorage())
 
     def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
@@ -254,7 +257,7 @@ class WriteOp(AccessOp, ABC):
     cache_modifier = opt_prop_def(CacheModifierAttr)
     eviction_policy = opt_prop_def(EvictionPolicyAttr)
 
-    traits = traits_def(WritesBase())
+    traits = traits_def(Accesses(writes=(0,), reads_views=True))
 
 
 @irdl_op_definition
@@ -313,7 +316,7 @@ class AddPtrOp(CanonicalizedOp):
     offset = operand_def()
     result = result_def()
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), LeadsToOperand())
 
     def verify_contract(self) -> None:
         if not isinstance(element_type_of(self.base.type), PointerType):
@@ -329,7 +332,7 @@ class AddPtrOp(CanonicalizedOp):
 
 
 @irdl_op_definition
-class MakeMemrefOp(TileAAOp):
+class MakeMemrefOp(TileOp):
     """
     Make an array of the memory behind a pointer.
 
@@ -350,7 +353,7 @@ class MakeMemrefOp(TileAAOp):
     alias_scope = opt_prop_def(IntegerAttr.constr(i32))
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), LeadsToOperand())
 
     def verify_contract(self) -> None:
         array = self.result.type
@@ -369,7 +372,7 @@ class MakeMemrefOp(TileAAOp):
 
 
 @irdl_op_definition
-class CreateMemTokenOp(TileAAOp):
+class CreateMemTokenOp(TileOp):
     """`%t = nv_tileaa.create_mem_token : () -> !nv_tileaa.mem_token`: a token that waits for nothing."""
 
     name = "nv_tileaa.create_mem_token"

@@ -22,13 +22,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.types import (
-    ArrayType,
-    PointerType,
-    element_type_of,
-    is_integer_like,
-    shape_of,
-)
+from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, PointerType, element_type_of, is_integer_like, shape_of
 
 
 class AssumePredicate(ParametrizedAttribute):

@@ -54,9 +54,12 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
-from tileas_xdsl.dialects.nv_tileaa.effects import AccessesQueue, AllocatesResults, PlansStorage, SlotArguments
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
+from tileas_xdsl.dialects.nv_tileaa.effects import AccessesQueue, PlansStorage
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType
+from tileas_xdsl.dialects.tiles.effects import AllocatesResults
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import SlotArguments
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 INHERIT_REGISTERS = -1
@@ -114,7 +117,7 @@ def _list(types: Sequence[Attribute]) -> str:
 
 
 @irdl_op_definition
-class CreateQueueOp(TileAAOp):
+class CreateQueueOp(TileOp):
     """
     Make a queue; depth and element types live in its type.
 
@@ -129,7 +132,7 @@ class CreateQueueOp(TileAAOp):
 
 
 @irdl_op_definition
-class QueueYieldOp(TileAAOp):
+class QueueYieldOp(TileOp):
     """
     End the region of a put (with the tiles that go into the slot) or of a get (with its results).
 
@@ -148,7 +151,7 @@ class QueueYieldOp(TileAAOp):
 
 
 @irdl_op_definition
-class PutOp(TileAAOp):
+class PutOp(TileOp):
     """
     Fill the next slot of a queue, or the slot of an index.
 
@@ -297,7 +300,7 @@ class GetOp(CanonicalizedOp):
 
 
 @irdl_op_definition
-class ExecuteOp(TileAAOp, AgentLikeOpInterface):
+class ExecuteOp(TileOp, AgentLikeOpInterface):
     """
     Fork agents, one region for each group of them, and join them all.
 
@@ -371,7 +374,7 @@ class ExecuteOp(TileAAOp, AgentLikeOpInterface):
 
 
 @irdl_op_definition
-class MarkForReuseOp(TileAAOp):
+class MarkForReuseOp(TileOp):
     """
     Say that groups of queues may share one storage.
 

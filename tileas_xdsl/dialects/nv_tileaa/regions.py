@@ -11,11 +11,11 @@ from xdsl.irdl import irdl_op_definition, traits_def, var_operand_def
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import TileAAOp
+from tileas_xdsl.dialects.tiles.syntax import TileOp
 
 
 @irdl_op_definition
-class YieldOp(TileAAOp):
+class YieldOp(TileOp):
     """
     End a region of an op of this dialect with the values that it gives.
 

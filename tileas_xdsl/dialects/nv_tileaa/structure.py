@@ -44,10 +44,12 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp, TileAAOp
-from tileas_xdsl.dialects.nv_tileaa.effects import ReadsViews, ViewOfOperand
+from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.regions import is_element, verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, element_type_of, shape_of
+from tileas_xdsl.dialects.tiles.effects import ReadsViews
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import ViewOfOperand
 
 
 def spelled(shape: Sequence[int]) -> str:
@@ -167,7 +169,7 @@ def inserts_unit_axes(source: Sequence[int], result: Sequence[int]) -> bool:
 
 
 @irdl_op_definition
-class PermuteOp(TileAAOp):
+class PermuteOp(TileOp):
     """
     Reorder the axes: axis i of the result is axis `permutation[i]` of the source.
 
@@ -194,7 +196,7 @@ class PermuteOp(TileAAOp):
 
 
 @irdl_op_definition
-class CatOp(TileAAOp):
+class CatOp(TileOp):
     """
     Put tiles behind one another along an axis.
 
@@ -264,7 +266,7 @@ class ExtractOp(CanonicalizedOp):
 
 
 @irdl_op_definition
-class ExtractSliceOp(TileAAOp):
+class ExtractSliceOp(TileOp):
     """
     Take a block of a tile, of the same rank.
 
@@ -331,7 +333,7 @@ def _verify_given(what: str, operands: int, static: list[int] | None, rank: int,
 
 
 @irdl_op_definition
-class GenerateOp(TileAAOp):
+class GenerateOp(TileOp):
     """
     Make a tile by computing each element from its coordinates.
 

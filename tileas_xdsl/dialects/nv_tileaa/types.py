@@ -38,12 +38,11 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.dialects.tiles.types import RESIDENCIES, MemoryType
 from tileas_xdsl.interfaces import HandleType
 
 GREATEST_DEPTH = 2**31 - 1
 """Of a queue: the pipeline that it becomes counts its stages in an i32."""
-RESIDENCIES = ("rmem", "smem", "tmem", "gmem")
-"""Where the tiles of a view may live, from the fastest memory to the largest."""
 
 
 @irdl_attr_definition
@@ -147,7 +146,7 @@ class QueueType(ParametrizedAttribute, HandleType):
 
 
 @irdl_attr_definition
-class ArrayType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[Attribute]):
+class ArrayType(MemoryType):
     """
     `!nv_tileaa.memref<?x64xf16, 1, strides = [?, 1], alias_scope = 7>`: an array in memory.
 
@@ -180,15 +179,6 @@ class ArrayType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[
             NoneAttr() if alias_scope is None else IntAttr(alias_scope),
         )
 
-    def get_element_type(self) -> Attribute:
-        return self.element_type
-
-    def get_num_dims(self) -> int:
-        return len(self.shape.data)
-
-    def get_shape(self) -> tuple[int, ...]:
-        return tuple(size.data for size in self.shape.data)
-
     def get_strides(self) -> tuple[int, ...] | None:
         """The strides in elements, or None for a dense row-major array."""
         if isinstance(self.strides, NoneAttr):
@@ -219,7 +209,7 @@ class ArrayType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            _print_shape(printer, self.get_shape(), self.element_type)
+            self.print_shape(printer)
             printer.print_string(f", {self.address_space.data}")
             strides = self.get_strides()
             if strides is not None:
@@ -238,15 +228,8 @@ def _parse_strides(parser: AttrParser) -> list[int]:
     return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, stride)
 
 
-def _print_shape(printer: Printer, shape: Sequence[int], element_type: Attribute) -> None:
-    printer.print_dimension_list(shape)
-    if shape:
-        printer.print_string("x")
-    printer.print_attribute(element_type)
-
-
 @irdl_attr_definition
-class TiledViewType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[Attribute]):
+class TiledViewType(MemoryType):
     """
     `!nv_tileaa.tiled_view<128x64xf16, smem>`: reads an object tile by tile; has no memory effect.
 
@@ -268,15 +251,6 @@ class TiledViewType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerT
         sizes = ArrayAttr(IntAttr(size) for size in shape)
         return TiledViewType(sizes, element_type, NoneAttr() if layout is None else layout)
 
-    def get_element_type(self) -> Attribute:
-        return self.element_type
-
-    def get_num_dims(self) -> int:
-        return len(self.shape.data)
-
-    def get_shape(self) -> tuple[int, ...]:
-        return tuple(size.data for size in self.shape.data)
-
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         layout: Attribute = NoneAttr()
@@ -289,7 +263,7 @@ class TiledViewType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerT
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            _print_shape(printer, self.get_shape(), self.element_type)
+            self.print_shape(printer)
             if isinstance(self.layout, NoneAttr):
                 return
             printer.print_string(", ")
@@ -333,16 +307,6 @@ def bit_width(type_: Attribute) -> int | None:
     """The width of an element in bits; None where the type has none, as an index."""
     element = element_type_of(type_)
     return element.bitwidth if isinstance(element, FixedBitwidthType) else None
-
-
-def residency_of(type_: Attribute) -> str | None:
-    """
-    The memory that the layout of a tile names: `rmem`, `smem`, `tmem` or `gmem`; None without a layout that says.
-
-    Any encoding with a parameter `space` counts as a layout, so that this dialect need not know whose it is.
-    """
-    space = getattr(getattr(type_, "encoding", None), "space", None)
-    return space.data if isinstance(space, StringAttr) else None
 
 
 def same_shape(*types: Attribute) -> bool:

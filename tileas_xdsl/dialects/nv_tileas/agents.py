@@ -23,15 +23,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import KernelSpecAttr
 from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
-from tileas_xdsl.dialects.nv_tileas.verification import (
-    BOOL,
-    I32,
-    I32_ARRAY,
-    TileASOp,
-    integers_of,
-    type_list,
-    types_of,
-)
+from tileas_xdsl.dialects.nv_tileas.verification import BOOL, I32, I32_ARRAY, integers_of, type_list, types_of
+from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 INHERIT = -1
@@ -42,7 +35,7 @@ MODULE_WARP_BUDGET = 32
 
 
 @irdl_op_definition
-class AgentSwitchOp(TileASOp, AgentLikeOpInterface):
+class AgentSwitchOp(TileOp, AgentLikeOpInterface):
     """
     Fork one agent per region and number in its group; done when all of them are.
 

@@ -26,19 +26,18 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from tileas_xdsl.dialects.nv_tileas.types import RESIDENCIES
-from tileas_xdsl.dialects.tile_memory import (
-    RMW_ALIASES,
-    SCOPE_ALIASES,
-    SEMANTIC_ALIASES,
+from tileas_xdsl.dialects.tiles.policies import (
+    AnyMemScope,
+    AnyMemSemantic,
+    AnyRmwMode,
     CacheModifier,
     EvictionPolicy,
     MemScope,
     MemSemantic,
     PaddingValue,
     RmwMode,
-    parse_enum,
 )
+from tileas_xdsl.dialects.tiles.types import RESIDENCIES
 
 
 @irdl_attr_definition
@@ -268,36 +267,24 @@ class EvictionPolicyAttr(EnumAttribute[EvictionPolicy], SpacedOpaqueSyntaxAttrib
 
 
 @irdl_attr_definition
-class MemSemanticAttr(EnumAttribute[MemSemantic], SpacedOpaqueSyntaxAttribute):
+class MemSemanticAttr(AnyMemSemantic, EnumAttribute[MemSemantic], SpacedOpaqueSyntaxAttribute):
     """`#nv_tileas<mem_semantic relaxed>`; `acquire_release` is read as `acq_rel`."""
 
     name = "nv_tileas.mem_semantic"
 
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> MemSemantic:
-        return parse_enum(parser, MemSemantic, SEMANTIC_ALIASES)
-
 
 @irdl_attr_definition
-class MemScopeAttr(EnumAttribute[MemScope], SpacedOpaqueSyntaxAttribute):
+class MemScopeAttr(AnyMemScope, EnumAttribute[MemScope], SpacedOpaqueSyntaxAttribute):
     """`#nv_tileas<mem_scope gpu>`; `cta` is read as `tl_blk`."""
 
     name = "nv_tileas.mem_scope"
 
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> MemScope:
-        return parse_enum(parser, MemScope, SCOPE_ALIASES)
-
 
 @irdl_attr_definition
-class RmwModeAttr(EnumAttribute[RmwMode], SpacedOpaqueSyntaxAttribute):
+class RmwModeAttr(AnyRmwMode, EnumAttribute[RmwMode], SpacedOpaqueSyntaxAttribute):
     """`#nv_tileas<rmw_mode add>`."""
 
     name = "nv_tileas.rmw_mode"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> RmwMode:
-        return parse_enum(parser, RmwMode, RMW_ALIASES)
 
 
 @irdl_attr_definition

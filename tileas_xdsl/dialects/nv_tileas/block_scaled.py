@@ -22,7 +22,8 @@ from xdsl.dialects.builtin import Float4E2M1FNType, Float8E4M3FNType, Float8E8M0
 from xdsl.ir import Attribute
 
 from tileas_xdsl.dialects.float4 import is_fp4, is_fp8
-from tileas_xdsl.dialects.nv_tileas.verification import element_type_of, static_shape
+from tileas_xdsl.dialects.nv_tileas.verification import static_shape
+from tileas_xdsl.dialects.tiles.types import element_type_of
 
 UNSUPPORTED = "unsupported block-scaled mma configuration"
 SAME_SCALES_OF_ATOM = "expects sfa/sfb element types to be the same"

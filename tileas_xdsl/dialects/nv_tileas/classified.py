@@ -25,7 +25,7 @@ from xdsl.irdl import opt_attr_def, region_def, traits_def, var_operand_def, var
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileas.effects import SlotArguments, Synchronizes
+from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import (
     AsyncTokenType,
     ConsumerTokenType,
@@ -37,14 +37,17 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     is_value,
     unwrapped,
 )
-from tileas_xdsl.dialects.nv_tileas.verification import (
-    I32,
-    TileASOp,
-    expect_count,
-    type_list,
-    types_of,
+from tileas_xdsl.dialects.nv_tileas.verification import I32, expect_count, type_list, types_of
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import SlotArguments, SlotStorage
+from tileas_xdsl.interfaces import (
+    AgentLikeOpInterface,
+    AsyncCollectorOpInterface,
+    Effect,
+    MemoryAccessOpInterface,
+    SideOrder,
+    TokenWait,
 )
-from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncCollectorOpInterface
 
 PIPELINE_YIELD = "nv_tileas.async.pipeline.yield"
 
@@ -63,7 +66,7 @@ class Signature:
     token_results: tuple[int, int | None] = (0, 1)
 
 
-class ClassifiedOp(TileASOp, ABC):
+class ClassifiedOp(TileOp, MemoryAccessOpInterface, ABC):
     """A pipeline op with operands `arguments` and results `outputs`, sorted by type."""
 
     SIGNATURE: ClassVar[Signature]
@@ -72,6 +75,16 @@ class ClassifiedOp(TileASOp, ABC):
 
     arguments = var_operand_def()
     outputs = var_result_def()
+
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        """Each side takes its stages in order; what the op does to its slot, the ops in its region say."""
+        return [SideOrder(self.side, self)]
+
+    @property
+    def side(self) -> str:
+        """Whose side of the pipeline the op is on."""
+        return "producer" if self.OWNERSHIP is ProducerTokenType else "consumer"
 
     # Operands
 
@@ -300,6 +313,8 @@ class ConsumeOp(StagedOp, ABC):
 
     consumer_idx = opt_attr_def(I32)
     """Which agent of the consumer group this is; 0 when absent."""
+
+    traits = traits_def(SlotStorage())
 
     @property
     def payload(self) -> tuple[Attribute, ...] | None:

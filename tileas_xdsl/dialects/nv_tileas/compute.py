@@ -33,17 +33,12 @@ from tileas_xdsl.dialects.float4 import is_float, is_fp4
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr
 from tileas_xdsl.dialects.nv_tileas.block_scaled import BlockScaledInputs, configuration_of
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
-from tileas_xdsl.dialects.nv_tileas.effects import Accesses, MemoryConsistency, ReadsViews
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.nv_tileas.verification import (
-    BOOL,
-    TENSOR,
-    TileASOp,
-    element_type_of,
-    type_list,
-    types_of,
-)
-from tileas_xdsl.dialects.tile_memory import shape_of
+from tileas_xdsl.dialects.nv_tileas.verification import BOOL, TENSOR, type_list, types_of
+from tileas_xdsl.dialects.tiles.effects import Accesses, ReadsViews
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency
+from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 AXIS = IntegerAttr.constr(BaseAttr(IntegerType))
 
@@ -51,7 +46,7 @@ AXIS = IntegerAttr.constr(BaseAttr(IntegerType))
 # Matrix multiplication ---------------------------------------------------------------------------
 
 
-class AbstractDotOp(TileASOp, ABC):
+class AbstractDotOp(TileOp, ABC):
     """
     `A`, `B` and `C`, then optionally both scale tiles, then optionally an integer: whether to accumulate.
 
@@ -212,7 +207,7 @@ class AsyncDotOp(AbstractDotOp):
 
 
 @irdl_op_definition
-class BlockScaledMmaOp(TileASOp):
+class BlockScaledMmaOp(TileOp):
     """
     `D = (A * sfa) * (B * sfb) + C`, with one scale for each `vec_size` elements along K.
 
@@ -275,7 +270,7 @@ class BlockScaledMmaOp(TileASOp):
 # Reduction and scan ------------------------------------------------------------------------------
 
 
-class CombiningOp(TileASOp, ABC):
+class CombiningOp(TileOp, ABC):
     """Combines the elements along one axis, two at a time, by a body over bare elements."""
 
     source = operand_def(TENSOR)

@@ -36,12 +36,13 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
 from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.nv_tileas.verification import TileASOp, expect_count, type_list, types_of
+from tileas_xdsl.dialects.nv_tileas.verification import expect_count, type_list, types_of
+from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.interfaces import FunctionOpInterface
 
 
 @irdl_op_definition
-class YieldOp(TileASOp):
+class YieldOp(TileOp):
     """`nv_tileas.yield %x : (f32) -> ()`: ends a region of `generate`, `reduce`, `scan` or `pragma`."""
 
     name = "nv_tileas.yield"
@@ -142,7 +143,7 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
 
 
 @irdl_op_definition
-class ReturnOp(TileASOp):
+class ReturnOp(TileOp):
     """`nv_tileas.return %v : (f32) -> ()`: ends a `nv_tileas.func`."""
 
     name = "nv_tileas.return"
@@ -171,7 +172,7 @@ class ReturnOp(TileASOp):
 
 
 @irdl_op_definition
-class PragmaOp(TileASOp):
+class PragmaOp(TileOp):
     """
     Directives for the back end, around its body where there is one.
 
@@ -219,7 +220,7 @@ class PragmaOp(TileASOp):
 
 
 @irdl_op_definition
-class CancelNextProgramIdOp(TileASOp):
+class CancelNextProgramIdOp(TileOp):
     """`%id = nv_tileas.cancel_next_program_id : () -> !nv_tileaa.program_id`: take the work of a program not begun."""
 
     name = "nv_tileas.cancel_next_program_id"
@@ -233,7 +234,7 @@ class CancelNextProgramIdOp(TileASOp):
 
 
 @irdl_op_definition
-class AsyncCancelNextProgramIdOp(TileASOp):
+class AsyncCancelNextProgramIdOp(TileOp):
     """The same without waiting: the id is there once the token is complete."""
 
     name = "nv_tileas.async.cancel_next_program_id"

@@ -52,36 +52,33 @@ from tileas_xdsl.dialects.nv_tileas.attributes import (
     PaddingValueAttr,
     RmwModeAttr,
 )
-from tileas_xdsl.dialects.nv_tileas.effects import Accesses, MemoryConsistency
 from tileas_xdsl.dialects.nv_tileas.structure import verify_copy
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TiledViewType, TmaDescriptorType
-from tileas_xdsl.dialects.nv_tileas.verification import (
-    BOOL_ARRAY,
-    ORDERING_TOKEN,
-    TENSOR,
-    TileASOp,
-    element_type_of,
-    expect_count,
-)
-from tileas_xdsl.dialects.tile_memory import (
-    MemScope,
-    MemSemantic,
-    PaddingValue,
+from tileas_xdsl.dialects.nv_tileas.verification import BOOL_ARRAY, ORDERING_TOKEN, TENSOR, expect_count
+from tileas_xdsl.dialects.tiles.access import (
     TiledAccess,
-    shape_of,
-    verify_atomic_semantics,
     verify_in_bounds,
-    verify_load_semantics,
     verify_optional_operands,
     verify_optional_results,
     verify_padding_value,
     verify_plain_op,
     verify_rmw_mode,
     verify_store_padding,
-    verify_store_semantics,
     verify_tiled_access,
     verify_token_pair,
 )
+from tileas_xdsl.dialects.tiles.effects import Accesses
+from tileas_xdsl.dialects.tiles.policies import (
+    MemScope,
+    MemSemantic,
+    PaddingValue,
+    verify_atomic_semantics,
+    verify_load_semantics,
+    verify_store_semantics,
+)
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, OwnStorage
+from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 LOAD_FAMILIES = (AtomFamily.LDGSTS, AtomFamily.TMA_LOAD, AtomFamily.LDG, AtomFamily.UNKNOWN_COPY)
 LOAD_ATOM = "expect a ldgsts, tma_load, ldg or unknown_copy atom type"
@@ -100,7 +97,7 @@ def verify_atom(atom: Attribute | None, families: Collection[AtomFamily], text: 
         raise VerifyException(text)
 
 
-class MemoryOp(TileASOp, ABC):
+class MemoryOp(TileOp, ABC):
     """An access to memory: no regions, no successors, an atom, a place in the order of memory effects."""
 
     bodies = var_region_def()
@@ -194,7 +191,7 @@ class TiledLoadOp(TiledOp):
     tile = result_def(TENSOR)
     done = var_result_def(ORDERING_TOKEN)
 
-    traits = traits_def(Accesses(reads=(0,)))
+    traits = traits_def(Accesses(reads=(0,)), OwnStorage())
 
     def __init__(
         self,
@@ -395,7 +392,7 @@ class AsyncTiledAtomicRmwOp(AtomicOp):
 
 
 @irdl_op_definition
-class AsyncCopyOp(TileASOp):
+class AsyncCopyOp(TileOp):
     """`%t = nv_tileas.async.copy %a, %b : (tensor<8xf16>, tensor<8xf16>) -> !nv_tileas.token`: from %a to %b."""
 
     name = "nv_tileas.async.copy"

@@ -48,7 +48,7 @@ from tileas_xdsl.dialects.nv_tileas.classified import (
     Signature,
     verify_consumer_index,
 )
-from tileas_xdsl.dialects.nv_tileas.effects import AllocatesResults, ReadsSlot, Synchronizes
+from tileas_xdsl.dialects.nv_tileas.effects import ReadsSlot, Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import (
     AsyncTokenType,
     ConsumerTokenType,
@@ -57,15 +57,11 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     TiledViewType,
     is_ownership_token,
 )
-from tileas_xdsl.dialects.nv_tileas.verification import (
-    BOOL,
-    I32,
-    TileASOp,
-    expect_count,
-    type_list,
-    types_of,
-)
-from tileas_xdsl.interfaces import AllocationOpInterface
+from tileas_xdsl.dialects.nv_tileas.verification import BOOL, I32, expect_count, type_list, types_of
+from tileas_xdsl.dialects.tiles.effects import AllocatesResults
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import SlotStorage
+from tileas_xdsl.interfaces import AllocationOpInterface, Effect, SideOrder, TokenWait
 
 TOKEN, PRODUCER, CONSUMER = AsyncTokenType(), ProducerTokenType(), ConsumerTokenType()
 
@@ -96,7 +92,7 @@ def _empty(body: Region | None) -> Region:
 
 
 @irdl_op_definition
-class CreatePipelineOp(TileASOp, AllocationOpInterface):
+class CreatePipelineOp(TileOp, AllocationOpInterface):
     """
     Make a ring of slots, and a token for each of its ends.
 
@@ -187,7 +183,7 @@ class CreatePipelineOp(TileASOp, AllocationOpInterface):
 
 
 @irdl_op_definition
-class CreateIteratorOp(TileASOp):
+class CreateIteratorOp(TileOp):
     """
     An iterator over the slots of a pipeline, for one side, at its first slot.
 
@@ -206,7 +202,7 @@ class CreateIteratorOp(TileASOp):
 
 
 @irdl_op_definition
-class IncIterOp(TileASOp):
+class IncIterOp(TileOp):
     """
     The next slot: index plus one; on reaching the depth back to 0, and the phase flips.
 
@@ -231,7 +227,7 @@ class IncIterOp(TileASOp):
 
 
 @irdl_op_definition
-class CreateNullTokenOp(TileASOp):
+class CreateNullTokenOp(TileOp):
     """
     A token that belongs to no pipeline and waits for nothing.
 
@@ -426,6 +422,11 @@ class PublishOp(StepOp, ABC):
 
     SIGNATURE: ClassVar = Signature(tokens=(1, None), stages=(0, 0))
 
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        """A turn in each pipeline that it hands a slot of over."""
+        return [SideOrder(self.side, token) for token in self.tokens]
+
     def __init__(
         self, *tokens: SSAValue, returns: bool = False, attributes: Mapping[str, Attribute] | None = None
     ) -> None:
@@ -512,7 +513,7 @@ def _verify_origin(op: ClassifiedOp, makers: tuple[type[Operation], ...], wordin
     """An ownership token was made by one of `makers`; tokens that come in from outside are taken on trust."""
     for token in op.tokens:
         maker = token.owner
-        if is_ownership_token(token.type) and isinstance(maker, TileASOp) and not isinstance(maker, makers):
+        if is_ownership_token(token.type) and isinstance(maker, TileOp) and not isinstance(maker, makers):
             raise VerifyException(f"expects an ownership token from {wording}, but got one from '{maker.name}'")
 
 
@@ -585,7 +586,7 @@ class ConsumerReadOp(RegionOp):
 
     consumer_idx = opt_attr_def(I32)
 
-    traits = traits_def(ReadsSlot())
+    traits = traits_def(ReadsSlot(), SlotStorage())
 
     def __init__(
         self,
@@ -622,7 +623,7 @@ class ConsumerReadOp(RegionOp):
 
 
 @irdl_op_definition
-class PipelineYieldOp(TileASOp):
+class PipelineYieldOp(TileOp):
     """`nv_tileas.async.pipeline.yield %v : (tensor<8xf16>) -> ()`: ends the region of a pipeline op."""
 
     name = "nv_tileas.async.pipeline.yield"

@@ -25,7 +25,6 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa import types as nv_tileaa
-from tileas_xdsl.dialects.nv_tileas.effects import Accesses, MemoryConsistency
 from tileas_xdsl.dialects.nv_tileas.memory import (
     LOAD_ATOM,
     LOAD_FAMILIES,
@@ -38,14 +37,12 @@ from tileas_xdsl.dialects.nv_tileas.memory import (
     verify_mask,
 )
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.nv_tileas.verification import ORDERING_TOKEN, TENSOR, element_type_of, static_shape
-from tileas_xdsl.dialects.tile_memory import (
-    shape_of,
-    verify_load_semantics,
-    verify_padding_value,
-    verify_store_semantics,
-    verify_token_pair,
-)
+from tileas_xdsl.dialects.nv_tileas.verification import ORDERING_TOKEN, TENSOR, static_shape
+from tileas_xdsl.dialects.tiles.access import verify_padding_value, verify_token_pair
+from tileas_xdsl.dialects.tiles.effects import Accesses
+from tileas_xdsl.dialects.tiles.policies import verify_load_semantics, verify_store_semantics
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, OwnStorage
+from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 
 def verify_pointers(pointers: Attribute, tile: Attribute) -> None:
@@ -73,7 +70,7 @@ class LoadOp(MemoryOp):
     value = result_def()
     done = var_result_def(ORDERING_TOKEN)
 
-    traits = traits_def(Accesses(reads=(0,)))
+    traits = traits_def(Accesses(reads=(0,)), OwnStorage())
 
     def verify_contract(self) -> None:
         self.verify_groups(self.done, self.mask, self.other, self.token)

@@ -27,19 +27,16 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileas.effects import Accesses, TileStructure, UpdatesDestination, ViewOfOperand
+from tileas_xdsl.dialects.nv_tileas.effects import UpdatesDestination
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.nv_tileas.verification import (
-    I64_ARRAY,
-    TENSOR,
-    TileASOp,
-    drops_to,
-    element_type_of,
-    extents,
-)
+from tileas_xdsl.dialects.nv_tileas.verification import I64_ARRAY, TENSOR, drops_to, extents
+from tileas_xdsl.dialects.tiles.effects import Accesses
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import TileStructure, ViewOfOperand
+from tileas_xdsl.dialects.tiles.types import element_type_of
 
 
-class SliceOp(TileASOp, ABC):
+class SliceOp(TileOp, ABC):
     """
     A rectangular part of a tile: offset, size and stride along each axis.
 

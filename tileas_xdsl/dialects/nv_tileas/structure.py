@@ -39,22 +39,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
-from tileas_xdsl.dialects.nv_tileas.effects import (
-    AllocatesResults,
-    CopiesIntoDestination,
-    MemoryConsistency,
-    ReadsViews,
-    TileStructure,
-    ViewOfOperand,
-)
+from tileas_xdsl.dialects.nv_tileas.effects import CopiesIntoDestination
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nv_tileas.verification import (
     I32,
     TENSOR,
     TENSOR_OR_VIEW,
-    TileASOp,
     drops_to,
-    element_type_of,
     expect_count,
     expect_same_bits,
     expect_same_elements,
@@ -67,6 +58,10 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     type_list,
     types_of,
 )
+from tileas_xdsl.dialects.tiles.effects import AllocatesResults, ReadsViews
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, TileStructure, ViewOfOperand
+from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.interfaces import AllocationOpInterface
 
 LEGAL_COPIES = frozenset(
@@ -91,7 +86,7 @@ LEGAL_COPIES = frozenset(
 
 
 @irdl_op_definition
-class AllocTensorOp(TileASOp, AllocationOpInterface):
+class AllocTensorOp(TileOp, AllocationOpInterface):
     """
     Fresh storage for a tile, or for `stages` of them.
 
@@ -124,7 +119,7 @@ class AllocTensorOp(TileASOp, AllocationOpInterface):
 
 
 @irdl_op_definition
-class ViewOp(TileASOp):
+class ViewOp(TileOp):
     """
     The same bytes under another type, or one slot of a buffer.
 
@@ -170,7 +165,7 @@ class ViewOp(TileASOp):
 
 
 @irdl_op_definition
-class ReinterpretOp(TileASOp):
+class ReinterpretOp(TileOp):
     """`%b = nv_tileas.reinterpret %a : (tensor<8xf16>) -> tensor<16xi8>`: the same bytes as other elements."""
 
     name = "nv_tileas.reinterpret"
@@ -188,7 +183,7 @@ class ReinterpretOp(TileASOp):
 
 
 @irdl_op_definition
-class ExpandDimsOp(TileASOp):
+class ExpandDimsOp(TileOp):
     """`%b = nv_tileas.expand_dims %a : (tensor<8x4xf16>) -> tensor<8x1x4xf16>`: inserts axes of extent 1."""
 
     name = "nv_tileas.expand_dims"
@@ -214,7 +209,7 @@ class ExpandDimsOp(TileASOp):
 
 
 @irdl_op_definition
-class CopyOp(TileASOp):
+class CopyOp(TileOp):
     """
     Copy a tile into a destination, or into a value.
 
@@ -275,7 +270,7 @@ def verify_copy(source: Attribute, target: Attribute) -> None:
 
 
 @irdl_op_definition
-class ConvertLayoutOp(TileASOp):
+class ConvertLayoutOp(TileOp):
     """
     The same elements in another layout.
 
@@ -325,7 +320,7 @@ class ConvertLayoutOp(TileASOp):
 
 
 @irdl_op_definition
-class ShuffleOp(TileASOp):
+class ShuffleOp(TileOp):
     """
     Exchange elements between lanes, by a permutation or by an atom.
 
@@ -367,7 +362,7 @@ class ShuffleOp(TileASOp):
 
 
 @irdl_op_definition
-class GenerateOp(TileASOp):
+class GenerateOp(TileOp):
     """
     A tile whose elements the body computes from their coordinates.
 

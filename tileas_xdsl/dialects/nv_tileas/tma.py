@@ -39,7 +39,6 @@ from tileas_xdsl.dialects.nv_tileas.attributes import (
     PaddingValueAttr,
     SwizzleModeAttr,
 )
-from tileas_xdsl.dialects.nv_tileas.effects import Accesses, MemoryConsistency
 from tileas_xdsl.dialects.nv_tileas.memory import PADDING, verify_atom
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TmaDescriptorType
 from tileas_xdsl.dialects.nv_tileas.verification import (
@@ -47,14 +46,17 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     I64_ARRAY,
     TENSOR,
     TENSOR_OR_VIEW,
-    TileASOp,
     element_bits,
-    element_type_of,
     expect_count,
     integers_of,
     space_of,
 )
-from tileas_xdsl.dialects.tile_memory import PaddingValue, shape_of, verify_optional_operands
+from tileas_xdsl.dialects.tiles.access import verify_optional_operands
+from tileas_xdsl.dialects.tiles.effects import Accesses
+from tileas_xdsl.dialects.tiles.policies import PaddingValue
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency
+from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 MAXIMUM_RANK = 5
 """The most axes that a descriptor has."""
@@ -69,7 +71,7 @@ COORDINATE = BaseAttr(IndexType) | BaseAttr(IntegerType)
 
 
 @irdl_op_definition
-class MakeTiledTmaDescOp(TileASOp):
+class MakeTiledTmaDescOp(TileOp):
     """
     Describe an array in global memory, and the boxes that transfers take from it.
 
@@ -134,7 +136,7 @@ class MakeTiledTmaDescOp(TileASOp):
             raise VerifyException("tma leading box-dim bit-width is not 16 bytes aligned")
 
 
-class TransferOp(TileASOp, ABC):
+class TransferOp(TileOp, ABC):
     """A transfer between global memory, behind a descriptor, and a tile in shared memory."""
 
     SUBSCRIPTS: ClassVar[str | None] = "coords"

@@ -10,6 +10,8 @@ Ops on async tokens (spec/tileas-dialects.md 2.6).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
@@ -17,16 +19,18 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType
-from tileas_xdsl.dialects.nv_tileas.effects import MemoryConsistency, Synchronizes, ViewOfOperand
+from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, is_token
-from tileas_xdsl.dialects.nv_tileas.verification import TileASOp
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, ViewOfOperand
+from tileas_xdsl.interfaces import Effect, MemoryAccessOpInterface, SideOrder, TokenWait
 
 STORAGE, TOKEN = "storage", "token"
 """What `to_async` gives: the value itself, or the token that says when it is there."""
 
 
 @irdl_op_definition
-class CreateNoneOp(TileASOp):
+class CreateNoneOp(TileOp):
     """A placeholder, normally a token: waits for nothing, belongs to no pipeline, lowers to poison."""
 
     name = "nv_tileas.create_none"
@@ -40,7 +44,7 @@ class CreateNoneOp(TileASOp):
 
 
 @irdl_op_definition
-class ToAsyncOp(TileASOp):
+class ToAsyncOp(TileOp):
     """The asynchronous face of a value: `kind = "storage"` keeps its type, `kind = "token"` gives its completion."""
 
     name = "nv_tileas.async.to_async"
@@ -73,7 +77,7 @@ class ToAsyncOp(TileASOp):
 
 
 @irdl_op_definition
-class TokenToAsyncOp(TileASOp):
+class TokenToAsyncOp(TileOp):
     """Any token, seen as a completion."""
 
     name = "nv_tileas.async.token_to_async"
@@ -92,7 +96,7 @@ class TokenToAsyncOp(TileASOp):
 
 
 @irdl_op_definition
-class AsyncWaitOp(TileASOp):
+class AsyncWaitOp(TileOp, MemoryAccessOpInterface):
     """Block until the token is complete. What made the token decides how: barrier, bulk group or warp-group group."""
 
     name = "nv_tileas.async.wait"
@@ -101,12 +105,16 @@ class AsyncWaitOp(TileASOp):
 
     traits = traits_def(Synchronizes(), MemoryConsistency())
 
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        return [TokenWait(self.token)]
+
     def __init__(self, token: SSAValue) -> None:
         super().__init__(operands=[token])
 
 
 @irdl_op_definition
-class FutureWaitOp(TileASOp):
+class FutureWaitOp(TileOp, MemoryAccessOpInterface):
     """Announce that the token will be waited for. It never makes an `async.wait` redundant (4.17)."""
 
     name = "nv_tileas.async.future_wait"
@@ -114,6 +122,10 @@ class FutureWaitOp(TileASOp):
     token = operand_def(AsyncTokenType)
 
     traits = traits_def(Synchronizes())
+
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        return [TokenWait(self.token)]
 
     def __init__(self, token: SSAValue) -> None:
         super().__init__(operands=[token])

@@ -20,12 +20,10 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    ContainerType,
     IndexType,
     IntAttr,
     IntegerType,
     NoneAttr,
-    ShapedType,
     StringAttr,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -34,10 +32,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.dialects.tiles.types import RESIDENCIES, MemoryType
 from tileas_xdsl.interfaces import HandleType
-
-RESIDENCIES = ("rmem", "smem", "tmem", "gmem")
-"""Where a tile may live: registers, shared, tensor and global memory."""
 
 
 @irdl_attr_definition
@@ -119,7 +115,7 @@ class MBarrierType(ParametrizedAttribute, HandleType):
 
 
 @irdl_attr_definition
-class TiledViewType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[Attribute]):
+class TiledViewType(MemoryType):
     """`!nv_tileas.tiled_view<2x128x128xf16, smem>`: an array seen tile by tile."""
 
     name = "nv_tileas.tiled_view"
@@ -137,15 +133,6 @@ class TiledViewType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerT
             NoneAttr() if residency is None else StringAttr(residency),
         )
 
-    def get_num_dims(self) -> int:
-        return len(self.shape.data)
-
-    def get_shape(self) -> tuple[int, ...]:
-        return tuple(extent.data for extent in self.shape.data)
-
-    def get_element_type(self) -> Attribute:
-        return self.element_type
-
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         residency: StringAttr | NoneAttr = NoneAttr()
@@ -157,10 +144,7 @@ class TiledViewType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerT
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_dimension_list(self.get_shape())
-            if self.shape.data:
-                printer.print_string("x")
-            printer.print_attribute(self.element_type)
+            self.print_shape(printer)
             if isinstance(self.residency, StringAttr):
                 printer.print_string(f", {self.residency.data}")
 

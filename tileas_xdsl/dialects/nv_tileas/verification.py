@@ -1,7 +1,5 @@
 """
 Checks and field types that the ops of `nv_tileas` share.
-
-Every verifier message of the dialect reads `'nv_tileas.the.op' op <what is wrong>`, as MLIR prints it.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    ContainerType,
     DenseArrayBase,
     FixedBitwidthType,
     IntegerAttr,
@@ -32,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.nv_tileaa import types as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas.attributes import LayoutAttr
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TiledViewType
-from tileas_xdsl.dialects.tile_syntax import TileOp
+from tileas_xdsl.dialects.tiles.types import element_type_of
 
 I32 = IntegerAttr.constr(i32)
 I32_ARRAY = DenseArrayBase.constr(i32)
@@ -43,19 +40,6 @@ TENSOR = BaseAttr(TensorType)
 TENSOR_OR_VIEW = AnyOf((BaseAttr(TensorType), BaseAttr(TiledViewType)))
 ORDERING_TOKEN = AnyOf((BaseAttr(AsyncTokenType), BaseAttr(nv_tileaa.MemTokenType)))
 """What orders memory effects: the memory token, or the completion of asynchronous work."""
-
-
-class TileASOp(TileOp):
-    """Base of the ops of `nv_tileas`: the shared custom form, and messages that name the op."""
-
-    def verify_(self) -> None:
-        try:
-            self.verify_contract()
-        except VerifyException as error:
-            raise VerifyException(f"'{self.name}' op {error}") from error
-
-    def verify_contract(self) -> None:
-        """What the declarations of the op leave open. Raises `VerifyException`."""
 
 
 # Counting ----------------------------------------------------------------------------------------
@@ -130,14 +114,6 @@ def static_shape(type_: Attribute) -> tuple[int, ...] | None:
         return None
     shape = type_.get_shape()
     return None if DYNAMIC_INDEX in shape else shape
-
-
-def element_type_of(type_: Attribute) -> Attribute | None:
-    """The element type of a tile, view or array, else None."""
-    if isinstance(type_, ContainerType):
-        return cast(ContainerType[Attribute], type_).get_element_type()
-    element_type = getattr(type_, "element_type", None)
-    return element_type if isinstance(element_type, Attribute) else None
 
 
 def element_bits(type_: Attribute) -> int | None:

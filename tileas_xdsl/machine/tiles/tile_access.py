@@ -17,7 +17,7 @@ import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
-from tileas_xdsl.dialects.tile_memory import PaddingValue
+from tileas_xdsl.dialects.tiles.policies import PaddingValue
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.memory import View

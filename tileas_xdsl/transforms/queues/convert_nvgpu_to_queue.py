@@ -36,7 +36,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.ages import Ages, describe_path
-from tileas_xdsl.analysis.memory_access import only_computes
+from tileas_xdsl.analysis.memory.effects import only_computes
 from tileas_xdsl.analysis.value_flow import carried_to, values_in
 from tileas_xdsl.diagnostics import refuse, remark
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp

@@ -36,7 +36,7 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 
 from tileas_xdsl.analysis.buffer_touches import allocated_buffer, ancestor_in
 from tileas_xdsl.analysis.captures import captured_values
-from tileas_xdsl.analysis.memory_access import stated_effects
+from tileas_xdsl.analysis.memory.effects import stated_effects
 from tileas_xdsl.analysis.tasks import Task, task_of
 from tileas_xdsl.analysis.token_uses import refuse_untraceable_tokens
 from tileas_xdsl.dialects.async_ import ValueType

@@ -14,7 +14,7 @@ from xdsl.dialects import memref, scf
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.traits import IsTerminator, MemoryEffectKind, get_effects, is_side_effect_free
 
-from tileas_xdsl.analysis.memory_access import only_computes
+from tileas_xdsl.analysis.memory.effects import only_computes
 from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import QueueScope

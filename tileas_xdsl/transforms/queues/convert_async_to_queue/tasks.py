@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.dependence import is_token
-from tileas_xdsl.analysis.memory_access import only_computes
+from tileas_xdsl.analysis.memory.effects import only_computes
 from tileas_xdsl.analysis.outstanding import NO_EVENTS, TokenEvents
 from tileas_xdsl.analysis.value_flow import carried_to, values_in
 from tileas_xdsl.diagnostics import refuse

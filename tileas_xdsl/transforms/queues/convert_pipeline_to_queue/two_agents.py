@@ -31,7 +31,9 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import LoopIndices, constant_integer
-from tileas_xdsl.analysis.memory_access import Access, AccessReader, has_no_effects, may_alias
+from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
+from tileas_xdsl.analysis.memory.effects import has_no_effects
+from tileas_xdsl.analysis.memory.objects import may_alias
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileaa.memory import LoadOp, ReadOp, TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (

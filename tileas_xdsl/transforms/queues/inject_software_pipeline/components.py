@@ -34,7 +34,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import ConstantLike
 
 from tileas_xdsl.analysis.dependence import Placement
-from tileas_xdsl.analysis.memory_access import has_no_effects
+from tileas_xdsl.analysis.memory.effects import has_no_effects
 from tileas_xdsl.analysis.static_views import as_view, buffer_behind, uses_by_any_name, views_behind
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, WaitOp

@@ -24,7 +24,7 @@ from xdsl.utils.hints import isa
 
 from tileas_xdsl.analysis.buffer_touches import touches_of
 from tileas_xdsl.analysis.captures import captured_values
-from tileas_xdsl.analysis.memory_access import stated_effects
+from tileas_xdsl.analysis.memory.effects import stated_effects
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.interfaces import FunctionOpInterface, enclosing_function

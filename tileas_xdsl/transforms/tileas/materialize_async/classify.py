@@ -23,17 +23,17 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.dialects.nv_tileaa import compute, control, elementwise, memory, structure
-from tileas_xdsl.dialects.nv_tileaa.effects import ViewOfOperand as ViewOfTile
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, PutOp
 from tileas_xdsl.dialects.nv_tileas import compute as tileas_compute
 from tileas_xdsl.dialects.nv_tileas import memory as tileas_memory
 from tileas_xdsl.dialects.nv_tileas import pointers as tileas_pointers
+from tileas_xdsl.dialects.nv_tileas import tma
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
-from tileas_xdsl.dialects.nv_tileas.effects import ViewOfOperand
 from tileas_xdsl.dialects.nv_tileas.slices import InsertSliceOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, ShuffleOp
 from tileas_xdsl.dialects.nv_tileas.types import is_stage, is_token
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
+from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
 from tileas_xdsl.interfaces import LoopLikeOpInterface
 
 TMA, ASYNC_COPY, SYNC = "tma", "async_copy", "sync"
@@ -44,7 +44,7 @@ LOADS = (*TILED_LOADS, memory.LoadOp, tileas_pointers.LoadOp)
 """Ops that bring a tile from memory, and are done when control goes on."""
 
 ASYNC_COPIES = (tileas_memory.AsyncCopyOp, tileas_pointers.AsyncLoadOp)
-TMA_PREFIXES = ("nv_tileas.async.tiled_tma_", "nv_tileas.async.gather_tma_", "nv_tileas.async.scatter_tma_")
+TMA_COPIES = (tma.TiledTmaLoadOp, tma.TiledTmaStoreOp, tma.GatherTmaLoadOp, tma.ScatterTmaStoreOp)
 
 ARRANGING = (
     structure.BroadcastOp,
@@ -124,7 +124,7 @@ def _rearranged(use: Use) -> Sequence[SSAValue]:
     op, index = use.operation, use.index
     if isinstance(op, CopyOp):
         return op.outputs if op.destination is None else [op.destination] if index == 0 else ()
-    arranges = isinstance(op, ARRANGING) or _has_view_trait(op)
+    arranges = isinstance(op, ARRANGING) or names_bytes_of_operand(op)
     if arranges:
         return op.results[:1]
     if isinstance(op, scf.ForOp):
@@ -134,10 +134,6 @@ def _rearranged(use: Use) -> Sequence[SSAValue]:
         carried = () if loop is None else loop.carried_arguments[index : index + 1]
         return (*carried, *parent.results[index : index + 1])
     return ()
-
-
-def _has_view_trait(op: Operation) -> bool:
-    return any(op.has_trait(trait, value_if_unregistered=False) for trait in (ViewOfOperand, ViewOfTile))
 
 
 # Families -------------------------------------------------------------------------------------------------------------
@@ -166,7 +162,7 @@ def producer_kind(op: ProduceOp, loads: Iterable[Operation] = ()) -> str | None:
 
 
 def _family(op: Operation) -> str:
-    if op.name.startswith(TMA_PREFIXES):
+    if isinstance(op, TMA_COPIES):
         return TMA
     if isinstance(op, ASYNC_COPIES):
         return ASYNC_COPY

@@ -15,8 +15,9 @@ from xdsl.ir import Operation
 from xdsl.traits import MemoryEffect, MemoryEffectKind, RecursiveMemoryEffect, get_effects
 
 from tileas_xdsl.analysis.induction import LoopIndices
-from tileas_xdsl.analysis.memory_access import Access, AccessReader, MemoryObject, ObjectKind, may_alias
-from tileas_xdsl.analysis.pipeline_dependence import PIPELINE_OPS
+from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
+from tileas_xdsl.analysis.memory.objects import MemoryObject, ObjectKind, may_alias
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 
@@ -115,7 +116,7 @@ def writers_in(function: Operation) -> list[Operation]:
 
 
 def _writes(op: Operation) -> bool:
-    if op.name in PIPELINE_OPS or AgentLikeOpInterface.of(op) is not None:
+    if isinstance(op, ClassifiedOp) or AgentLikeOpInterface.of(op) is not None:
         return False
     traits = op.get_traits_of_type(MemoryEffect)
     if traits and all(isinstance(trait, RecursiveMemoryEffect) for trait in traits):

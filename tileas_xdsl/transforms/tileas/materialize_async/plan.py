@@ -30,6 +30,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProduceOneOp,
 )
 from tileas_xdsl.dialects.nv_tileas.verification import is_tile
+from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.transforms.tileas.materialize_async.classify import (
     fits_in_slot,
     is_load,
@@ -48,7 +49,7 @@ from tileas_xdsl.transforms.tileas.materialize_async.sites import (
     loads_yielded,
     produced_site,
 )
-from tileas_xdsl.transforms.tileas.materialize_async.uses import is_view, uses_in
+from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
 
 TOKEN_ITER_IDX, NOT_PIPELINABLE = "token_iter_idx", "nv_tileas.not_pipelinable"
 

@@ -23,20 +23,21 @@ from xdsl.traits import Pure
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import reaches
-from tileas_xdsl.dialects.nv_tileas.classified import PIPELINE_YIELD
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
     ConsumeOneOp,
     ConsumerReadOp,
     ConsumerReleaseOp,
     ConsumerWaitOp,
+    PipelineYieldOp,
     ProduceOneOp,
     ProducerCommitOp,
     ProducerWriteOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_token
+from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.transforms.tileas.materialize_async.classify import LOADS, fits_in_slot
-from tileas_xdsl.transforms.tileas.materialize_async.uses import is_view, uses_in
+from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
 
 
 @dataclass(eq=False)
@@ -108,7 +109,7 @@ def produced_site(op: ProduceOneOp, roots: PipelineRoots) -> Produced | None:
 def loads_yielded(op: ProduceOneOp) -> Iterator[Operation]:
     """The loads beside `op` whose tile only goes into its slot, yielded by its body or by that of its write."""
     for inner in op.walk():
-        if inner.name != PIPELINE_YIELD or not isinstance(inner.parent_op(), ProduceOneOp | ProducerWriteOp):
+        if not isinstance(inner, PipelineYieldOp) or not isinstance(inner.parent_op(), ProduceOneOp | ProducerWriteOp):
             continue
         for value in inner.operands:
             load = value.owner
@@ -152,7 +153,7 @@ def consumed_site(op: ConsumeOneOp, roots: PipelineRoots, position: dict[Operati
 
 
 def _ends_in_yield(block: Block) -> bool:
-    return block.last_op is not None and block.last_op.name == PIPELINE_YIELD
+    return isinstance(block.last_op, PipelineYieldOp)
 
 
 def ops_before(wait: ConsumerWaitOp) -> list[Operation]:

@@ -19,8 +19,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.traits import IsTerminator
 
-from tileas_xdsl.dialects.nv_tileaa import effects as nv_tileaa
-from tileas_xdsl.dialects.nv_tileas import effects as nv_tileas
+from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.dialects.nv_tileas.classified import ConsumeOp, RegionOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
@@ -30,13 +29,9 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
+from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, AsyncRegionOpInterface
 from tileas_xdsl.transforms.tileas.queue_to_pipeline.views import names_of_same_bytes
-
-
-def is_view(value: SSAValue) -> bool:
-    """Whether whoever uses `value` reads memory at that moment, in the eyes of either dialect."""
-    return nv_tileas.is_view(value) or nv_tileaa.is_view(value)
 
 
 def uses_in(block: Block, values: Iterable[SSAValue]) -> list[Operation] | None:
@@ -89,7 +84,7 @@ def _note(block: Block, use: Use, view: bool, users: dict[Operation, None]) -> b
 
 def _is_through(op: Operation, block: Block, users: dict[Operation, None]) -> bool:
     """Whether `op`, which uses a view or has a use inside, is through with it when control goes on."""
-    if AgentLikeOpInterface.of(op) is not None or op.name == "async_queue.scope":
+    if AgentLikeOpInterface.of(op) is not None or isinstance(op, ScopeOp):
         return False
     if isinstance(op, RegionOp) and not isinstance(op, ProduceOneAsyncOp | ConsumeOneAsyncOp):
         return True

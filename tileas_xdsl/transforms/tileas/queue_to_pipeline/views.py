@@ -23,17 +23,18 @@ from typing import NoReturn
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue, Use
-from xdsl.traits import IsTerminator, OpTrait
+from xdsl.traits import IsTerminator
 
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
-from tileas_xdsl.dialects.nv_tileaa import effects as nv_tileaa
-from tileas_xdsl.dialects.nv_tileaa.base import TileAAOp
+from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp
 from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, QueueYieldOp
-from tileas_xdsl.dialects.nv_tileas import effects as nv_tileas
+from tileas_xdsl.dialects.nv_tileas.effects import UpdatesDestination
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
-from tileas_xdsl.dialects.nv_tileas.verification import TileASOp
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.tiles.types import denotes_memory
+from tileas_xdsl.dialects.tiles.views import is_view, names_bytes_of_operand
 from tileas_xdsl.interfaces import (
     AgentLikeOpInterface,
     AsyncOpInterface,
@@ -78,9 +79,9 @@ def _views_given(get: GetOp) -> list[SSAValue]:
     """The results of `get` that name its slot rather than hold a value."""
     body = get.body.first_block
     if body is None:
-        return [result for result in get.results if nv_tileas.is_view(result)]
+        return [result for result in get.results if denotes_memory(result.type)]
     uses = _Uses(get, body)
-    uses.follow([argument for argument in body.args if nv_tileas.is_view(argument)])
+    uses.follow([argument for argument in body.args if denotes_memory(argument.type)])
     return [result for index, result in enumerate(get.results) if index in uses.yielded]
 
 
@@ -129,7 +130,7 @@ class _Uses:
                 self._refuse(user, "uses in another block")
             node = parent
             self._check_synchronous(node, user)
-        if node is user and _has(node, IsTerminator):
+        if node is user and node.has_trait(IsTerminator, value_if_unregistered=False):
             loop = isinstance(node.parent_op(), scf.ForOp | scf.WhileOp)
             self._refuse(user, "carries into the next iteration" if loop else "hands out of the block")
         self.ops[node] = None
@@ -166,9 +167,9 @@ class _Uses:
 def names_of_same_bytes(use: Use) -> Sequence[SSAValue]:
     """The values that name, behind a use of a view, bytes of that view."""
     op, index = use.operation, use.index
-    if isinstance(op, AssumeOp) or _has(op, nv_tileaa.ViewOfOperand) or _has(op, nv_tileas.ViewOfOperand):
+    if isinstance(op, AssumeOp) or names_bytes_of_operand(op):
         return op.results[:1] if index == 0 else ()
-    if _has(op, nv_tileas.UpdatesDestination):
+    if op.has_trait(UpdatesDestination, value_if_unregistered=False):
         return op.results[:1] if index == 1 else ()
     if op.has_trait(IsTerminator, value_if_unregistered=False):
         return _behind_terminator(op, index)
@@ -176,18 +177,14 @@ def names_of_same_bytes(use: Use) -> Sequence[SSAValue]:
         return () if index < 3 else (op.body.block.args[index - 2], op.results[index - 3])
     if isinstance(op, scf.WhileOp):
         return op.before_region.block.args[index : index + 1]
-    if isinstance(op, TileAAOp | TileASOp) or _computes(op):
+    if isinstance(op, TileOp) or _computes(op):
         return ()
-    return [result for result in op.results if nv_tileas.is_view(result)]
+    return [result for result in op.results if is_view(result)]
 
 
 def _is_asynchronous(op: Operation) -> bool:
     interfaces = (AsyncOpInterface, AsyncRegionOpInterface)
-    return op.name == "async_queue.scope" or any(interface.of(op) is not None for interface in interfaces)
-
-
-def _has(op: Operation, trait: type[OpTrait]) -> bool:
-    return op.has_trait(trait, value_if_unregistered=False)
+    return isinstance(op, ScopeOp) or any(interface.of(op) is not None for interface in interfaces)
 
 
 def _behind_terminator(op: Operation, index: int) -> Sequence[SSAValue]:

@@ -1,18 +1,15 @@
 """
-What `nv_tileaa` and `nv_tileas` say alike about memory: policies, and checks of tiled accesses.
+What the verifiers of `nv_tileaa` and `nv_tileas` check alike of an access to memory.
 
-Each dialect wraps the enums in attributes of its own prefix (`#nv_tileaa<mem_semantic relaxed>`,
-`#nv_tileas<mem_semantic relaxed>`) and calls the checks from its verifiers. The texts are those of
-spec/tileas-dialects.md 2.11, byte for byte, and so is the order: regions, successors, segments,
+The texts are those of the TileAS compiler, byte for byte, and so is the order: regions, successors, segments,
 attributes, tile size against tensor, coordinates, element type, dimensions, semantics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -22,135 +19,16 @@ from xdsl.dialects.builtin import (
     Float16Type,
     IndexType,
     IntegerType,
-    ShapedType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.str_enum import StrEnum
 
 from tileas_xdsl.dialects.float4 import is_float
+from tileas_xdsl.dialects.tiles.policies import PaddingValue, RmwMode
+from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 MAXIMUM_TILE_ELEMENTS = 0x1000000
 """The largest tile, in elements."""
-
-
-# Policies -----------------------------------------------------------------------------------------
-
-
-class CacheModifier(StrEnum):
-    """Where a load or store may be cached: the PTX cache operators."""
-
-    NONE = "none"
-    CA = "ca"
-    CG = "cg"
-    CS = "cs"
-    LU = "lu"
-    CV = "cv"
-
-
-class EvictionPolicy(StrEnum):
-    """In which order cache lines leave."""
-
-    NONE = "none"
-    FIRST = "first"
-    LAST = "last"
-    NORMAL = "normal"
-
-
-class MemSemantic(StrEnum):
-    """How a memory op orders other memory ops."""
-
-    WEAK = "weak"
-    RELAXED = "relaxed"
-    ACQUIRE = "acquire"
-    RELEASE = "release"
-    ACQ_REL = "acq_rel"
-
-
-class MemScope(StrEnum):
-    """Among which threads a non-weak memory op orders."""
-
-    TL_BLK = "tl_blk"
-    CLUSTER = "cluster"
-    GPU = "gpu"
-    SYS = "sys"
-
-
-class RmwMode(StrEnum):
-    """
-    What an atomic read-modify-write computes.
-
-    `xchg`, `cmpxchg` and `addf` can be written and are then refused by name.
-    """
-
-    ADD = "add"
-    AND = "and"
-    OR = "or"
-    XOR = "xor"
-    XCHG = "xchg"
-    CMPXCHG = "cmpxchg"
-    MIN = "min"
-    MAX = "max"
-    UMIN = "umin"
-    UMAX = "umax"
-    ADDF = "addf"
-
-
-class PaddingValue(StrEnum):
-    """What an access outside the array reads."""
-
-    ZERO = "zero"
-    NEG_ZERO = "neg_zero"
-    NAN = "nan"
-    POS_INF = "pos_inf"
-    NEG_INF = "neg_inf"
-
-
-SEMANTIC_ALIASES = {"acquire_release": MemSemantic.ACQ_REL}
-SCOPE_ALIASES = {"cta": MemScope.TL_BLK}
-RMW_ALIASES = {"fadd": RmwMode.ADDF}
-
-EnumT = TypeVar("EnumT", bound=StrEnum)
-
-
-def parse_enum(parser: AttrParser, kind: type[EnumT], aliases: Mapping[str, EnumT]) -> EnumT:
-    """A value of `kind`, or one of the other spellings that the sources use for it."""
-    alias = parser.parse_optional_keyword_in(aliases)
-    return aliases[alias] if alias is not None else parser.parse_str_enum(kind)
-
-
-# Order and scope ----------------------------------------------------------------------------------
-
-
-def verify_load_semantics(semantic: MemSemantic | None, scope: MemScope | None) -> None:
-    """A load is weak or relaxed, and has a scope exactly when relaxed. None: weak, no scope."""
-    _verify_unordered(semantic)
-    _verify_scope(semantic, scope, "mem_scope", "mem_semantic")
-
-
-def verify_store_semantics(semantic: MemSemantic | None, scope: MemScope | None) -> None:
-    """A store is weak or relaxed, and has a scope exactly when relaxed. None: weak, no scope."""
-    _verify_unordered(semantic)
-    _verify_scope(semantic, scope, "mem_scope", "mem_semantic")
-
-
-def verify_atomic_semantics(semantic: MemSemantic | None, scope: MemScope | None) -> None:
-    """An atomic takes every order; non-weak ones need a scope. (Texts in camel case: verbatim.)"""
-    _verify_scope(semantic, scope, "memScope", "memSemantic")
-
-
-def _verify_unordered(semantic: MemSemantic | None) -> None:
-    if semantic is not None and semantic not in (MemSemantic.WEAK, MemSemantic.RELAXED):
-        raise VerifyException(f"unsupported mem_semantic: {semantic.value}")
-
-
-def _verify_scope(semantic: MemSemantic | None, scope: MemScope | None, scope_name: str, semantic_name: str) -> None:
-    weak = semantic is None or semantic is MemSemantic.WEAK
-    if weak and scope is not None:
-        raise VerifyException(f"{scope_name} not supported when {semantic_name} is weak")
-    if not weak and scope is None:
-        raise VerifyException(f"{scope_name} required when {semantic_name} is not weak")
 
 
 # Structure ----------------------------------------------------------------------------------------
@@ -201,17 +79,6 @@ class TiledAccess:
     """Whether the view's shape is that of one tile (a `tiled_view`) or of the whole array."""
     extra_coordinates: int = 0
     """How many coordinates beyond the rank of the view; 1 for descriptors with a leading offset."""
-
-
-def shape_of(type_: Attribute) -> tuple[int, ...] | None:
-    """The shape of a shaped type, else None."""
-    return type_.get_shape() if isinstance(type_, ShapedType) else None
-
-
-def element_type_of(type_: Attribute) -> Attribute | None:
-    """The element type of a tensor, array or view, else None."""
-    element_type = getattr(type_, "element_type", None)
-    return element_type if isinstance(element_type, Attribute) else None
 
 
 def verify_tiled_access(access: TiledAccess) -> None:

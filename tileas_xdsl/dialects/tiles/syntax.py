@@ -31,18 +31,32 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 SEGMENTS = "operandSegmentSizes"
 
 
 class TileOp(IRDLOperation):
-    """Base of the tile ops: gives each the shared custom form, derived from its operand definitions."""
+    """
+    Base of the tile ops: gives each the shared custom form, derived from its operand definitions.
+
+    Every verifier message reads `'nv_tileas.the.op' op <what is wrong>`, as MLIR prints it.
+    """
 
     SUBSCRIPTS: ClassVar[str | None] = None
     """The variadic or optional operand group written in brackets."""
 
     SUBSCRIPTED: ClassVar[str | None] = None
     """The mandatory operand that the brackets stand behind; None means the last one before the named groups."""
+
+    def verify_(self) -> None:
+        try:
+            self.verify_contract()
+        except VerifyException as error:
+            raise VerifyException(f"'{self.name}' op {error}") from error
+
+    def verify_contract(self) -> None:
+        """What the declarations of the op leave open. Raises `VerifyException`."""
 
     def print(self, printer: Printer) -> None:
         self.print_operand_groups(printer)

@@ -1,0 +1,113 @@
+"""
+Every registered op says what it does to memory, or stands on a list of those that do not, which only shrinks.
+
+The ops are those of our dialects, and of the dialects of xDSL for which the machine has meanings. An op answers by
+`MemoryAccessOpInterface`, by the table for xDSL's ops, by a memory effect trait, or by ending a block. One that does
+not answer touches everything: right, but no pass can move anything across it.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+
+import pytest
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, MemoryEffect
+from xdsl.universe import Universe
+
+from tileas_xdsl.analysis.memory.effects import stated_effects
+from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
+from tileas_xdsl.dialects.upstream_memory import ACCESSES, ALLOCATIONS, VIEWS
+from tileas_xdsl.interfaces import MemoryAccessOpInterface
+from tileas_xdsl.machine import meanings
+from tileas_xdsl.machine.core.meaning import meaning_of
+from tileas_xdsl.names import DIALECTS
+
+MEANT = [module.name.rstrip("_") for module in pkgutil.iter_modules(meanings.__path__)]
+"""The dialects that the machine has meanings for."""
+
+OPS: list[type[Operation]] = [
+    op for name in sorted({*DIALECTS, *MEANT}) for op in Universe.get_multiverse().all_dialects[name]().operations
+]
+
+TOUCH_EVERYTHING = {
+    # Functions and modules, which stand in no loop body.
+    "async.func",
+    "builtin.module",
+    "func.func",
+    "gpu.func",
+    "gpu.module",
+    "llvm.func",
+    "llvm.mlir.global",
+    "nv_tileaa.func",
+    "nv_tileas.func",
+    # Ops that are somebody else's code.
+    "builtin.unregistered",
+    "nv_tileaa.elementwise_inline_asm",
+    "nv_tileaa.extern_elementwise",
+    "nv_tileaa.inject_ir",
+    "nv_tileaa.launch_func",
+    "nv_tileaa.message",
+    "nv_tileaa.plugin",
+    # Ops that xDSL gives no trait, and that no meaning has asked for.
+    "gpu.block_dim",
+    "gpu.block_id",
+    "gpu.global_id",
+    "gpu.grid_dim",
+    "gpu.host_register",
+    "gpu.host_unregister",
+    "gpu.lane_id",
+    "gpu.num_subgroups",
+    "gpu.set_default_device",
+    "gpu.subgroup_id",
+    "gpu.subgroup_size",
+    "gpu.thread_id",
+    "llvm.intr.fabs",
+    "llvm.intr.masked.store",
+    "llvm.intr.stackrestore",
+    "llvm.intr.stacksave",
+    "vector.bitcast",
+    "vector.create_mask",
+    "vector.maskedload",
+    "vector.maskedstore",
+    "vector.print",
+    "vector.reduction",
+}
+"""Ops without an answer. The list only shrinks: a new op answers, and an op that gets a meaning leaves it."""
+
+
+def answers(kind: type[Operation]) -> bool:
+    if issubclass(kind, MemoryAccessOpInterface) or kind in ACCESSES:
+        return True
+    return bool(kind.get_traits_of_type(MemoryEffect)) or kind.has_trait(IsTerminator, value_if_unregistered=False)
+
+
+@pytest.mark.parametrize("kind", OPS, ids=lambda kind: kind.name)
+def test_every_op_answers_or_is_listed(kind: type[Operation]) -> None:
+    assert answers(kind) != (kind.name in TOUCH_EVERYTHING), "say what it touches; or take it off the list"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OPS if kind.name in TOUCH_EVERYTHING], ids=lambda kind: kind.name)
+def test_an_op_without_an_answer_touches_everything_and_has_no_meaning(kind: type[Operation]) -> None:
+    op = kind.create()
+    assert stated_effects(op) is None
+    assert meaning_of(op) is None
+
+
+def test_the_list_names_registered_ops_only() -> None:
+    assert {kind.name for kind in OPS} >= TOUCH_EVERYTHING
+
+
+def test_the_tables_for_foreign_ops_name_no_op_of_ours() -> None:
+    """One of ours says it itself, beside its definition."""
+    assert [kind for kind in (*ACCESSES, *VIEWS, *ALLOCATIONS) if kind.__module__.startswith("tileas_xdsl")] == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in OPS if kind in VIEWS or kind.has_trait(LeadsToOperand, value_if_unregistered=False)],
+    ids=lambda kind: kind.name,
+)
+def test_a_view_touches_nothing_by_itself(kind: type[Operation]) -> None:
+    """Who reads through it says so."""
+    assert stated_effects(kind.create()) == ()

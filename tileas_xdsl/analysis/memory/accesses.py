@@ -1,0 +1,55 @@
+"""
+What the ops of a loop body read and write, and where.
+
+Enters one op of the body; leaves its `Access`es, those of the ops nested in it included. An access names the memory
+objects that it may touch (`objects`) and, where the subscripts are linear (`analysis/induction.py`), which part of the
+object (`places`).
+
+    memref.store %v, %B[%i, %c3] : memref<8x16xf32>   ->   writes B, axis 0 at [j], axis 1 at [3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.analysis.induction import LoopIndices
+from tileas_xdsl.analysis.memory.effects import EffectReader, speaks_for_itself_only
+from tileas_xdsl.analysis.memory.objects import UNKNOWN, ObjectFinder
+from tileas_xdsl.analysis.memory.places import Place, PlaceFinder
+
+
+@dataclass(frozen=True)
+class Access:
+    """One read or write of `op` (an op of the loop body; the access may sit in its regions)."""
+
+    op: Operation
+    writes: bool
+    place: Place
+    opaque: bool = False
+    """By an op of which nothing is known: ordered with every effect, also on resources."""
+
+
+class AccessReader:
+    """Reads accesses off the ops of one loop body; keeps what it found out about memrefs, subscripts and pipelines."""
+
+    def __init__(self, indices: LoopIndices) -> None:
+        self._effects = EffectReader()
+        self._places = PlaceFinder(indices, ObjectFinder(indices, self._effects))
+
+    def accesses_of(self, op: Operation) -> Iterator[Access]:
+        """The accesses of `op`, an op of the body, in program order. Linear in the ops nested in it."""
+        stack = [op]
+        while stack:
+            current = stack.pop()
+            effects = self._effects.effects_of(current)
+            if effects is None:
+                yield Access(op, True, Place((UNKNOWN,)), opaque=True)
+                continue
+            for effect in effects:
+                yield Access(op, effect.writes, self._places.place_of(effect))
+            if speaks_for_itself_only(current):
+                nested = (inner for region in current.regions for block in region.blocks for inner in block.ops)
+                stack.extend(reversed(list(nested)))

@@ -1,0 +1,153 @@
+"""
+What an op says of itself: what it reads and writes, and at what it takes turns.
+
+Enters an op; leaves its `Effect`s, without those of the ops nested in it, or None: it may touch everything. Who is
+asked, first answer wins:
+
+1. the op itself, where it implements `MemoryAccessOpInterface`;
+2. for an op of xDSL, the table in `dialects/upstream_memory.py`;
+3. its memory effect traits. An effect on a value goes anywhere in that value's memory, one on a resource other than the
+   default touches that resource and no memory, one on nothing in particular touches any memory;
+4. without any of these it is *opaque*: it may do anything, and is ordered with everything that has an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import (
+    DefaultResource,
+    EffectInstance,
+    IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
+    RecursiveMemoryEffect,
+    get_effects,
+    is_side_effect_free,
+)
+
+from tileas_xdsl.dialects.tiles.traits import OwnStorage, SlotStorage
+from tileas_xdsl.dialects.upstream_memory import ACCESSES, ALLOCATIONS
+from tileas_xdsl.interfaces import Effect, MemoryAccessOpInterface, Resource, SideOrder, TokenWait
+
+if TYPE_CHECKING:
+    from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
+
+
+class EffectReader:
+    """Asks ops for their effects; remembers which pipelines it found, so it is stale once the IR changes."""
+
+    @cached_property
+    def _roots(self) -> PipelineRoots:
+        # Only ops on pipelines ask: for all others their dialect, which is large, need not be loaded.
+        from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+
+        return PipelineRoots()
+
+    def effects_of(self, op: Operation) -> Sequence[Effect] | None:
+        """What `op` itself does, or None when nothing is known of it."""
+        said = MemoryAccessOpInterface.of(op)
+        if said is not None:
+            return list(self._effects(said.memory_accesses))
+        rule = ACCESSES.get(type(op))
+        return effects_by_traits(op) if rule is None else rule(op)
+
+    def _effects(self, accesses: Sequence[Effect | SideOrder | TokenWait]) -> Iterator[Effect]:
+        sides: dict[Resource, None] = {}
+        for access in accesses:
+            match access:
+                case Effect():
+                    yield access
+                case TokenWait():
+                    # A wait for a stage orders through its token; any other may be what makes some memory readable.
+                    if self._roots.of(access.token) is None:
+                        yield Effect(True, None)
+                case SideOrder():
+                    sides[self._side(access)] = None
+        yield from (Effect(True, side) for side in sides)
+
+    def _side(self, order: SideOrder) -> Resource:
+        """The side of the pipeline. One whose pipeline is not known takes turns with all such ops."""
+        of = order.pipeline
+        root = self._roots.of(of) if isinstance(of, SSAValue) else self._roots.of_op(of)
+        return Resource(f"the {order.side}'s side of {name_of(root)}", None if root is None else root.key)
+
+    def has_own_storage(self, op: Operation) -> bool:
+        """Whether the results of `op` lie in storage that nothing else names."""
+        if isinstance(op, ALLOCATIONS) or op.has_trait(OwnStorage, value_if_unregistered=False):
+            return True
+        if not op.has_trait(SlotStorage, value_if_unregistered=False):
+            return False
+        root = self._roots.of_op(op)
+        return root is not None and not root.has_buffers
+
+
+def name_of(root: PipelineRoot | None) -> str:
+    """The pipeline as people know it: by the number that its copies share, or by its SSA name."""
+    if root is None:
+        return "an unknown pipeline"
+    if isinstance(root.key, int):
+        return f"pipeline {root.key}"
+    name = root.key.results[0].name_hint if root.key.results else None
+    return f"pipeline %{name}" if name else "an unnamed pipeline"
+
+
+def stated_effects(op: Operation) -> Sequence[Effect] | None:
+    """What `op` itself does, or None when nothing is known of it; what the ops in its regions do is theirs to say."""
+    return EffectReader().effects_of(op)
+
+
+def has_no_effects(op: Operation) -> bool:
+    """Whether `op`, and what it runs, reads and writes nothing: it may be done anew wherever its operands are known."""
+    reader = EffectReader()
+    return all(_is_nothing(reader.effects_of(inner)) for inner in op.walk())
+
+
+def only_computes(op: Operation) -> bool:
+    """Whether `op`, which has no regions, touches no memory and makes none."""
+    if op.regions or isinstance(op, ALLOCATIONS):
+        return False
+    rule = ACCESSES.get(type(op))
+    return is_side_effect_free(op) if rule is None else _is_nothing(rule(op))
+
+
+def _is_nothing(effects: Sequence[Effect] | None) -> bool:
+    return effects is not None and not effects
+
+
+def speaks_for_itself_only(op: Operation) -> bool:
+    """Whether the ops in the regions of `op` are still to be asked."""
+    if MemoryAccessOpInterface.of(op) is not None or type(op) in ACCESSES:
+        return True
+    return all(isinstance(trait, RecursiveMemoryEffect) for trait in op.get_traits_of_type(MemoryEffect))
+
+
+# What traits tell ---------------------------------------------------------------------------------------------------
+
+
+def effects_by_traits(op: Operation) -> Sequence[Effect] | None:
+    """What the memory effect traits of `op` say, or None where it has none, or they cannot tell."""
+    traits = op.get_traits_of_type(MemoryEffect)
+    if not traits:
+        return () if op.has_trait(IsTerminator, value_if_unregistered=False) else None
+    if all(isinstance(trait, RecursiveMemoryEffect) for trait in traits):
+        return ()
+    if (effects := get_effects(op)) is None:
+        return None
+    operands = {operand: index for index, operand in enumerate(op.operands)}
+
+    def program_order(effect: EffectInstance) -> tuple[int, str, str]:
+        position = operands.get(effect.value, -1) if isinstance(effect.value, SSAValue) else -1
+        return position, effect.resource.name(), effect.kind.name
+
+    ordered = sorted((e for e in effects if e.kind != MemoryEffectKind.ALLOC), key=program_order)
+    return tuple(Effect(effect.kind != MemoryEffectKind.READ, _target_of(effect)) for effect in ordered)
+
+
+def _target_of(effect: EffectInstance) -> SSAValue | Resource | None:
+    if not isinstance(effect.resource, DefaultResource):
+        return Resource(effect.resource.name())
+    return effect.value if isinstance(effect.value, SSAValue) else None

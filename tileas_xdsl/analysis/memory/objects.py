@@ -1,0 +1,136 @@
+"""
+Which memory a value names.
+
+Enters a value of a loop; leaves the memory objects whose bytes it may show, found by walking back from it through
+casts, views, branches and loop-carried arguments to where the memory comes from:
+
+    %V = memref.subview %W[...]     %W, which is     scf.if -> %A or %B     so %V may show %A or %B
+
+Different objects do not share bytes, unless they are nothing in particular (`may_alias`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from tileas_xdsl.analysis.induction import LoopIndices
+from tileas_xdsl.analysis.memory.effects import EffectReader
+from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
+from tileas_xdsl.dialects.upstream_memory import VIEWS
+from tileas_xdsl.interfaces import AllocationOpInterface, FunctionOpInterface, LoopLikeOpInterface, Resource
+
+
+class ObjectKind(Enum):
+    """What a memory object is, which decides with what it may share bytes."""
+
+    ALLOCATION = auto()
+    ARGUMENT = auto()
+    GLOBAL = auto()
+    RESOURCE = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True)
+class MemoryObject:
+    """A stretch of memory with an identity: an allocation, a function argument, a global by its name; or a resource."""
+
+    kind: ObjectKind
+    key: SSAValue | Resource | str | None = None
+    fresh: bool = False
+    """Allocated in the loop body: every iteration has its own."""
+
+    def __str__(self) -> str:
+        if isinstance(self.key, SSAValue):
+            return f"%{self.key.name_hint}" if self.key.name_hint else "an unnamed buffer"
+        return str(self.key) if self.key is not None else "memory"
+
+
+UNKNOWN = MemoryObject(ObjectKind.UNKNOWN)
+
+
+def may_alias(first: MemoryObject, second: MemoryObject, *, arguments_alias: bool) -> bool:
+    """Whether the two may share bytes. Different arguments do not, nor an argument and a global, unless told."""
+    if first == second:
+        return True
+    kinds = {first.kind, second.kind}
+    if ObjectKind.RESOURCE in kinds or ObjectKind.ALLOCATION in kinds:
+        return ObjectKind.UNKNOWN in kinds and ObjectKind.RESOURCE not in kinds
+    return ObjectKind.UNKNOWN in kinds or (arguments_alias and kinds != {ObjectKind.GLOBAL})
+
+
+class ObjectFinder:
+    """Finds the objects behind the values of one loop."""
+
+    def __init__(self, indices: LoopIndices, effects: EffectReader) -> None:
+        self._indices = indices
+        self._effects = effects
+
+    def objects_of(self, value: SSAValue) -> tuple[MemoryObject, ...]:
+        """The objects that `value` may show, each once. Linear in the values on the way back."""
+        return self._objects(value, {})
+
+    def _objects(self, value: SSAValue, seen: dict[SSAValue, None]) -> tuple[MemoryObject, ...]:
+        """As `objects_of`; `seen` breaks the cycles of loop-carried memrefs."""
+        if value in seen:
+            return ()
+        seen[value] = None
+        sources = memory_sources(value)
+        if sources is None:
+            return (self._object(value),)
+        found = dict.fromkeys(item for source in sources for item in self._objects(source, seen))
+        if isinstance(value, BlockArgument) and value.block is self._indices.loop.body.block:
+            # A buffer of an earlier iteration is not the one that this iteration allocates.
+            found = dict.fromkeys(UNKNOWN if item.fresh else item for item in found)
+        return tuple(found)
+
+    def _object(self, value: SSAValue) -> MemoryObject:
+        owner = value.owner
+        inside = self._indices.defined_inside(value)
+        unknown = UNKNOWN if inside else MemoryObject(ObjectKind.UNKNOWN, value)
+        if isinstance(owner, Block):
+            is_argument = FunctionOpInterface.of(owner.parent_op()) is not None
+            return MemoryObject(ObjectKind.ARGUMENT, value) if is_argument else unknown
+        if isinstance(owner, memref.GetGlobalOp):
+            return MemoryObject(ObjectKind.GLOBAL, f"@{owner.name_.string_value()}")
+        allocation = AllocationOpInterface.of(owner)
+        is_allocated = allocation is not None and value in allocation.allocated_values
+        if is_allocated or self._effects.has_own_storage(owner):
+            return MemoryObject(ObjectKind.ALLOCATION, value, fresh=inside)
+        return unknown
+
+
+def memory_sources(value: SSAValue) -> Sequence[SSAValue] | None:
+    """The values of which `value` shows the memory of one, or None where the walk back ends."""
+    if isinstance(value, BlockArgument):
+        loop = LoopLikeOpInterface.of(value.block.parent_op())
+        for index, argument in enumerate(loop.carried_arguments if loop is not None else ()):
+            if argument is value and loop is not None:
+                return (loop.init_values[index], loop.yielded_values[index])
+        return None
+    assert isinstance(value, OpResult)
+    match value.op:
+        case arith.SelectOp() as op:
+            return (op.lhs, op.rhs)
+        case scf.IfOp() as op:
+            last_ops = [region.block.last_op for region in op.regions if region.blocks]
+            return [last.operands[value.index] for last in last_ops if last is not None]
+        case scf.ForOp() as op:
+            last = op.body.block.last_op
+            assert last is not None
+            return (op.iter_args[value.index], last.operands[value.index])
+        case op:
+            viewed = viewed_operand(op)
+            return None if viewed is None else (viewed,)
+
+
+def viewed_operand(op: Operation) -> SSAValue | None:
+    """The operand whose memory the results of `op` lead to, or None where there is none."""
+    if op.has_trait(LeadsToOperand, value_if_unregistered=False):
+        return op.operands[0]
+    position = VIEWS.get(type(op))
+    return None if position is None else op.operands[position]

@@ -1,0 +1,76 @@
+"""
+What tile ops do to memory, as traits.
+
+The effect of an op depends on what its operands are (`views`): a tile in registers is a value, and using it touches
+nothing; a view is read when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import (
+    EffectInstance,
+    MemoryEffect,
+    MemoryEffectKind,
+    RecursivelySpeculatable,
+    RecursiveMemoryEffect,
+)
+
+from tileas_xdsl.dialects.tiles.policies import is_weak
+from tileas_xdsl.dialects.tiles.views import is_view
+
+READ, WRITE = MemoryEffectKind.READ, MemoryEffectKind.WRITE
+
+
+def reads_of_views(values: Iterable[SSAValue]) -> set[EffectInstance]:
+    """The reads that using `values` does: one of each that is a view."""
+    return {EffectInstance(READ, value) for value in values if is_view(value)}
+
+
+class AllocatesResults(MemoryEffect):
+    """Makes the storage that its results name, so an unused one can go but two never merge."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.ALLOC, result) for result in op.results}
+
+
+class ReadsViews(MemoryEffect, RecursivelySpeculatable):
+    """Reads those operands that are views, and does what its regions do; pure on values."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
+        inside = RecursiveMemoryEffect.get_effects(op)
+        return None if inside is None else {*reads_of_views(op.operands), *inside}
+
+
+@dataclass(frozen=True)
+class Accesses(MemoryEffect):
+    """
+    Reads and writes the memory behind certain operands, given by position.
+
+    A read that other threads take part in (non-weak) can neither merge nor vanish, so it writes too.
+    """
+
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+    reads_views: bool = False
+    """Whether it also reads those of the other operands that are views."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
+        trait = op.get_trait(cls)
+        if trait is None:
+            return None
+        writes = trait.writes if is_weak(op) else (*trait.reads, *trait.writes)
+        named = {*trait.reads, *trait.writes}
+        others = [value for index, value in enumerate(op.operands) if index not in named] if trait.reads_views else []
+        return {
+            *(EffectInstance(READ, op.operands[index]) for index in trait.reads),
+            *(EffectInstance(WRITE, op.operands[index]) for index in writes),
+            *reads_of_views(others),
+        }
