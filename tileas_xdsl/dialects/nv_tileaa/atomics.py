@@ -41,7 +41,7 @@ from tileas_xdsl.dialects.nv_tileaa.memory import (
     verify_plain_indices,
     verify_tile,
 )
-from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, element_type_of, is_float, shape_of
+from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, element_type_of, is_float
 from tileas_xdsl.dialects.tiles.access import verify_padding_value, verify_rmw_mode
 from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import (
@@ -50,6 +50,7 @@ from tileas_xdsl.dialects.tiles.policies import (
     verify_load_semantics,
     verify_store_semantics,
 )
+from tileas_xdsl.dialects.tiles.types import extents
 
 BITWISE = (RmwMode.AND, RmwMode.OR, RmwMode.XOR)
 UNSIGNED = (RmwMode.UMIN, RmwMode.UMAX)
@@ -180,11 +181,11 @@ def verify_lane_indices(base: Attribute, value: Attribute, indices: Sequence[SSA
     verify_base(base, value)
     if not is_array(base):
         raise VerifyException(f"expects an array as base, but got {base}")
-    rank = len(shape_of(base))
+    rank = len(extents(base))
     if len(indices) != rank:
         raise VerifyException(f"expects {rank} indices, but got {len(indices)}")
     for index in indices:
-        if not isinstance(element_type_of(index.type), IndexType) or shape_of(index.type) != shape_of(value):
+        if not isinstance(element_type_of(index.type), IndexType) or extents(index.type) != extents(value):
             raise VerifyException(f"expects an index for each lane of {value}, but got {index.type}")
 
 

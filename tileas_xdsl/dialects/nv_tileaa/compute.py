@@ -52,17 +52,11 @@ from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.memory import is_array
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.structure import spelled
-from tileas_xdsl.dialects.nv_tileaa.types import (
-    TiledViewType,
-    bit_width,
-    element_type_of,
-    is_float,
-    is_integer,
-    shape_of,
-)
+from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, bit_width, element_type_of, is_float, is_integer
 from tileas_xdsl.dialects.tiles.effects import ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
+from tileas_xdsl.dialects.tiles.types import extents
 
 # Matrix products ----------------------------------------------------------------------------------
 
@@ -122,7 +116,7 @@ class DotOp(CanonicalizedOp):
             raise VerifyException("expect signedness attribute for operand B")
 
     def _verify_shapes(self) -> None:
-        a, b, c, d = (shape_of(value.type) for value in (self.a, self.b, self.c, self.d))
+        a, b, c, d = (extents(value.type) for value in (self.a, self.b, self.c, self.d))
         if len(d) not in (2, 3):
             raise VerifyException(f"expects rank-2 or rank-3 tensor for result, but got ({len(d)})")
         if len(a) != len(d) or len(b) != len(d) or a[:-2] != b[:-2] or a[-1] != b[-2]:
@@ -175,7 +169,7 @@ class BlockTileOp(TileOp):
         verify_tiling(self.tile_sizes, self.dim_groups)
         if not is_array(self.source.type):
             raise VerifyException(f"expects an array to tile, but got {self.source.type}")
-        rank = len(shape_of(self.source.type))
+        rank = len(extents(self.source.type))
         axes = sorted(axis for group in self.dim_groups for axis in group)
         if axes != list(range(rank)):
             raise VerifyException(f"expects dimGroups to cover the {rank} axes of the array, but got {axes}")
@@ -223,7 +217,7 @@ class CombiningOp(TileOp, ABC):
 
     def verify_combiner(self) -> tuple[int, ...]:
         """Checks axis and combiner; the shape of the source without the axis."""
-        shape, axis = shape_of(self.source.type), self.axis.value.data
+        shape, axis = extents(self.source.type), self.axis.value.data
         if not 0 <= axis < len(shape):
             raise VerifyException(f"expects an axis below {len(shape)}, but got {axis}")
         block = self.combiner.first_block
@@ -254,7 +248,7 @@ class ReduceOp(CombiningOp):
     def verify_contract(self) -> None:
         expected = self.verify_combiner()
         element = element_type_of(self.source.type)
-        if element_type_of(self.result.type) != element or shape_of(self.result.type) != expected:
+        if element_type_of(self.result.type) != element or extents(self.result.type) != expected:
             raise VerifyException(f"expects a result of {spelled(expected)} {element}, but got {self.result.type}")
 
 

@@ -12,25 +12,20 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DictionaryAttr,
-    FunctionType,
     IndexType,
     IntegerAttr,
     StringAttr,
-    SymbolNameConstraint,
     i1,
     i32,
 )
-from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
 from xdsl.ir import Attribute, Operation, Region
 from xdsl.irdl import (
     AnyAttr,
     AnyOf,
-    IRDLOperation,
     VarConstraint,
     irdl_op_definition,
     lazy_traits_def,
@@ -43,17 +38,13 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import (
     CallableOpInterface,
     HasParent,
-    IsolatedFromAbove,
     IsTerminator,
     MemoryWriteEffect,
     NoTerminator,
     Pure,
-    SymbolOpInterface,
 )
 from xdsl.utils.exceptions import VerifyException
 
@@ -62,8 +53,8 @@ from tileas_xdsl.dialects.nv_tileaa.effects import Directive
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate
 from tileas_xdsl.dialects.nv_tileaa.regions import verify_yield
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType, element_type_of
+from tileas_xdsl.dialects.tiles.functions import TileFunction
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.interfaces import FunctionOpInterface
 
 # Functions ----------------------------------------------------------------------------------------
 
@@ -86,12 +77,8 @@ class FuncIsCallable(CallableOpInterface):
         return op.function_type.outputs.data
 
 
-FUNC_HEADER = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
-"""What the custom form of a function says outside its attribute dictionary."""
-
-
 @irdl_op_definition
-class FuncOp(IRDLOperation, FunctionOpInterface):
+class FuncOp(TileFunction):
     """
     A function; written like `func.func`.
 
@@ -100,22 +87,7 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
 
     name = "nv_tileaa.func"
 
-    body = region_def()
-    sym_name = prop_def(SymbolNameConstraint())
-    function_type = prop_def(FunctionType)
-    sym_visibility = opt_prop_def(StringAttr)
-    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), FuncIsCallable())
-
-    @property
-    def function_name(self) -> str:
-        return self.sym_name.data
-
-    @property
-    def function_body(self) -> Region:
-        return self.body
+    traits = traits_def(FuncIsCallable())
 
     def verify_(self) -> None:
         block = self.body.first_block
@@ -127,39 +99,6 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
                 f"'{self.name}' op expects arguments of types ({', '.join(map(str, inputs))}), "
                 f"but got ({', '.join(map(str, arguments))})"
             )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        visibility = parser.parse_optional_visibility_keyword()
-        name, inputs, outputs, body, extra, arg_attrs, res_attrs = parse_func_op_like(
-            parser, reserved_attr_names=FUNC_HEADER
-        )
-        header: dict[str, Attribute | None] = {
-            "sym_name": StringAttr(name),
-            "function_type": FunctionType.from_lists(inputs, outputs),
-            "sym_visibility": visibility,
-            "arg_attrs": arg_attrs,
-            "res_attrs": res_attrs,
-        }
-        return cls.create(
-            properties={key: value for key, value in header.items() if value is not None},
-            attributes={} if extra is None else dict(extra.data),
-            regions=[body],
-        )
-
-    def print(self, printer: Printer) -> None:
-        if self.sym_visibility is not None:
-            printer.print_string(f" {self.sym_visibility.data}")
-        print_func_op_like(
-            printer,
-            self.sym_name,
-            self.function_type,
-            self.body,
-            self.attributes,
-            arg_attrs=self.arg_attrs,
-            res_attrs=self.res_attrs,
-            reserved_attr_names=FUNC_HEADER,
-        )
 
 
 @irdl_op_definition

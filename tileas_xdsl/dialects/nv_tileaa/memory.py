@@ -62,9 +62,9 @@ from tileas_xdsl.dialects.nv_tileaa.types import (
     TiledViewType,
     element_type_of,
     is_integer_like,
-    shape_of,
 )
 from tileas_xdsl.dialects.tiles.access import (
+    OrderedAccessOp,
     TiledAccess,
     verify_in_bounds,
     verify_optional_operands,
@@ -74,9 +74,10 @@ from tileas_xdsl.dialects.tiles.access import (
     verify_token_pair,
 )
 from tileas_xdsl.dialects.tiles.effects import Accesses
-from tileas_xdsl.dialects.tiles.policies import MemScope, MemSemantic, verify_load_semantics, verify_store_semantics
+from tileas_xdsl.dialects.tiles.policies import verify_load_semantics, verify_store_semantics
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand, OwnStorage
+from tileas_xdsl.dialects.tiles.types import extents
 
 # What a base is made of ---------------------------------------------------------------------------
 
@@ -108,15 +109,15 @@ def verify_plain_indices(base: Attribute, value: Attribute, indices: Sequence[SS
     if isinstance(base, TiledViewType):
         raise VerifyException("expects a tiled view to be accessed by the tiled form of the op")
     if is_array(base):
-        rank = len(shape_of(base))
+        rank = len(extents(base))
         if len(indices) != rank:
             raise VerifyException(f"expects {rank} indices, but got {len(indices)}")
-        if len(shape_of(value)) not in (0, rank):
+        if len(extents(value)) not in (0, rank):
             raise VerifyException(f"expects a scalar or a tile of rank {rank}, but got {value}")
         return
     if indices:
         raise VerifyException(f"expects no indices behind a pointer, but got {len(indices)}")
-    if shape_of(base) != shape_of(value):
+    if extents(base) != extents(value):
         raise VerifyException(f"expects one pointer for each element of {value}, but got {base}")
 
 
@@ -124,14 +125,14 @@ def verify_lane_mask(mask: SSAValue | None, value: Attribute) -> None:
     """A mask has one i1 for each lane of the value."""
     if mask is None:
         return
-    if element_type_of(mask.type) != i1 or shape_of(mask.type) != shape_of(value):
+    if element_type_of(mask.type) != i1 or extents(mask.type) != extents(value):
         raise VerifyException(f"expects a mask of i1 shaped like {value}, but got {mask.type}")
 
 
 # Accesses -----------------------------------------------------------------------------------------
 
 
-class AccessOp(CanonicalizedOp, ABC):
+class AccessOp(OrderedAccessOp, CanonicalizedOp, ABC):
     """
     An access to memory. Token groups are variadic so that one token too many gets its own text.
 
@@ -144,14 +145,6 @@ class AccessOp(CanonicalizedOp, ABC):
     successor = var_successor_def()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    @property
-    def semantic(self) -> MemSemantic | None:
-        return None if self.mem_semantic is None else self.mem_semantic.data
-
-    @property
-    def scope(self) -> MemScope | None:
-        return None if self.mem_scope is None else self.mem_scope.data
 
     def verify_tokens(self, tokens: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
         """Shape of the op, then at most one token each way, and one exactly if the other."""
@@ -327,7 +320,7 @@ class AddPtrOp(CanonicalizedOp):
             )
         if not is_integer_like(self.offset.type):
             raise VerifyException(f"expects an offset in elements, but got {self.offset.type}")
-        if shape_of(self.offset.type) not in ((), shape_of(self.base.type)):
+        if extents(self.offset.type) not in ((), extents(self.base.type)):
             raise VerifyException(f"expects a scalar offset or one for each pointer, but got {self.offset.type}")
 
 

@@ -22,7 +22,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, PointerType, element_type_of, is_integer_like, shape_of
+from tileas_xdsl.dialects.nv_tileaa.types import ArrayType, PointerType, element_type_of, is_integer_like
+from tileas_xdsl.dialects.tiles.types import extents
 
 
 class AssumePredicate(ParametrizedAttribute):
@@ -64,7 +65,7 @@ class DivByAttr(AssumePredicate):
             raise VerifyException("div_by every and along must appear together")
         if isinstance(self.every, IntAttr) and self.every.data <= 0:
             raise VerifyException("div_by every must be positive")
-        if isinstance(self.along, IntAttr) and not 0 <= self.along.data < len(shape_of(type_)):
+        if isinstance(self.along, IntAttr) and not 0 <= self.along.data < len(extents(type_)):
             raise VerifyException("div_by along must reference a valid axis")
 
     @classmethod
@@ -155,7 +156,7 @@ class SameElementsAttr(AssumePredicate):
         return False
 
     def verify_on(self, type_: Attribute) -> None:
-        shape = shape_of(type_)
+        shape = extents(type_)
         if len(self.extents) != len(shape):
             raise VerifyException("same_elements length must match the constrained value's rank")
         for entry, extent in zip(self.extents, shape, strict=True):

@@ -46,10 +46,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.base import CanonicalizedOp
 from tileas_xdsl.dialects.nv_tileaa.regions import is_element, verify_yield
-from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, element_type_of, shape_of
+from tileas_xdsl.dialects.nv_tileaa.types import TiledViewType, element_type_of
 from tileas_xdsl.dialects.tiles.effects import ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import ViewOfOperand
+from tileas_xdsl.dialects.tiles.types import extents
 
 
 def spelled(shape: Sequence[int]) -> str:
@@ -91,7 +92,7 @@ class ViewOp(CanonicalizedOp):
 def element_count(type_: Attribute) -> int:
     """How many elements a tile or view has."""
     count = 1
-    for extent in shape_of(type_):
+    for extent in extents(type_):
         count *= extent
     return count
 
@@ -127,7 +128,7 @@ class BroadcastOp(CanonicalizedOp):
 
     def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
-        source, result = shape_of(self.source.type), shape_of(self.result.type)
+        source, result = extents(self.source.type), extents(self.result.type)
         widens = len(source) == len(result) and all(
             before in (1, after) for before, after in zip(source, result, strict=True)
         )
@@ -152,7 +153,7 @@ class ExpandDimsOp(CanonicalizedOp):
 
     def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
-        source, result = shape_of(self.source.type), shape_of(self.result.type)
+        source, result = extents(self.source.type), extents(self.result.type)
         if len(result) <= len(source) or not inserts_unit_axes(source, result):
             raise VerifyException(f"expects unit axes to be inserted, but got {spelled(source)} to {spelled(result)}")
 
@@ -186,7 +187,7 @@ class PermuteOp(TileOp):
 
     def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
-        source, result = shape_of(self.source.type), shape_of(self.result.type)
+        source, result = extents(self.source.type), extents(self.result.type)
         axes = self.permutation.get_values()
         if sorted(axes) != list(range(len(source))):
             raise VerifyException(f"expects a permutation of {len(source)} axes, but got {list(axes)}")
@@ -213,7 +214,7 @@ class CatOp(TileOp):
     traits = traits_def(ReadsViews())
 
     def verify_contract(self) -> None:
-        result = shape_of(self.result.type)
+        result = extents(self.result.type)
         axis = self.axis.value.data
         if not 0 <= axis < len(result):
             raise VerifyException(f"expects an axis of the result, but got {axis}")
@@ -222,7 +223,7 @@ class CatOp(TileOp):
         total = 0
         for source in self.sources:
             verify_same_elements(source.type, self.result.type)
-            shape = shape_of(source.type)
+            shape = extents(source.type)
             if len(shape) != len(result) or _without(shape, axis) != _without(result, axis):
                 raise VerifyException(
                     f"expects tiles that differ along axis {axis} only, but got {spelled(shape)} in {spelled(result)}"
@@ -257,10 +258,10 @@ class ExtractOp(CanonicalizedOp):
 
     def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
-        shape, count = shape_of(self.source.type), len(self.indices)
+        shape, count = extents(self.source.type), len(self.indices)
         if not 1 <= count <= len(shape):
             raise VerifyException(f"expects 1 to {len(shape)} indices, but got {count}")
-        result = shape_of(self.result.type)
+        result = extents(self.result.type)
         if shape[count:] != result:
             raise VerifyException(f"expects a result of shape {spelled(shape[count:])}, but got {spelled(result)}")
 
@@ -295,7 +296,7 @@ class ExtractSliceOp(TileOp):
 
     def verify_contract(self) -> None:
         verify_same_elements(self.source.type, self.result.type)
-        source, result = shape_of(self.source.type), shape_of(self.result.type)
+        source, result = extents(self.source.type), extents(self.result.type)
         if len(source) != len(result):
             raise VerifyException(f"expects source and result of one rank, but got {len(source)} and {len(result)}")
         rank = len(source)

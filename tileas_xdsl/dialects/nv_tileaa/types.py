@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerType,
     NoneAttr,
-    ShapedType,
     StringAttr,
     TensorType,
     UnitAttr,
@@ -38,7 +37,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.tiles.types import RESIDENCIES, MemoryType
+from tileas_xdsl.dialects.tiles.types import RESIDENCIES, MemoryType, extents
 from tileas_xdsl.interfaces import HandleType
 
 GREATEST_DEPTH = 2**31 - 1
@@ -283,11 +282,6 @@ def element_type_of(type_: Attribute) -> Attribute:
     return type_
 
 
-def shape_of(type_: Attribute) -> tuple[int, ...]:
-    """The extents of a tile, array or view; empty for a scalar."""
-    return type_.get_shape() if isinstance(type_, ShapedType) else ()
-
-
 def is_integer(type_: Attribute) -> bool:
     """Whether `type_` is an integer type; an index is not."""
     return isinstance(type_, IntegerType)
@@ -311,4 +305,4 @@ def bit_width(type_: Attribute) -> int | None:
 
 def same_shape(*types: Attribute) -> bool:
     """Whether all types have equal extents; scalars count as tiles of rank 0."""
-    return len({shape_of(type_) for type_ in types}) <= 1
+    return len({extents(type_) for type_ in types}) <= 1

@@ -11,34 +11,27 @@ Functions, terminators, directives and the persistent loop's ops of `nv_tileas` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint
-from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
-    prop_def,
-    region_def,
     result_def,
     traits_def,
     var_operand_def,
     var_region_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface
+from xdsl.traits import IsTerminator, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
 from tileas_xdsl.dialects.nv_tileas.effects import Synchronizes
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.nv_tileas.verification import expect_count, type_list, types_of
+from tileas_xdsl.dialects.tiles.functions import TileFunction
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.interfaces import FunctionOpInterface
 
 
 @irdl_op_definition
@@ -56,21 +49,10 @@ class YieldOp(TileOp):
 
 
 @irdl_op_definition
-class FuncOp(IRDLOperation, FunctionOpInterface):
+class FuncOp(TileFunction):
     """A function of the operational dialect; without a body it is a declaration."""
 
     name = "nv_tileas.func"
-
-    sym_name = prop_def(SymbolNameConstraint())
-    function_type = prop_def(FunctionType)
-    sym_visibility = opt_prop_def(StringAttr)
-    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-    body = region_def()
-
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
-
-    RESERVED: ClassVar = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
 
     def __init__(
         self,
@@ -89,47 +71,6 @@ class FuncOp(IRDLOperation, FunctionOpInterface):
             },
             attributes=dict(attributes or {}),
             regions=[Region() if body is None else body],
-        )
-
-    @property
-    def function_name(self) -> str:
-        return self.sym_name.data
-
-    @property
-    def function_body(self) -> Region:
-        return self.body
-
-    @classmethod
-    def parse(cls, parser: Parser) -> FuncOp:
-        visibility = parser.parse_optional_visibility_keyword()
-        name, inputs, outputs, body, attributes, arg_attrs, res_attrs = parse_func_op_like(
-            parser, reserved_attr_names=cls.RESERVED
-        )
-        properties: dict[str, Attribute | None] = {
-            "sym_name": StringAttr(name),
-            "function_type": FunctionType.from_lists(inputs, outputs),
-            "sym_visibility": visibility,
-            "arg_attrs": arg_attrs,
-            "res_attrs": res_attrs,
-        }
-        return cls.create(
-            properties={key: value for key, value in properties.items() if value is not None},
-            attributes=dict(attributes.data) if attributes is not None else {},
-            regions=[body],
-        )
-
-    def print(self, printer: Printer) -> None:
-        if self.sym_visibility is not None:
-            printer.print_string(f" {self.sym_visibility.data}")
-        print_func_op_like(
-            printer,
-            self.sym_name,
-            self.function_type,
-            self.body,
-            self.attributes,
-            arg_attrs=self.arg_attrs,
-            res_attrs=self.res_attrs,
-            reserved_attr_names=self.RESERVED,
         )
 
     def verify_(self) -> None:

@@ -56,6 +56,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import verify_copy
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TiledViewType, TmaDescriptorType
 from tileas_xdsl.dialects.nv_tileas.verification import BOOL_ARRAY, ORDERING_TOKEN, TENSOR, expect_count
 from tileas_xdsl.dialects.tiles.access import (
+    OrderedAccessOp,
     TiledAccess,
     verify_in_bounds,
     verify_optional_operands,
@@ -69,8 +70,6 @@ from tileas_xdsl.dialects.tiles.access import (
 )
 from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import (
-    MemScope,
-    MemSemantic,
     PaddingValue,
     verify_atomic_semantics,
     verify_load_semantics,
@@ -97,7 +96,7 @@ def verify_atom(atom: Attribute | None, families: Collection[AtomFamily], text: 
         raise VerifyException(text)
 
 
-class MemoryOp(TileOp, ABC):
+class MemoryOp(OrderedAccessOp, ABC):
     """An access to memory: no regions, no successors, an atom, a place in the order of memory effects."""
 
     bodies = var_region_def()
@@ -109,16 +108,6 @@ class MemoryOp(TileOp, ABC):
     eviction_policy = opt_prop_def(EvictionPolicyAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    @property
-    def semantic(self) -> MemSemantic | None:
-        """How the access orders others; None means weak."""
-        return None if self.mem_semantic is None else self.mem_semantic.data
-
-    @property
-    def scope(self) -> MemScope | None:
-        """Among which threads, or None."""
-        return None if self.mem_scope is None else self.mem_scope.data
 
     def verify_groups(self, results: Sequence[SSAValue], *groups: Sequence[SSAValue]) -> None:
         """At most one token result, and at most one value in each of the operand groups, which end the operands."""

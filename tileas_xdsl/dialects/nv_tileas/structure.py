@@ -49,7 +49,6 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
     expect_count,
     expect_same_bits,
     expect_same_elements,
-    extents,
     is_tile,
     layout_of,
     size_in_bits,
@@ -61,7 +60,7 @@ from tileas_xdsl.dialects.nv_tileas.verification import (
 from tileas_xdsl.dialects.tiles.effects import AllocatesResults, ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import MemoryConsistency, TileStructure, ViewOfOperand
-from tileas_xdsl.dialects.tiles.types import element_type_of
+from tileas_xdsl.dialects.tiles.types import element_type_of, extents
 from tileas_xdsl.interfaces import AllocationOpInterface
 
 LEGAL_COPIES = frozenset(

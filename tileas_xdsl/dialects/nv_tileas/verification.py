@@ -103,11 +103,6 @@ def space_of(type_: Attribute) -> str | None:
     return None
 
 
-def extents(type_: Attribute) -> tuple[int, ...]:
-    """The extents of a tile along its axes; a scalar has none."""
-    return type_.get_shape() if isinstance(type_, ShapedType) else ()
-
-
 def static_shape(type_: Attribute) -> tuple[int, ...] | None:
     """The shape of a shaped type whose extents are all known, else None."""
     if not isinstance(type_, ShapedType):

@@ -7,6 +7,7 @@ attributes, tile size against tensor, coordinates, element type, dimensions, sem
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -24,11 +25,38 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.float4 import is_float
-from tileas_xdsl.dialects.tiles.policies import PaddingValue, RmwMode
+from tileas_xdsl.dialects.tiles.policies import (
+    AnyMemScope,
+    AnyMemSemantic,
+    MemScope,
+    MemSemantic,
+    PaddingValue,
+    RmwMode,
+)
+from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 MAXIMUM_TILE_ELEMENTS = 0x1000000
 """The largest tile, in elements."""
+
+
+# Order ------------------------------------------------------------------------------------------
+
+
+class OrderedAccessOp(TileOp, ABC):
+    """An access with a place in the order of memory: its properties `mem_semantic` and `mem_scope` say which."""
+
+    @property
+    def semantic(self) -> MemSemantic | None:
+        """How the access orders others; None means weak."""
+        semantic = self.properties.get("mem_semantic")
+        return semantic.data if isinstance(semantic, AnyMemSemantic) else None
+
+    @property
+    def scope(self) -> MemScope | None:
+        """Among which threads, or None."""
+        scope = self.properties.get("mem_scope")
+        return scope.data if isinstance(scope, AnyMemScope) else None
 
 
 # Structure ----------------------------------------------------------------------------------------

@@ -113,6 +113,8 @@ class AnyMemSemantic:
 class AnyMemScope:
     """The attribute `mem_scope` of either dialect: `cta` is read as `tl_blk`."""
 
+    data: MemScope
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> MemScope:
         return _parse_enum(parser, MemScope, SCOPE_ALIASES)

@@ -62,6 +62,11 @@ def shape_of(type_: Attribute) -> tuple[int, ...] | None:
     return type_.get_shape() if isinstance(type_, ShapedType) else None
 
 
+def extents(type_: Attribute) -> tuple[int, ...]:
+    """The extents of a tile, array or view along its axes; a scalar has none."""
+    return type_.get_shape() if isinstance(type_, ShapedType) else ()
+
+
 def element_type_of(type_: Attribute) -> Attribute | None:
     """The element type of a tile, view or array, else None."""
     if isinstance(type_, ContainerType):

@@ -35,7 +35,13 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
     ProducerWriteOp,
 )
-from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, PipelineIteratorType, is_stage, is_token, is_value
+from tileas_xdsl.dialects.nv_tileas.types import (
+    AsyncTokenType,
+    PipelineIteratorType,
+    is_stage,
+    is_token,
+    is_value,
+)
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.agents import Agent, Suspension
 from tileas_xdsl.machine.core.asynchronous_work import Event

@@ -1,0 +1,73 @@
+"""The functions of the tile dialects: written like `func.func`, and without a body where they are declared."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import Self
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint
+from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
+from xdsl.ir import Attribute, Region
+from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+
+from tileas_xdsl.interfaces import FunctionOpInterface
+
+HEADER = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
+"""What the custom form of a function says outside its attribute dictionary."""
+
+
+class TileFunction(IRDLOperation, FunctionOpInterface, ABC):
+    """`nv_tileaa.func @f(%x: tensor<8xf32>) -> tensor<8xf32> attributes {...} { ... }`"""
+
+    body = region_def()
+    sym_name = prop_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    sym_visibility = opt_prop_def(StringAttr)
+    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    @property
+    def function_name(self) -> str:
+        return self.sym_name.data
+
+    @property
+    def function_body(self) -> Region:
+        return self.body
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        visibility = parser.parse_optional_visibility_keyword()
+        name, inputs, outputs, body, extra, arg_attrs, res_attrs = parse_func_op_like(
+            parser, reserved_attr_names=HEADER
+        )
+        header: dict[str, Attribute | None] = {
+            "sym_name": StringAttr(name),
+            "function_type": FunctionType.from_lists(inputs, outputs),
+            "sym_visibility": visibility,
+            "arg_attrs": arg_attrs,
+            "res_attrs": res_attrs,
+        }
+        return cls.create(
+            properties={key: value for key, value in header.items() if value is not None},
+            attributes={} if extra is None else dict(extra.data),
+            regions=[body],
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.sym_visibility is not None:
+            printer.print_string(f" {self.sym_visibility.data}")
+        print_func_op_like(
+            printer,
+            self.sym_name,
+            self.function_type,
+            self.body,
+            self.attributes,
+            arg_attrs=self.arg_attrs,
+            res_attrs=self.res_attrs,
+            reserved_attr_names=HEADER,
+        )
