@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith, memref, scf
+from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -34,9 +34,9 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, Async
 from tileas_xdsl.transforms.queues.convert_async_to_queue.bodies import verify_body
 from tileas_xdsl.transforms.rewriting.value_removal import CARRIERS
 
-COPIES: dict[str, Callable[[Operation], Operation]] = {
-    "async_region.copy": lambda op: memref.CopyOp(*_ends_of_copy(op)),
-    "gpu.memcpy": lambda op: memref.CopyOp(op.operands[-1], op.operands[-2]),
+COPIES: dict[type[Operation], Callable[[Operation], Operation]] = {
+    CopyOp: lambda op: memref.CopyOp(*_ends_of_copy(op)),
+    gpu.MemcpyOp: lambda op: memref.CopyOp(op.operands[-1], op.operands[-2]),
 }
 """Asynchronous ops without a body -> the op that does the same at once."""
 
@@ -199,7 +199,7 @@ def _read_op(op: Operation, program: TokenProgram) -> None:
         refuse(op, "returns more than its token", "store what it computes in a buffer, and load that after a wait")
     regional = AsyncRegionOpInterface.of(op)
     if regional is None:
-        if op.name not in COPIES:
+        if type(op) not in COPIES:
             refuse(op, "has no counterpart that a scope could hold", "do its work in an async.execute, or at once")
         if isinstance(op, CopyOp) and op.resource is not None:
             refuse(op, "takes turns on a resource, which groups do not", "leave the resource out")
@@ -287,8 +287,8 @@ def _ends_of_copy(op: Operation) -> tuple[SSAValue, SSAValue]:
 
 def work_of(task: Operation) -> list[Operation]:
     """The ops that do the work of a task in a scope; they are taken out of it."""
-    if task.name in COPIES:
-        return [COPIES[task.name](task)]
+    if type(task) in COPIES:
+        return [COPIES[type(task)](task)]
     block = task.regions[0].block
     terminator = block.last_op
     assert terminator is not None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import cast
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FixedBitwidthType,
@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StridedLayoutAttr,
 )
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.interfaces import FunctionOpInterface
@@ -161,13 +161,11 @@ def divisor_of(value: SSAValue) -> int:
         if not isinstance(loop, scf.ForOp) or value.index != 0:
             return 1
         return gcd(divisor_of(loop.lb), divisor_of(loop.step))
-    if not isinstance(owner, Operation) or len(owner.operands) != 2:
-        return 1
-    match owner.name:
-        case "arith.muli":
-            return divisor_of(owner.operands[0]) * divisor_of(owner.operands[1])
-        case "arith.addi" | "arith.subi":
-            return gcd(divisor_of(owner.operands[0]), divisor_of(owner.operands[1]))
+    match owner:
+        case arith.MuliOp(lhs=lhs, rhs=rhs):
+            return divisor_of(lhs) * divisor_of(rhs)
+        case arith.AddiOp(lhs=lhs, rhs=rhs) | arith.SubiOp(lhs=lhs, rhs=rhs):
+            return gcd(divisor_of(lhs), divisor_of(rhs))
         case _:
             return 1
 
