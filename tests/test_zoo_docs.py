@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from examples.zoo.exhibits import exhibits
 from examples.zoo.pages import PAGES, PICTURES, pages, pictures
+from tests.support.corpora import corpus, sample
 
 EXHIBITS = exhibits()
 TEXTS = pages(EXHIBITS)
-FULL = os.environ.get("TILEAS_CASES") == "full"
+DRAWN = sample(EXHIBITS, 1)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -32,8 +31,8 @@ def test_every_page_has_its_picture() -> None:
     assert sum(path.stat().st_size for path in PICTURES.glob("*.svg")) < 2_000_000
 
 
+@corpus(len(DRAWN))
 def test_pictures_are_what_would_be_drawn() -> None:
     """By default one of them; with `TILEAS_CASES=full` all."""
-    chosen = EXHIBITS if FULL else EXHIBITS[:1]
-    for name, drawn in pictures(chosen).items():
+    for name, drawn in pictures(DRAWN).items():
         assert (PICTURES / name).read_text(encoding="utf-8") == drawn, "run: python -m examples.zoo --write-docs"

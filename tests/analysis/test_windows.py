@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from xdsl.ir import Operation
 
+from tests.support.corpora import corpus, sample
 from tests.support.counting_programs import least_groups_since, random_program, waits_in
 from tests.support.ir import parse
 from tileas_xdsl.analysis.windows import NOTHING, Count, LongestWindows, WindowAnalysis, least
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 
-SEEDS = range(400 if os.environ.get("TILEAS_CASES") == "full" else 80)
+SEEDS = sample(range(400), 80)
 MOST_PATHS = 2000
 
 
@@ -37,6 +36,7 @@ def windows_at_waits(
     return [analysis.windows_at(op, op.queue) for op in module.walk() if isinstance(op, WaitOp)]
 
 
+@corpus(len(SEEDS))
 def test_random_programs_agree_with_a_walk_of_all_paths() -> None:
     compared = 0
     for seed in SEEDS:

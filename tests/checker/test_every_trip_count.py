@@ -7,7 +7,6 @@ The programs of `growing_programs` go wrong at trip counts that nobody would exe
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,8 @@ from tests.checker.growing_programs import CASES, NEVER, Case, copying, in_seque
 from tests.checker.looping_programs import damaged, random_program
 from tests.checker.ring_programs import AS_COUNTED, RIGHT, WRONG, get, put, random_relay, relay
 from tests.checker.test_handshake import READ, RELEASE, handshake
+from tests.support.corpora import FULL, corpus, sample
+from tests.support.corpora import each as each_of
 from tests.support.ir import parse, run_passes
 from tests.tools import programs
 from tileas_xdsl.checker.proof.shifts import Growth, check_moves
@@ -30,7 +31,6 @@ from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving
 from tileas_xdsl.machine.core.orders import Lazy, Order, Prompt
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
 ZOO = Path(__file__).parents[2] / "examples" / "zoo"
 EVERY = "safe for every trip count"
 MOST_EXECUTED = 500
@@ -52,6 +52,7 @@ def test_no_proof_of_what_goes_wrong_somewhere(case: Case) -> None:
         assert bool(report.bounded) == (report.verdict_line != EVERY)
 
 
+@corpus(1)
 @pytest.mark.parametrize(
     "case",
     [case for case in CASES if case.wrong_at is not None and case.wrong_at <= (MOST_EXECUTED if FULL else 60)],
@@ -65,6 +66,7 @@ def test_these_programs_go_wrong_where_they_say(case: Case) -> None:
     assert check(module, trip_counts=[case.wrong_at - 1]).verdict is Verdict.SAFE
 
 
+@corpus(1)
 @pytest.mark.parametrize("depth", range(1, 9) if FULL else [1, 2, 3, 8])
 def test_handshake_is_proved_at_every_depth(depth: int) -> None:
     report = check(parse(handshake(depth, f"{READ}\n{RELEASE}")))
@@ -162,7 +164,7 @@ def test_slots_in_the_wrong_order_are_noticed(name: str) -> None:
         assert check(parse(text), trip_counts=[wrong_at - 1]).verdict is Verdict.SAFE
 
 
-@pytest.mark.parametrize("seed", range(120 if FULL else 12))
+@each_of("seed", range(120), 12)
 def test_random_rings_agree_with_brute_force(seed: int) -> None:
     """Some name stages out of order, or leave some out."""
     module = parse(random_relay(seed))
@@ -195,11 +197,12 @@ def is_right(module: ModuleOp, name: str, trip_count: int, order: Order) -> bool
 
 SAMPLES = {
     **{path.name: path.read_text() for path in sorted(ZOO.glob("*.mlir"))},
-    **{f"relay {seed}": random_relay(seed) for seed in range(40 if FULL else 8)},
-    **{f"looping {seed}": random_program(seed).text for seed in range(40 if FULL else 8)},
+    **{f"relay {seed}": random_relay(seed) for seed in sample(range(40), 8)},
+    **{f"looping {seed}": random_program(seed).text for seed in sample(range(40), 8)},
 }
 
 
+@corpus(1)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_agents_in_step_find_what_the_lazy_order_finds(name: str) -> None:
     """Proofs are made in an order of their own: one execution speaks for all, in whatever order it is made."""
@@ -210,21 +213,19 @@ def test_agents_in_step_find_what_the_lazy_order_finds(name: str) -> None:
             assert is_right(module, function, trip_count, Prompt()) == lazily, trip_count
 
 
-@pytest.mark.parametrize("block", range(20 if FULL else 4))
-def test_proofs_agree_with_brute_force(block: int) -> None:
-    """Ten random programs each: what is proved is right at all trip counts up to 40, and what is found is there."""
-    size = 10 if FULL else 2
-    for seed in range(block * size, (block + 1) * size):
-        program = random_program(seed)
-        module = parse(program.text)
-        report = check(module)
-        brute = check(module, trip_counts=range(41))
-        assert report.verdict is brute.verdict, f"{program.family} (seed {seed}): {report}\n\n{brute}"
-        assert report.kinds == brute.kinds or report.verdict is Verdict.SAFE
-        assert report.verdict is not Verdict.SAFE or report.verdict_line == EVERY, f"{program.family}: {report}"
+@each_of("seed", range(200), 8)
+def test_proofs_agree_with_brute_force(seed: int) -> None:
+    """What is proved is right at all trip counts up to 40, and what is found is there."""
+    program = random_program(seed)
+    module = parse(program.text)
+    report = check(module)
+    brute = check(module, trip_counts=range(41))
+    assert report.verdict is brute.verdict, f"{program.family}: {report}\n\n{brute}"
+    assert report.kinds == brute.kinds or report.verdict is Verdict.SAFE
+    assert report.verdict is not Verdict.SAFE or report.verdict_line == EVERY, f"{program.family}: {report}"
 
 
-@pytest.mark.parametrize("seed", range(50 if FULL else 8))
+@each_of("seed", range(50), 8)
 def test_what_fails_at_one_trip_count_is_caught(seed: int) -> None:
     program, at = damaged(seed)
     module = parse(program.text)

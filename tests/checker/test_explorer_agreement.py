@@ -20,14 +20,13 @@ What is compared is, for each program, which of race, deadlock and undrained are
   must be right, and it may have missed other kinds; where it says undecided, nothing is compared. Of both together
   there may be 2 % in each model.
 
-`TILEAS_CASES=full` takes 500 programs of each model, otherwise 50. The counts go to
+`TILEAS_CASES=full` takes 500 programs of each model, otherwise a sample of 50. The counts go to
 `build/explorer-agreement-MODEL.json`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -37,6 +36,7 @@ import pytest
 from tests.checker.explorer.explorer import Exploration, TooLargeError, explore
 from tests.checker.explorer.programs import Sample, generate
 from tests.checker.explorer.statements import MODELS
+from tests.support.corpora import FULL, corpus, sample
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.checker.verdict import deciding
 from tileas_xdsl.checker.verdict import interleavings as exploration
@@ -49,7 +49,10 @@ from tileas_xdsl.machine.core.synchronization import GroupCondition, MarkSequenc
 from tileas_xdsl.machine.core.violations import UnsupportedError, ViolationKind
 from tileas_xdsl.machine.meanings import async_
 
-PROGRAMS = 500 if os.environ.get("TILEAS_CASES") == "full" else 50
+PROGRAMS = sample(range(500), 50)
+DRAWN_BY_CHANCE = 0 if FULL else 2
+"""Of the few programs of the corpus that nobody decides, a sample may hold so many more than its share."""
+
 COMPARED = {"race", "deadlock", "undrained"}
 POSSIBLE = {
     "tokens": {"race", "deadlock", "undrained"},
@@ -149,22 +152,24 @@ def compare(sample: Sample, tally: Tally) -> None:
         tally.disagreements.append("\n".join(facts))
 
 
+@corpus(len(PROGRAMS))
 @pytest.mark.parametrize("model", MODELS)
 def test_agreement(model: str) -> None:
     tally = Tally(model)
-    for seed in range(PROGRAMS):
+    for seed in PROGRAMS:
         compare(generate(model, seed), tally)
     record = ROOT / "build" / f"explorer-agreement-{model}.json"
     record.parent.mkdir(exist_ok=True)
     record.write_text(json.dumps(asdict(tally), indent=2) + "\n")
     print(f"\n{tally}")
     assert not tally.disagreements, "\n\n".join(tally.disagreements[:3])
-    assert (tally.undecided + tally.unexplored) * 50 <= tally.programs
-    assert tally.too_large * 100 <= tally.programs
+    assert (tally.undecided + tally.unexplored - DRAWN_BY_CHANCE) * 50 <= tally.programs
+    assert (tally.too_large - DRAWN_BY_CHANCE) * 100 <= tally.programs
     # The corpus says something: programs of either sort in numbers, every kind of mistake, and some that one
     # execution does not decide.
     assert min(tally.safe, tally.unsafe) * 4 >= tally.programs
-    assert set(tally.kinds) == POSSIBLE[model]
+    assert set(tally.kinds) <= POSSIBLE[model]
+    assert set(tally.kinds) == POSSIBLE[model] or not FULL
     assert (tally.explored > 0) == (model in ("queues", "barriers"))
 
 
@@ -227,7 +232,7 @@ def test_a_fault_of_the_checker_is_noticed(fault: str, monkeypatch: pytest.Monke
     model, place, name, replacement = FAULTS[fault]
     monkeypatch.setattr(place, name, replacement(getattr(place, name)))
     tally = Tally(model)
-    for seed in (*RARE.get(fault, ()), *range(PROGRAMS)):
+    for seed in (*RARE.get(fault, ()), *range(50)):
         compare(generate(model, seed), tally)
         if tally.disagreements:
             return

@@ -6,17 +6,15 @@ What goes wrong is executed at the trip count where it does, and just before, so
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.checker.far_programs import PROGRAMS, Program
+from tests.support.corpora import corpus, sample
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
 EVERY = "safe for every trip count"
 
 WRONG = [program for program in PROGRAMS if program.wrong_at is not None]
@@ -28,8 +26,8 @@ def each(programs: list[Program]) -> pytest.MarkDecorator:
 
 
 def some(programs: list[Program]) -> list[Program]:
-    """Every fourth, unless the test runs at full size."""
-    return programs if FULL else programs[::4]
+    """A fourth, unless the test runs at full size."""
+    return sample(programs, len(programs) // 4)
 
 
 @each(WRONG)
@@ -50,6 +48,7 @@ def test_what_never_goes_wrong_is_not_called_wrong(program: Program) -> None:
     assert report.verdict_line == EVERY or not program.decided, str(report)
 
 
+@corpus(1)
 @each(some(WRONG))
 def test_these_programs_go_wrong_where_they_say(program: Program) -> None:
     """Else they would test nothing."""
@@ -58,6 +57,7 @@ def test_these_programs_go_wrong_where_they_say(program: Program) -> None:
     assert _executed(program, program.wrong_at - 1) is Verdict.SAFE
 
 
+@corpus(1)
 @each(some(RIGHT))
 @pytest.mark.parametrize("trip_count", [0, 1, 2, 40, 91, 150])
 def test_these_programs_are_right(program: Program, trip_count: int) -> None:

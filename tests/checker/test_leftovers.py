@@ -6,13 +6,12 @@ Far collisions must not escape them, and random programs must agree with the exe
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from xdsl.dialects.builtin import f32
 
 from tests.checker.leftover_programs import FAMILIES, FAR, NEVER, Far, random_leftovers, stores, tasks
 from tests.checker.leftover_programs import Place as Line
+from tests.support.corpora import each
 from tests.support.ir import parse
 from tileas_xdsl.checker.proof.separation import Other, becomes_zero, meeting
 from tileas_xdsl.checker.snapshot.leftovers import Leftover, gather
@@ -23,7 +22,6 @@ from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
 EVERY = "safe for every trip count"
 
 
@@ -35,7 +33,7 @@ def test_what_comes_across_something_far_later_is_found(name: str) -> None:
     assert report.findings[0].arguments == {"n": FAR[name].wrong_at}
 
 
-@pytest.mark.parametrize("far", FAR.values() if FULL else list(FAR.values())[::4], ids=lambda far: str(far.wrong_at))
+@each("far", list(FAR.values()), len(FAR) // 4, ids=lambda far: str(far.wrong_at))
 def test_these_programs_go_wrong_where_they_say(far: Far) -> None:
     """Else they would test nothing."""
     assert check(parse(far.text), trip_counts=[far.wrong_at]).verdict is Verdict.VIOLATION
@@ -49,12 +47,11 @@ def test_what_is_left_behind_is_no_obstacle(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("block", range(50 if FULL else 2))
-def test_proofs_agree_with_brute_force(family: str, block: int) -> None:
-    for seed in range(4 * block, 4 * block + 4):
-        text = random_leftovers(family, seed)
-        if _is_proved(text):
-            assert all(_is_safe(text, trip_count) for trip_count in range(9, 41)), text
+@each("seed", range(200), 8)
+def test_proofs_agree_with_brute_force(family: str, seed: int) -> None:
+    text = random_leftovers(family, seed)
+    if _is_proved(text):
+        assert all(_is_safe(text, trip_count) for trip_count in range(9, 41)), text
 
 
 def _is_proved(text: str) -> bool:

@@ -6,7 +6,6 @@ Every small fault in a right program is noticed by the checker, unless it is non
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -17,10 +16,11 @@ from bench.mutation.changes import Mutant, mutants
 from bench.mutation.judging import Outcome, judge
 from bench.mutation.programs import Program, right_programs
 from bench.mutation.reasons import reason
+from tests.support.corpora import FULL, corpus
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.checker.verdict.report import Report
 
-EVERY = 1 if os.environ.get("TILEAS_CASES") == "full" else 25
+EVERY = 1 if FULL else 25
 
 DECIDED_WRONGLY = {Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.UNDECIDED}
 
@@ -50,6 +50,7 @@ def only(text: str, kind: str) -> Mutant:
 # All of them ----------------------------------------------------------------------------------------------------------
 
 
+@corpus(len(right_programs()))
 def test_what_is_wrong_is_rejected_and_nothing_else() -> None:
     judged = mutate.judgements(EVERY)
     wrong = [str(judgement) for judgement in judged if judgement.outcome in DECIDED_WRONGLY]

@@ -7,18 +7,16 @@ Each case takes a sample of an op, in generic form, and exchanges a type, a numb
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from functools import cache
 
-import pytest
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from tests.dialects.nv_tileaa_samples import SAMPLES, TYPES, program
+from tests.support.corpora import each
 from tests.support.ir import assert_round_trips, parse, print_generic
 
-BATCHES = 100 if os.environ.get("TILEAS_CASES") == "full" else 10
 CASES_A_BATCH = 50
 
 STRANGE_TYPES = [
@@ -62,7 +60,7 @@ def mutant(number: int) -> str:
     return text
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@each("batch", range(100), 10, programs=CASES_A_BATCH)
 def test_mutants_are_refused_politely_or_round_trip(batch: int) -> None:
     refused = 0
     for number in range(batch * CASES_A_BATCH, (batch + 1) * CASES_A_BATCH):

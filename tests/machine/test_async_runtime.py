@@ -12,15 +12,16 @@ import re
 import numpy as np
 
 from tests.support.async_runtime import Native, arguments_of, contents, run_natively
+from tests.support.corpora import corpus, sample
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.safe_token_programs import safe_program
-from tests.support.token_meaning import FULL, numbers_of
+from tests.support.token_meaning import numbers_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import run
 
 EXECUTE = re.compile(r"^  (%\w+)(?:, %\w+)* = async\.execute \[(.*?)\]", re.MULTILINE)
-SEEDS = range(80 if FULL else 20)
+SEEDS = sample(range(80), 20)
 
 
 def as_called(text: str) -> str:
@@ -62,6 +63,7 @@ def programs() -> list[str]:
     return [as_called(text) if seed % 2 else text for seed, text in zip(SEEDS, texts, strict=True)]
 
 
+@corpus(len(SEEDS))
 def test_random_programs_are_safe_here_and_compute_the_same_in_every_order() -> None:
     for text in programs():
         assert check(parse(text), "f").verdict is Verdict.SAFE, text
@@ -70,6 +72,7 @@ def test_random_programs_are_safe_here_and_compute_the_same_in_every_order() -> 
             assert numbers_of(run(parse(text), "f", order=order, seed=seed)) == expected, text
 
 
+@corpus(len(SEEDS))
 def test_mlir_s_runtime_computes_the_same() -> None:
     """Without waits that others imply: see `compiled` in tests/transforms/test_async_region_to_execute.py."""
     texts = programs()

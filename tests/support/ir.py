@@ -33,8 +33,17 @@ def context(*, allow_unregistered: bool = False) -> Context:
     return ctx
 
 
+_READ: list[str] = []
+"""The text of the last program; a failure shows it."""
+
+
+def last_program_read() -> str:
+    return "".join(_READ)
+
+
 def parse(text: str, *, name: str = "<test>", allow_unregistered: bool = False) -> ModuleOp:
     """Parse and verify; raises what the parser or the verifier raises."""
+    _READ[:] = [text]
     module = Parser(context(allow_unregistered=allow_unregistered), text, name).parse_module()
     module.verify()
     return module

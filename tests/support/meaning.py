@@ -53,11 +53,13 @@ def assert_same_meaning(
             assert report.verdict is Verdict.SAFE, f"{name}, {numbers}: {report}\n{print_custom(module)}"
 
 
-def run_in_order(module: ModuleOp, function: str, arguments: ArgumentSet, order: str) -> Outcome:
+def run_in_order(
+    module: ModuleOp, function: str, arguments: ArgumentSet, order: str, capture: str = "completion"
+) -> Outcome:
     """Run under `eager`, `lazy`, or `random:SEED`. The arrays given stay as they are."""
     name, _, seed = order.partition(":")
     fresh = {key: np.array(value) if isinstance(value, np.ndarray) else value for key, value in arguments.items()}
-    return run(module, function, fresh, order=name, seed=int(seed or 0))
+    return run(module, function, fresh, order=name, seed=int(seed or 0), capture=capture)
 
 
 def difference_between(before: Outcome, after: Outcome) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from xdsl.dialects.builtin import Float32Type, ModuleOp
 
@@ -14,7 +12,6 @@ from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.machine.arguments import find_function
 from tileas_xdsl.machine.running import Outcome, run
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
 ORDERS = (("eager", 0), ("lazy", 0), ("random", 1), ("random", 2))
 
 

@@ -5,14 +5,13 @@ computes the same numbers from it.
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.checker.test_async_random import generated
 from tests.machine.test_async_region_machine import BROKEN, RUNS
 from tests.support.async_runtime import Native, arguments_of, run_natively
+from tests.support.corpora import corpus, sample_with
 from tests.support.ir import ROOT, chunks, parse, print_custom, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.safe_token_programs import safe_program
@@ -22,7 +21,9 @@ from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.machine.running import run
 
-SEEDS = range(300) if os.environ.get("TILEAS_CASES") == "full" else [*range(120), 154, 168]
+SEEDS = sample_with([154, 168], range(300), 120)
+"""Two of them always: what they hold is rare."""
+
 ORDERS = [("eager", 0), ("lazy", 0), *(("random", seed) for seed in range(5))]
 
 
@@ -44,6 +45,7 @@ def compiled(text: str) -> str:
 # Verdicts -------------------------------------------------------------------------------------------------------------
 
 
+@corpus(len(SEEDS))
 def test_verdicts_on_random_programs_stay() -> None:
     """Races too: no order is added and none is lost."""
     for seed in SEEDS:
@@ -88,6 +90,7 @@ def test_programs_of_the_rfc_are_safe_and_compute_what_they_did(name: str) -> No
         assert numbers_of(outcome) == numbers_of(expected), (order, seed)
 
 
+@corpus(len(SEEDS))
 def test_random_programs_compute_what_they_did() -> None:
     compared = 0
     for seed in SEEDS:
@@ -103,6 +106,7 @@ def test_random_programs_compute_what_they_did() -> None:
 # MLIR -----------------------------------------------------------------------------------------------------------------
 
 
+@corpus(len(SEEDS))
 def test_mlir_accepts_what_comes_out() -> None:
     """In custom form, in which nothing of `async` can pass that MLIR does not know."""
     texts = [print_custom(flattened(text)) for text, _, _ in RUNS.values()]
@@ -128,6 +132,7 @@ def test_mlir_s_runtime_computes_the_numbers_of_the_rfc_s_programs(name: str) ->
     assert run_natively([program]) == [expected]
 
 
+@corpus(len(SEEDS))
 def test_mlir_s_runtime_computes_the_numbers_of_random_programs() -> None:
     safe = [generated(seed)[0] for seed in SEEDS if not any(generated(seed)[1:])]
     programs = [Native(compiled(text), "f") for text in safe]
@@ -135,6 +140,7 @@ def test_mlir_s_runtime_computes_the_numbers_of_random_programs() -> None:
         assert found == numbers_of(run(parse(text), "f", arguments_of(program))), text
 
 
+@corpus(len(SEEDS) // 6)
 def test_values_and_memory_on_mlir_s_runtime() -> None:
     """Programs with memory of their own, values that come later, promises and parts, here and there."""
     texts = [safe_program(seed) for seed in SEEDS[: len(SEEDS) // 6]]

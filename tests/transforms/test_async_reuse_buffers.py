@@ -9,16 +9,17 @@ import re
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import corpus, sample
 from tests.support.ir import ROOT, chunks, parse, run_passes
 from tests.support.safe_token_programs import safe_program
-from tests.support.token_meaning import FULL, assert_safe_and_equal, changed
+from tests.support.token_meaning import assert_safe_and_equal, changed
 from tileas_xdsl.analysis.buffer_touches import allocated_buffer
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
 from tileas_xdsl.transforms.tokens.async_reuse_buffers import apply_reuse, plan_reuse
 
-SEEDS = range(300 if FULL else 60)
+SEEDS = sample(range(300), 60)
 FILE = ROOT / "tests/filecheck/transforms/async-reuse-buffers.mlir"
 
 
@@ -26,6 +27,7 @@ def buffers(module: ModuleOp) -> int:
     return sum(allocated_buffer(op) is not None for op in module.walk())
 
 
+@corpus(len(SEEDS))
 def test_random_programs_stay_safe_and_compute_the_same() -> None:
     before = with_edges = without = 0
     for seed in SEEDS:
@@ -40,6 +42,7 @@ def test_random_programs_stay_safe_and_compute_the_same() -> None:
     assert with_edges < without < before
 
 
+@corpus(len(SEEDS))
 def test_every_new_edge_is_needed() -> None:
     """Without any one of them the program that shares the memory has a race."""
     tried = 0
@@ -66,6 +69,7 @@ def test_programs_of_the_text_file_stay_safe_and_compute_the_same(text: str) -> 
     assert_safe_and_equal(text, changed(text, "async-reuse-buffers"), name)
 
 
+@corpus(len(SEEDS[:40]))
 def test_a_second_time_there_is_nothing_to_do() -> None:
     for seed in SEEDS[:40]:
         once = changed(safe_program(seed), "async-reuse-buffers{new-edges=false}")

@@ -8,14 +8,15 @@ import re
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import corpus, sample
 from tests.support.ir import ROOT, chunks, parse, run_passes
 from tests.support.safe_token_programs import safe_program
-from tests.support.token_meaning import FULL, assert_safe_and_equal, changed
+from tests.support.token_meaning import assert_safe_and_equal, changed
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.interfaces import AsyncOpInterface
 from tileas_xdsl.machine.running import Outcome, run
 
-SEEDS = range(300 if FULL else 60)
+SEEDS = sample(range(300), 60)
 TEXTS = chunks(ROOT / "tests/filecheck/transforms/async-split-regions.mlir")
 SPLIT = "async-split-regions"
 
@@ -79,6 +80,7 @@ def several_values(seed: int) -> str:
 }}"""
 
 
+@corpus(len(SEEDS))
 def test_random_regions_stay_safe_and_compute_the_same() -> None:
     split = 0
     for seed in SEEDS:
@@ -89,6 +91,7 @@ def test_random_regions_stay_safe_and_compute_the_same() -> None:
     assert split > len(SEEDS) // 3
 
 
+@corpus(len(SEEDS[::2]))
 def test_other_random_programs_stay_safe_and_compute_the_same() -> None:
     for seed in SEEDS[::2]:
         text = safe_program(seed)

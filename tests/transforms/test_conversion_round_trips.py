@@ -2,17 +2,16 @@
 Round trips between the models: tokens -> counts -> tokens -> counts, and counts -> marks -> counters.
 
 The numbers stay, the verdict stays, and the counts of the second time are those of the first. `TILEAS_CASES=full` takes
-500 programs for each of the two in place of 12.
+500 programs for each of the two in place of a sample of 20.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
-import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import each
 from tests.support.counted_programs import Rotation, distinct_rotations, rotating_program
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import run_in_order, same_bits
@@ -21,12 +20,11 @@ from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.dialects.async_ import AwaitOp
 from tileas_xdsl.dialects.async_queue import WaitOp
 
-CORPUS = 500 if os.environ.get("TILEAS_CASES") == "full" else 12
-ROTATIONS = distinct_rotations(CORPUS)
+ROTATIONS = distinct_rotations(500)
 TO_COUNTS, TO_TOKENS = "convert-async-to-queue", "convert-queue-to-async"
 TO_MARKS = "convert-queue-to-rocdl{target=gfx942 barriers=false}"
 TO_COUNTERS = "convert-rocdl-marks-to-counters{target=gfx942}"
-batches = pytest.mark.parametrize("first", range(0, CORPUS, 4))
+batches = each("first", range(0, len(ROTATIONS), 4), 5, programs=4)
 
 
 def counts(module: ModuleOp) -> list[object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator, Sequence
 
@@ -10,6 +9,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.checker.explorer.programs import generate
+from tests.support.corpora import corpus, sample, sample_with
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import assert_same_meaning
 from tests.support.queue_exactness import slack_waits, waits_in
@@ -21,8 +21,10 @@ from tileas_xdsl.dialects.async_queue import CommitOp
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.transforms.queues.convert_async_to_queue.queues import assign_queues
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
-PROGRAMS = 200 if FULL else 60
+PROGRAMS = sample_with([10], range(200), 60)
+"""Few need three queues; one of them is always there."""
+
+TASK_GRAPHS = sample(range(150), 40)
 TOKEN = "!async.token"
 PASS = "convert-async-to-queue"
 
@@ -46,24 +48,26 @@ def counts(module: ModuleOp) -> list[tuple[object, object]]:
 # Random programs ------------------------------------------------------------------------------------------------------
 
 
+@corpus(len(PROGRAMS))
 def test_random_programs_keep_their_meaning_and_every_wait_is_exact():
     """
     Where one wait may leave a group more, it is because several tokens are waited for at once, and memory needs fewer.
     """
     waits = slack = 0
-    for seed in range(PROGRAMS):
+    for seed in PROGRAMS:
         text = token_program(seed).text
         before, after = parse(text), run_passes(parse(text), PASS)
         arguments = [{"n": n, "c": c} for n, c in ((0, 0), (1, 1), (4, seed % 2))]
         assert_same_meaning(before, after, "f", arguments, orders=("eager", "lazy", f"random:{seed}"))
         waits += len(waits_in(after))
         slack += len(slack_waits(after, is_safe))
-    assert waits > 3 * PROGRAMS
+    assert waits > 3 * len(PROGRAMS)
     assert slack * 50 < waits
 
 
+@corpus(len(PROGRAMS[::4]))
 def test_fewer_queues_are_as_safe():
-    for seed in range(0, PROGRAMS, 4):
+    for seed in PROGRAMS[::4]:
         text = token_program(seed).text
         exact = run_passes(parse(text), PASS)
         for limit in (1, 2):
@@ -78,17 +82,19 @@ def test_fewer_queues_are_as_safe():
             assert_same_meaning(parse(text), after, "f", [{"n": 3, "c": 1}], orders=("lazy", "random:1"))
 
 
+@corpus(len(PROGRAMS))
 def test_counts_survive_the_way_to_tokens_and_back():
-    for seed in range(PROGRAMS):
+    for seed in PROGRAMS:
         first = run_passes(parse(token_program(seed).text), PASS)
         again = run_passes(first.clone(), f"convert-queue-to-async,{PASS}")
         assert counts(again) == counts(first), seed
 
 
+@corpus(len(TASK_GRAPHS))
 def test_the_explorers_programs_stay_safe_or_are_refused():
     """Task graphs, groups, nested tasks and agents, many of them with a mistake: what was safe stays so."""
     safe = 0
-    for seed in range(150 if FULL else 40):
+    for seed in TASK_GRAPHS:
         text = generate("tokens", seed).text
         try:
             with recorded_diagnostics():
@@ -159,9 +165,10 @@ def keeps_waits_exact(queue_of: Sequence[int], events: Sequence[tuple[str, list[
     return True
 
 
+@corpus(len(PROGRAMS))
 def test_the_queues_are_the_fewest():
     found: dict[int, int] = {}
-    for seed in range(PROGRAMS):
+    for seed in PROGRAMS:
         text, events = straight_program(seed)
         tasks = sum(kind == "start" for kind, _ in events)
         fewest = min(1 + max(p, default=-1) for p in partitions(tasks) if keeps_waits_exact(p, events))

@@ -6,7 +6,6 @@ The program before and the program after both run on the machine; so does what m
 
 from __future__ import annotations
 
-import os
 import random
 import re
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import corpus, each, sample
 from tests.support.counts import assert_same_verdict_and_numbers, kinds_of
 from tests.support.device_token_programs import device_program, lowered_by_mlir
 from tests.support.ir import parse, print_custom, print_generic, run_passes
@@ -24,8 +24,10 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 
-PROGRAMS = 60 if os.environ.get("TILEAS_CASES") == "full" else 12
-CORPUS = 48 if os.environ.get("TILEAS_CASES") == "full" else 8
+CORPUS = range(0, 48, 8)
+"""The first of every eight programs."""
+
+RINGS = sample(range(60), 12)
 PASS = "convert-nvgpu-to-queue"
 TOKEN = "!nvgpu.device.async.token"
 
@@ -97,9 +99,10 @@ def test_two_groups_an_iteration():
     assert counts(run_passes(parse(ring_program(2, 2)), PASS)) == [5, 4, 3, 2, 1, 0]
 
 
+@corpus(len(RINGS))
 def test_random_rings_are_exact_and_never_wait_for_more_than_mlir():
-    rng = random.Random(0)
-    for _ in range(PROGRAMS):
+    for seed in RINGS:
+        rng = random.Random(seed)
         ahead, groups, partial = rng.randint(1, 4), rng.randint(1, 3), rng.random() < 0.3
         text = ring_program(ahead, groups, partial=partial)
         before = parse(text)
@@ -134,7 +137,7 @@ def test_mlir_accepts_the_result():
 ARGUMENTS = [{"n": n, "b": b} for n, b in ((0, 0), (1, 1), (2, 0), (3, 1), (7, 0))]
 
 
-@pytest.mark.parametrize("first", range(0, CORPUS, 8))
+@each("first", CORPUS, 1, programs=8)
 def test_safe_programs_stay_safe_with_the_same_numbers_in_every_order(first: int):
     for seed in range(first, first + 8):
         program = device_program(seed)
@@ -145,7 +148,7 @@ def test_safe_programs_stay_safe_with_the_same_numbers_in_every_order(first: int
         assert_same_verdict_and_numbers(before, after, ARGUMENTS, f"program {seed}")
 
 
-@pytest.mark.parametrize("first", range(0, CORPUS, 8))
+@each("first", CORPUS, 1, programs=8)
 def test_programs_that_lack_waits_keep_their_mistakes(first: int):
     """Where a branch chooses a token, the count is right for both, and may wait for more: a race may go by that."""
     found = 0
@@ -160,7 +163,7 @@ def test_programs_that_lack_waits_keep_their_mistakes(first: int):
     assert found
 
 
-@pytest.mark.parametrize("first", range(0, CORPUS, 8))
+@each("first", CORPUS, 1, programs=8)
 def test_given_counts_keep_their_meaning_or_are_refused(first: int):
     kept = 0
     for seed in range(first, first + 8):
@@ -177,7 +180,7 @@ def test_given_counts_keep_their_meaning_or_are_refused(first: int):
     assert kept
 
 
-@pytest.mark.parametrize("first", range(0, CORPUS, 8))
+@each("first", CORPUS, 1, programs=8)
 def test_what_mlir_makes_of_the_program_has_the_numbers_that_we_give_it(first: int):
     """An oracle for the meaning itself: the lowered program is pointers, bytes and `nvvm.cp.async`."""
     for seed in range(first, first + 8):

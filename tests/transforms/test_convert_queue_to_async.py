@@ -7,10 +7,9 @@ less would break others.
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
+from tests.support.corpora import each
 from tests.support.counted_programs import Rotation, random_rotation, rotating_program, wild_program
 from tests.support.counts import assert_same_verdict_and_numbers
 from tests.support.ir import parse, print_custom, run_passes
@@ -21,12 +20,10 @@ from tileas_xdsl.dialects.async_ import AwaitOp, ExecuteOp
 from tileas_xdsl.dialects.async_queue import QueueScope
 
 PASS = "convert-queue-to-async"
-WILD = 200 if os.environ.get("TILEAS_CASES") == "full" else 40
-ROTATING = 40 if os.environ.get("TILEAS_CASES") == "full" else 15
 TRIPS = (0, 1, 2, 5)
 
 
-@pytest.mark.parametrize("first", range(0, WILD, 20))
+@each("first", range(0, 200, 20), 2, programs=20)
 def test_wild_programs_keep_their_verdict_and_their_numbers(first: int) -> None:
     for seed in range(first, first + 20):
         before = parse(wild_program(seed))
@@ -35,7 +32,7 @@ def test_wild_programs_keep_their_verdict_and_their_numbers(first: int) -> None:
         assert_same_verdict_and_numbers(before, after, [{"n": n, "k": 1} for n in (0, 1, 4)], f"wild {seed}")
 
 
-@pytest.mark.parametrize("first", range(0, ROTATING, 5))
+@each("first", range(0, 40, 5), 3, programs=5)
 def test_rotating_programs_keep_their_meaning(first: int) -> None:
     for seed in range(first, first + 5):
         before = parse(rotating_program(random_rotation(seed)))

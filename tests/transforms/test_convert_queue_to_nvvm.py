@@ -7,7 +7,6 @@ race, where the wait is the only one.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import corpus, each, sample
 from tests.support.counting_programs import (
     CELLS,
     Path,
@@ -33,7 +33,8 @@ from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncOp, CpAsyncWaitGroupOp
 from tileas_xdsl.transforms.queues.convert_queue_to_nvvm import CpAsync
 from tileas_xdsl.transforms.queues.queue_lowering.plan import plan_lowering
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
+COUNTED = sample(range(150), 30)
+JUDGED = sample(range(20), 8)
 PASS = "convert-queue-to-nvvm"
 MOST_PATHS = 600
 
@@ -66,7 +67,7 @@ def some_paths(program: Program, seed: int, number: int) -> list[Path]:
     return random.Random(seed).sample(paths, min(number, len(paths)))
 
 
-@pytest.mark.parametrize("seed", range(60 if FULL else 15))
+@each("seed", range(60), 15)
 def test_random_programs_keep_their_numbers_and_their_safety(seed: int) -> None:
     program = random_program(seed, chance=seed % 2 == 1)
     before, (after, _) = parse(program.text()), converted(program.text())
@@ -74,9 +75,10 @@ def test_random_programs_keep_their_numbers_and_their_safety(seed: int) -> None:
     assert_same_meaning(before, after, "f", sets, orders=("eager", "lazy", "random:1"))
 
 
+@corpus(len(COUNTED))
 def test_counts_are_the_least_on_any_path() -> None:
     compared = 0
-    for seed in range(150 if FULL else 30):
+    for seed in COUNTED:
         program = random_program(seed, queues=3)
         expected = least_groups_since(program, MOST_PATHS)
         if expected is None:
@@ -90,8 +92,9 @@ def test_counts_are_the_least_on_any_path() -> None:
     assert compared > 30
 
 
+@corpus(len(JUDGED))
 def test_one_group_more_is_a_race_where_a_wait_stands_alone() -> None:
-    compared = sum(races_with_one_group_more(seed) for seed in range(20 if FULL else 8))
+    compared = sum(races_with_one_group_more(seed) for seed in JUDGED)
     assert compared > 8
 
 

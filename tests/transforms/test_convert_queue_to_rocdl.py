@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import each
 from tests.support.counting_programs import CELLS, Program, least_groups_since, random_program, waits_in
 from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passes
 from tests.support.meaning import assert_same_meaning
@@ -17,7 +17,6 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.rocdl.waits import WaitAsyncmarkOp
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
 PASS = "convert-queue-to-rocdl"
 MOST_PATHS = 600
 
@@ -68,7 +67,7 @@ def some_bits(program: Program, seed: int) -> list[int]:
     return [path.bits for path in random.Random(seed).sample(paths, min(2, len(paths)))]
 
 
-@pytest.mark.parametrize("seed", range(100, 130 if FULL else 110))
+@each("seed", range(100, 130), 10)
 def test_random_programs_keep_their_numbers_and_their_safety(seed: int) -> None:
     program = random_program(seed, chance=seed % 2 == 1)
     before, (after, _) = parse(program.text()), converted(program.text())
@@ -76,7 +75,7 @@ def test_random_programs_keep_their_numbers_and_their_safety(seed: int) -> None:
     assert_same_meaning(before, after, "f", sets, orders=("eager", "lazy", "random:1"))
 
 
-@pytest.mark.parametrize("seed", range(100, 116 if FULL else 106))
+@each("seed", range(100, 116), 6)
 def test_counts_are_exact_where_a_wait_stands_alone(seed: int) -> None:
     """The least on any path, and one mark more is a race there."""
     program = random_program(seed, least_copies=1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import corpus, each, sample
 from tests.support.counting_programs import random_program, waits_in
 from tests.support.ir import parse, print_generic, run_passes
 from tests.support.lowering import amd_assembly_of
@@ -20,7 +20,7 @@ from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.rocdl.waits import SWaitcntOp, WaitAsynccntOp, WaitTensorcntOp
 from tileas_xdsl.targets.amdgpu import waitcnt_field
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
+COUNTED = sample(range(300, 360), 25)
 PASS = "convert-rocdl-marks-to-counters"
 TARGETS = ("gfx942", "gfx950", "gfx1250")
 
@@ -261,7 +261,7 @@ def test_the_bit_field_of_s_waitcnt() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("seed", range(200, 216 if FULL else 204))
+@each("seed", range(200, 216), 4)
 def test_random_programs_keep_their_numbers_and_their_safety(seed: int, target: str) -> None:
     program = random_program(seed, chance=True)
     before = parse(program.text())
@@ -274,10 +274,11 @@ def test_random_programs_keep_their_numbers_and_their_safety(seed: int, target: 
     assert_same_meaning(before, after, "f", sets, orders=("lazy", "random:1"))
 
 
+@corpus(len(COUNTED))
 def test_counts_are_the_least_on_any_path_and_one_more_is_a_race() -> None:
     """Per wait: transfers issued since the mark that it is for, by a walk of all paths."""
     compared = raced = 0
-    for seed in range(300, 360 if FULL else 325):
+    for seed in COUNTED:
         program = random_program(seed, chance=True, queues=1)
         paths = list(program.paths(MOST_PATHS + 1))
         if len(paths) > MOST_PATHS:

@@ -8,13 +8,13 @@ schedules are legal. `TILEAS_CASES=full` takes 325 loops in place of 25.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from functools import cache
 
 import pytest
 
+from tests.support.corpora import each
 from tests.support.execution import Case, run_case_on_machine, run_cases
 from tests.support.ir import context, parse, print_custom
 from tests.support.mlir import mlir_opt
@@ -23,11 +23,10 @@ from tests.support.scf_pipelining import LOOP, ScfPipeliningPass
 from tileas_xdsl.analysis.dominance import verify_dominance
 
 LOOPS_A_CHUNK = 25
-CHUNKS = range(13 if os.environ.get("TILEAS_CASES") == "full" else 1)
 TRIPS = range(9)
 EPILOGUES = ("peeled", "predicated")
 
-chunks = pytest.mark.parametrize("chunk", CHUNKS)
+chunks = each("chunk", range(13), 1, programs=LOOPS_A_CHUNK)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ stay; what is refused, and that nothing was touched then. The text of what it ma
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from time import process_time
 from typing import Any
@@ -18,6 +17,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
 from tests.support import tile_loops
+from tests.support.corpora import each
 from tests.support.ir import ROOT, chunks, context, parse, print_custom, print_generic, run_passes
 from tests.support.materialize_async import (
     ARRAYS,
@@ -427,10 +427,7 @@ def test_status_of_an_earlier_run_is_cleared() -> None:
 # Everything together --------------------------------------------------------------------------------------------------
 
 
-LOOPS = 200 if os.environ.get("TILEAS_CASES") == "full" else 15
-
-
-@pytest.mark.parametrize("seed", range(LOOPS))
+@each("seed", range(200), 15)
 def test_random_tile_loops(seed: int) -> None:
     """Also once pipelined in two stages, where that is possible."""
     arrays = {name: numbers(16, 16, seed=seed) for name in ("a", "b", "out")}

@@ -4,12 +4,12 @@ MaterializeAsync on pipelines that are there before it: what the queue rewrite l
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.support.corpora import each
 from tests.support.ir import ROOT, parse, print_custom, run_passes
 from tests.support.materialize_async import (
     BUFFER,
@@ -79,10 +79,7 @@ def test_both_halves_of_the_gemm_have_one_commit_and_one_release() -> None:
     assert [attribute(op, "producer_kind") for op in ops_of(after, ProduceOneAsyncOp)] == ["tma", "tma"]
 
 
-PROGRAMS = 240 if os.environ.get("TILEAS_CASES") == "full" else 12
-
-
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@each("seed", range(240), 12)
 def test_random_queue_program(seed: int) -> None:
     queues = queue_program(seed)
     after = materialized(queues.text, f"tileas-queue-to-pipeline,{PASS}")

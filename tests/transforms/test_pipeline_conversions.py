@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import FULL, corpus, each, sample
 from tests.support.counted_programs import (
     Rotation,
     balanced_program,
@@ -26,9 +26,7 @@ from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 
 THERE, BACK = "convert-queue-to-pipeline", "convert-pipeline-to-queue"
-WILD = 200 if os.environ.get("TILEAS_CASES") == "full" else 60
-BALANCED = 120 if os.environ.get("TILEAS_CASES") == "full" else 40
-ROTATING = 40 if os.environ.get("TILEAS_CASES") == "full" else 12
+BALANCED = sample(range(120), 40)
 ARGUMENTS = [{"n": n, "k": 1} for n in (0, 1, 4)]
 
 
@@ -36,7 +34,7 @@ def counts(module: ModuleOp) -> list[int | None]:
     return [op.count if isinstance(op.count, int) else None for op in module.walk() if isinstance(op, WaitOp)]
 
 
-@pytest.mark.parametrize("first", range(0, ROTATING, 4))
+@each("first", range(0, 40, 4), 3, programs=4)
 def test_rotating_programs_keep_their_meaning_there_and_back(first: int) -> None:
     for seed in range(first, first + 4):
         rotation = replace(random_rotation(seed), peeled=True, drained=True)
@@ -52,7 +50,7 @@ def test_rotating_programs_keep_their_meaning_there_and_back(first: int) -> None
         assert again.is_structurally_equivalent(there)
 
 
-@pytest.mark.parametrize("first", range(0, WILD, 20))
+@each("first", range(0, 200, 20), 3, programs=20)
 def test_wild_programs_keep_their_verdict_or_are_refused(first: int) -> None:
     """
     Hardly one in seven is a pipeline: half of them commit or wait inside a commit, and of the others most wait where
@@ -73,24 +71,23 @@ def test_wild_programs_keep_their_verdict_or_are_refused(first: int) -> None:
     assert 1 <= converted < 20, "a batch holds both kinds"
 
 
-@pytest.mark.parametrize("first", range(0, BALANCED, 20))
-def test_balanced_programs_are_all_pipelines_there_and_back(first: int) -> None:
+@corpus(1)
+@pytest.mark.parametrize("seed", BALANCED)
+def test_balanced_programs_are_all_pipelines_there_and_back(seed: int) -> None:
     """Equally many groups unfinished on every path, none inside another, all awaited: nothing to refuse."""
-    for seed in range(first, first + 20):
-        before = parse(balanced_program(seed))
-        there = run_passes(before.clone(), THERE)
-        assert_same_verdict_and_numbers(before, there, ARGUMENTS, f"balanced {seed}, there")
-        back = run_passes(there.clone(), BACK)
-        assert_same_verdict_and_numbers(before, back, ARGUMENTS, f"balanced {seed}, back")
+    before = parse(balanced_program(seed))
+    there = run_passes(before.clone(), THERE)
+    assert_same_verdict_and_numbers(before, there, ARGUMENTS, f"balanced {seed}, there")
+    back = run_passes(there.clone(), BACK)
+    assert_same_verdict_and_numbers(before, back, ARGUMENTS, f"balanced {seed}, back")
 
 
+@corpus(len(BALANCED))
 def test_a_third_of_the_balanced_programs_is_safe_and_a_third_races() -> None:
-    """So that both verdicts are kept, and numbers are compared."""
+    """So that both verdicts are kept, and numbers are compared; of a small sample, a fourth."""
     arguments = {"n": 4, "k": 1}
-    verdicts = [
-        check(parse(balanced_program(seed)), "f", args=arguments, trip_counts=[0]).kinds for seed in range(BALANCED)
-    ]
-    assert min(verdicts.count([]), verdicts.count(["race"])) >= BALANCED // 3
+    verdicts = [check(parse(balanced_program(seed)), "f", args=arguments, trip_counts=[0]).kinds for seed in BALANCED]
+    assert min(verdicts.count([]), verdicts.count(["race"])) >= len(BALANCED) // (3 if FULL else 4)
 
 
 @pytest.mark.parametrize("ahead", range(4))

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
 
+from tests.support.corpora import each
 from tests.support.counted_programs import Rotation, random_rotation, rotating_program, wild_program
 from tests.support.counts import assert_same_verdict_and_numbers
 from tests.support.ir import parse, print_custom, run_passes
@@ -17,12 +17,10 @@ from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_queue import CommitOp, WaitOp
 
 PASS = "queue-per-slot"
-WILD = 200 if os.environ.get("TILEAS_CASES") == "full" else 40
-ROTATING = 40 if os.environ.get("TILEAS_CASES") == "full" else 15
 TRIPS = (0, 1, 2, 5)
 
 
-@pytest.mark.parametrize("first", range(0, WILD, 20))
+@each("first", range(0, 200, 20), 2, programs=20)
 def test_wild_programs_keep_their_verdict_and_their_numbers(first: int) -> None:
     converted = 0
     for seed in range(first, first + 20):
@@ -37,7 +35,7 @@ def test_wild_programs_keep_their_verdict_and_their_numbers(first: int) -> None:
     assert converted >= 5
 
 
-@pytest.mark.parametrize("first", range(0, ROTATING, 5))
+@each("first", range(0, 40, 5), 3, programs=5)
 def test_rotating_programs_keep_their_meaning(first: int) -> None:
     for seed in range(first, first + 5):
         before = parse(rotating_program(replace(random_rotation(seed), peeled=True)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 from functools import cache
 
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
+from tests.support.corpora import corpus, sample
 from tests.support.counted_programs import random_rotation, rotating_program
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import assert_same_meaning
@@ -19,9 +19,9 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
-PROGRAMS = 12 if FULL else 3
-MIXED = range(72 if FULL else 18)
+ROTATING = sample(range(5, 17), 3)
+TOKENS = sample(range(6, 18), 3)
+MIXED = sample(range(72), 18)
 PASS = "queue-tighten-waits"
 
 
@@ -72,10 +72,11 @@ def tighten_lowered(original: ModuleOp, seed: int, arguments: list[dict[str, int
     return counts(after)
 
 
+@corpus(len(ROTATING))
 def test_rotating_programs_get_their_counts_back():
     """The waits in front of the last one; the last one may go where nothing is left by then."""
     back = 0
-    for seed in range(5, 5 + PROGRAMS):
+    for seed in ROTATING:
         original = parse(rotating_program(random_rotation(seed)))
         if not is_safe(original):
             continue
@@ -83,16 +84,17 @@ def test_rotating_programs_get_their_counts_back():
         if found is not None:
             assert found == counts(original)[: len(found)]
             back += 1
-    assert back >= PROGRAMS // 2
+    assert back >= len(ROTATING) // 2
 
 
+@corpus(len(TOKENS))
 def test_token_programs_get_counts_that_are_exact():
     judged = 0
-    for seed in range(6, 6 + PROGRAMS):
+    for seed in TOKENS:
         original = run_passes(parse(token_program(seed).text), "convert-async-to-queue")
         arguments = [{"n": n, "c": c} for n, c in ((0, 0), (1, 1), (4, 0))]
         judged += tighten_lowered(original, seed, arguments) is not None
-    assert judged >= PROGRAMS // 2
+    assert judged >= len(TOKENS) // 2
 
 
 # One part that can be judged, and another that cannot -----------------------------------------------------------------
@@ -134,6 +136,7 @@ def mixed(seed: int) -> tuple[MixedProgram, dict[int, int], dict[int, int], tupl
     return program, before, tags(after), tuple(map(str, remarks))
 
 
+@corpus(1)
 @pytest.mark.parametrize("seed", MIXED)
 def test_what_is_won_beside_an_obstacle_is_right_whatever_the_obstacle_does(seed: int) -> None:
     """Each program that it may be, and that was safe, is safe with the new counts, and computes the same."""
@@ -147,6 +150,7 @@ def test_what_is_won_beside_an_obstacle_is_right_whatever_the_obstacle_does(seed
             assert is_safe(after), f"{text}\n{counts_after}"
 
 
+@corpus(1)
 @pytest.mark.parametrize("seed", MIXED)
 def test_what_is_won_beside_an_obstacle_is_exact(seed: int) -> None:
     """A wait that was touched may leave no group more: one of the programs that it may be races then."""
@@ -157,6 +161,7 @@ def test_what_is_won_beside_an_obstacle_is_exact(seed: int) -> None:
             assert not all(map(is_safe, more)), f"seed {seed}, wait {tag}"
 
 
+@corpus(len(MIXED))
 def test_much_is_won_beside_obstacles_and_the_rest_says_why() -> None:
     """Everything that could be lowered comes back, or a remark tells of an obstacle."""
     lowered_ones = won = 0

@@ -6,13 +6,13 @@ by its refusals, after each of which the IR is as it was. The text of what it ma
 
 from __future__ import annotations
 
-import os
 import re
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 
+from tests.support.corpora import each
 from tests.support.ir import ROOT, chunks, parse, print_custom, print_generic, run_passes
 from tests.support.meaning import assert_same_meaning, difference_between, run_in_order
 from tests.support.mlir import mlir_opt
@@ -335,10 +335,9 @@ def test_an_iterator_that_is_not_advanced_would_be_noticed():
 # Random programs ------------------------------------------------------------------------------------------------------
 
 PER_CHUNK = 10
-CHUNKS = 25 if os.environ.get("TILEAS_CASES") == "full" else 3
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@each("chunk", range(25), 3, programs=PER_CHUNK)
 def test_random_queue_programs(chunk: int):
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         program = queue_program(seed)

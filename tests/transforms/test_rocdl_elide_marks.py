@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
-import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import corpus, each, sample
 from tests.support.counting_programs import random_program, waits_in
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.meaning import assert_same_meaning
@@ -16,7 +14,7 @@ from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.rocdl.waits import AsyncmarkOp, WaitAsyncmarkOp
 
-FULL = os.environ.get("TILEAS_CASES") == "full"
+WITH_WAITS = sample(range(600, 618), 5)
 PASS = "rocdl-elide-marks"
 MARK = "rocdl.asyncmark\n"
 
@@ -249,7 +247,7 @@ def lowered(text: str) -> ModuleOp:
         return run_passes(module, "convert-queue-to-rocdl{barriers=false}")
 
 
-@pytest.mark.parametrize("seed", range(500, 530 if FULL else 510))
+@each("seed", range(500, 530), 10)
 def test_random_programs_keep_their_numbers_and_their_safety(seed: int) -> None:
     program = random_program(seed)
     before, after = lowered(program.text()), lowered(program.text())
@@ -262,10 +260,11 @@ def number_of_marks(module: ModuleOp) -> int:
     return sum(isinstance(op, AsyncmarkOp) for op in module.walk())
 
 
+@corpus(len(WITH_WAITS))
 def test_no_wait_gets_longer() -> None:
     """A read of the oldest group that a wait does not promise is a race before, and after."""
     raced = fewer = 0
-    for seed in range(600, 618 if FULL else 605):
+    for seed in WITH_WAITS:
         program = random_program(seed, queues=1, least_copies=1)
         paths = list(program.paths(MOST_PATHS + 1))
         if len(paths) > MOST_PATHS:

@@ -4,13 +4,13 @@ Pipelines whose slots hold tiles become queues and named buffers: of one agent, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from tests.support.corpora import each
 from tests.support.ir import ROOT, parse, print_custom, print_generic, run_passes
 from tests.support.meaning import ORDERS, run_in_order, same_bits
 from tests.support.mlir import mlir_opt
@@ -20,7 +20,6 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
 
-PROGRAMS = 40 if os.environ.get("TILEAS_CASES") == "full" else 8
 MAKE, THERE, BACK = "tileas-queue-to-pipeline", "convert-pipeline-to-queue", "convert-queue-to-pipeline"
 A = np.arange(80, dtype=np.float32).reshape(20, 4)
 ARRAYS = {"a": A, "b": -A - 1, "out": np.zeros((64, 4), np.float32)}
@@ -37,7 +36,7 @@ def results(module: ModuleOp, n: int, order: str) -> np.ndarray:
     return outcome.arrays["out"]
 
 
-@pytest.mark.parametrize("first", range(0, PROGRAMS, 4))
+@each("first", range(0, 40, 4), 2, programs=4)
 @pytest.mark.parametrize("program", [one_agent, two_agents])
 def test_numbers_and_safety_are_kept_there_and_back(program: Callable[[int], str], first: int) -> None:
     for seed in range(first, first + 4):

@@ -1,0 +1,69 @@
+"""What a run says of the corpora: a failure names the program, and a run at full size ends with a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator
+
+import pytest
+
+from tests.support import ir
+from tests.support.corpora import FULL, SEED
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "corpus(programs): a test that runs so many programs of a corpus")
+
+
+def programs_of(item: pytest.Item) -> int | None:
+    marker = item.get_closest_marker("corpus")
+    return None if marker is None else marker.args[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The number of programs travels with the report, also out of a process of xdist's."""
+    report = yield
+    programs = programs_of(item)
+    if programs is not None and report.when == "call":
+        report.user_properties.append(("programs", programs))
+        if call.excinfo is not None:
+            report.sections.append(("Program", "\n".join(which_program(item, call.excinfo))))
+    return report
+
+
+def which_program(item: pytest.Item, error: pytest.ExceptionInfo[BaseException]) -> list[str]:
+    """How to run it again, the program's own seed where a test loops over seeds, and its text."""
+    again = "TILEAS_CASES=full" if FULL else f"TILEAS_SEED={SEED}"
+    seeds = [entry.frame.f_locals["seed"] for entry in error.traceback if "seed" in entry.frame.f_locals]
+    lines = [f"{again} python -m pytest '{item.nodeid}'"]
+    lines += [f"seed of the program: {seed}" for seed in seeds[:1]]
+    return [*lines, "the program read last:", ir.last_program_read()]
+
+
+# The report -----------------------------------------------------------------------------------------------------------
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A row for each test that takes programs of a corpus."""
+    programs: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            count = dict(report.user_properties).get("programs")
+            if count is not None:
+                name = report.nodeid.partition("[")[0]
+                programs[name] += int(str(count))
+                seconds[name] += report.duration
+                failed[name] += outcome == "failed"
+    if not FULL or not programs:
+        return
+    terminalreporter.section("corpora")
+    terminalreporter.write_line(f"{'programs':>8} {'seconds':>8}  result  corpus")
+    for name in sorted(programs):
+        result = "failed" if failed[name] else "passed"
+        terminalreporter.write_line(f"{programs[name]:8} {seconds[name]:8.1f}  {result}  {name}")
+    terminalreporter.write_line(f"{programs.total():8} {seconds.total():8.1f}  {failed.total()} failed")

@@ -1,0 +1,53 @@
+"""
+Corpora of random programs: all of one with `TILEAS_CASES=full` (`make test-full`), otherwise a sample of it.
+
+A sample is a fair one: one program from each of as many equal parts of the corpus, at a place that `TILEAS_SEED` draws.
+The seed is 0 unless the environment says another one, so that two runs of one checkout run the same programs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import pytest
+
+FULL = os.environ.get("TILEAS_CASES") == "full"
+SEED = int(os.environ.get("TILEAS_SEED", "0"))
+
+T = TypeVar("T")
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def sample(whole: Sequence[T], some: int) -> list[T]:
+    """`some` of the members of `whole`, in their order; at full size, all."""
+    return list(whole) if FULL else draw(whole, some, SEED)
+
+
+def sample_with(rare: Sequence[int], whole: Sequence[int], some: int) -> list[int]:
+    """A sample of seeds, and always those of rare programs, which show what few others do."""
+    return sorted({*sample(whole, some), *rare})
+
+
+def draw(whole: Sequence[T], some: int, seed: int) -> list[T]:
+    """One of each of `some` equal parts of `whole`."""
+    generator = random.Random(seed)
+    edges = [len(whole) * part // some for part in range(some + 1)]
+    return [whole[generator.randrange(start, end)] for start, end in pairwise(edges) if end > start]
+
+
+def corpus(programs: int) -> pytest.MarkDecorator:
+    """A test that runs so many programs of a corpus; `make test-full` runs it, and has a row for it in its report."""
+    return pytest.mark.corpus(programs)
+
+
+def each(name: str, whole: Sequence[Any], some: int, *, programs: int = 1, ids: Any = None) -> Callable[[Test], Test]:
+    """A corpus test for each member of a sample of `whole`; a member may stand for several programs."""
+
+    def decorate(test: Test) -> Test:
+        return pytest.mark.parametrize(name, sample(whole, some), ids=ids)(corpus(programs)(test))
+
+    return decorate
