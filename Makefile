@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint types unit filecheck bench compare-tvm zoo pictures mutate clean
+.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures mutate clean
 
 test: lint types unit filecheck
 
@@ -27,6 +27,10 @@ types: $(INSTALLED)
 
 unit: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The corpora of random programs at full size, of which `unit` takes samples, with a report at the end. Takes hours.
+test-full: $(INSTALLED)
+	TILEAS_CASES=full $(BIN)/python -m pytest -m corpus -n auto --dist worksteal
 
 filecheck: $(INSTALLED)
 	$(BIN)/lit tests/filecheck
