@@ -174,7 +174,8 @@ func.func @indexed(%n: index, %x: tensor<8xf32>) {
 
 // -----
 
-// An isolated execute keeps its arguments: the queue's goes, the tokens and iterators come behind the others.
+// An isolated execute keeps its arguments: the queue's goes, the tokens and iterators come behind the others. The number
+// of a consumer is that of its wait and its read.
 func.func @isolated(%x: tensor<8xf32>) {
   %q = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32>], depth = 2>
   nv_tileaa.execute %q, %x attributes {num_agents_per_group = array<i32: 1, 2>, isolated = true} {
@@ -195,6 +196,8 @@ func.func @isolated(%x: tensor<8xf32>) {
 // CHECK:         }, {
 // CHECK-NEXT:    ^bb0(%number: index, %{{.*}}: tensor<8xf32>, %{{.*}}: !nv_tileas.producer_token, %{{.*}}: !nv_tileas.pipeline_iter<tensor<8xf32>>, %[[CONSUMER:.*]]: !nv_tileas.consumer_token, %[[TURN:.*]]: !nv_tileas.pipeline_iter<tensor<8xf32>>):
 // CHECK-NEXT:      %v, %consumed = nv_tileas.async.pipeline.consume_one %[[CONSUMER]], %[[TURN]] attributes {consumer_idx = 1 : i32} {
+// CHECK-NEXT:        %got = nv_tileas.async.pipeline.consumer_wait %[[CONSUMER]], %[[TURN]] attributes {consumer_idx = 1 : i32}
+// CHECK-NEXT:        %tile, %done = nv_tileas.async.pipeline.consumer_read %got, %[[TURN]] attributes {consumer_idx = 1 : i32}
 
 // -----
 
