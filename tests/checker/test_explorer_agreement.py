@@ -27,11 +27,12 @@ What is compared is, for each program, which of race, deadlock and undrained are
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pytest
+from xdsl.ir import Operation
 
 from tests.checker.explorer.explorer import Exploration, TooLargeError, explore
 from tests.checker.explorer.programs import Sample, generate
@@ -45,6 +46,7 @@ from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.standings import Answer, Continuation
 from tileas_xdsl.machine.core.synchronization import GroupCondition, MarkSequence, Phase
 from tileas_xdsl.machine.core.violations import UnsupportedError, ViolationKind
 from tileas_xdsl.machine.meanings import async_
@@ -186,17 +188,14 @@ Method = Callable[..., Any]
 def _complete_at_once(original: Method) -> Method:
     """Calls whose tokens and values are there when they begin."""
 
-    def task(callee: object, region: object, arguments: object, promises: list[Event]) -> Method:
-        body = original(callee, region, arguments, promises)
+    def run_callee(
+        child: Agent, op: Operation, _: None, callee: object, arguments: object, promises: Sequence[Event]
+    ) -> Answer:
+        for promise in promises:
+            promise.finish(child.release())
+        return original(child, op, None, callee, arguments, promises)
 
-        def steps(child: Agent) -> Any:
-            for promise in promises:
-                promise.finish(child.release())
-            return (yield from body(child))
-
-        return steps
-
-    return task
+    return Continuation("calls complete at once", run_callee)
 
 
 FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
@@ -206,7 +205,7 @@ FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
         "holds",
         lambda _: lambda self: all(member.complete for member in self.group.members[:-1]),
     ),
-    "a call is complete when it begins": ("functions", async_, "_function_task", _complete_at_once),
+    "a call is complete when it begins": ("functions", async_, "_run_callee", _complete_at_once),
     "a wait for marks covers a block more": (
         "marks",
         MarkSequence,

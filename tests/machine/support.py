@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tests.support.ir import parse
 from tileas_xdsl.interfaces import FunctionOpInterface
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.standings import Answer, Standing, continuation
 from tileas_xdsl.machine.running import make_order
 
 
@@ -29,12 +31,12 @@ def call(module: ModuleOp | str, name: str, *arguments: Any, machine: Machine | 
     function = next(
         op for op in module.walk() if (f := FunctionOpInterface.of(op)) is not None and f.function_name == name
     )
+    returned = machine.run("main", Standing(function, _enter, (arguments,))).outcome
+    return returned[0] if len(returned) == 1 else tuple(returned)
+
+
+@continuation
+def _enter(agent: Agent, function: Operation, _: None, arguments: tuple[Any, ...]) -> Answer:
     interface = FunctionOpInterface.of(function)
     assert interface is not None
-    returned: list[Any] = []
-
-    def steps(agent: Agent) -> Suspension:
-        returned.extend((yield from agent.call(function, interface.function_body, arguments)))
-
-    machine.run("main", steps)
-    return returned[0] if len(returned) == 1 else tuple(returned)
+    return agent.call(function, interface.function_body, arguments)

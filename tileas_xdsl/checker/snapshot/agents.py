@@ -1,26 +1,25 @@
 """
 Agents: where each stands in the code, what it knows, and what it keeps for itself.
 
-Where an agent stands is in the frames of the generators that run it.
+Where an agent stands is what its standings say: continuations with what they need to go on, and positions in blocks
+with the values that are still to be used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
-from types import CodeType, FrameType, FunctionType, GeneratorType, MethodType
-from typing import Any, cast
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.put_off import PutOff
-from tileas_xdsl.checker.snapshot.rings import paint_stage
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError, draws_thing, draws_value
-from tileas_xdsl.machine.core.agents import Activation, Agent
-from tileas_xdsl.machine.parts.rings import Ring
+from tileas_xdsl.machine.core.agents import Activation, Agent, Iteration
+from tileas_xdsl.machine.core.standings import Position
+from tileas_xdsl.machine.meanings.memref import EndOnStack
+from tileas_xdsl.machine.meanings.scf import WhileTurn
+from tileas_xdsl.machine.parts.forks import Seat
 
 
 @draws_thing(Agent)
@@ -43,7 +42,7 @@ def _agent(painter: Painter, agent: Agent) -> None:
     for part in agent.parts:
         painter.literal(type(part).__name__)
         part.draw(PartCanvas(painter, PutOff(painter)), agent)
-    _paint_frames(painter, agent)
+    _paint_standings(painter, agent)
 
 
 def _transfers_left_out(painter: Painter, agent: Agent) -> int:
@@ -54,123 +53,67 @@ def _transfers_left_out(painter: Painter, agent: Agent) -> int:
     return left_out
 
 
-# Where an agent stands in the code. A frame of the interpreter is told by its code and its place in it; iterators that
-# live on its evaluation stack are told by the variables that they have set last.
+# Where an agent stands in the code ------------------------------------------------------------------------------------
 
-RUN_BLOCK = Agent.run_block.__code__
-RUN_ITERATIONS = Agent.run_iterations.__code__
-CALL = Agent.call.__code__
-NEEDS_NOTHING = frozenset(
-    {
-        ("core/agents.py", "run_region"),
-        ("core/agents.py", "wait"),
-        ("parts/barriers.py", "wait_for_parity"),
-        ("parts/barriers.py", "wait_for_groups"),
-        ("parts/barriers.py", "wait_for_queue"),
-        ("parts/forks.py", "fork_and_join"),
-        ("parts/forks.py", "_body"),
-        ("machine/running.py", "steps"),
-        ("meanings/scf.py", "_for"),
-        ("meanings/scf.py", "_if"),
-        ("meanings/scf.py", "_execute_region"),
-        ("meanings/async_queue.py", "_block"),
-        ("meanings/func.py", "_call"),
-        ("meanings/llvm.py", "_call"),
-        ("nv_tileaa/queues.py", "_execute"),
-        ("nv_tileas/pipelines.py", "_agent_switch"),
-    }
-)
-"""
-Functions whose variables are not needed any more once they have handed over, or are held by other frames or by the
-condition that the agent waits for. Of all others every variable is drawn.
-"""
+Frames = list[tuple[Block, Operation]]
+"""The blocks that one activation runs, and the op of each at which it is."""
 
 
-WHILE = ("meanings/scf.py", "_while")
-
-
-@cache
-def _place_of(code: CodeType) -> tuple[str, str]:
-    return "/".join(Path(code.co_filename).parts[-2:]), code.co_name
-
-
-NAMES_OF_STAGES = ("k", "turn", "named", "taken")
-
-
-def _frames(agent: Agent) -> Iterator[tuple[FrameType, bool]]:
-    """The frames of the agent's code, outermost first, and whether it is the innermost."""
-    generator: Any = agent.steps
-    while isinstance(generator, GeneratorType):
-        inner = cast("Any", generator.gi_yieldfrom)
-        frame = generator.gi_frame
-        assert frame is not None
-        yield frame, not isinstance(inner, GeneratorType)
-        generator = inner
-
-
-def _paint_frames(painter: Painter, agent: Agent) -> None:
-    blocks: dict[int, tuple[dict[SSAValue, Any], list[tuple[Block, Operation]]]] = {}
-    activations: list[Activation] = [agent.activation]
-    observed = _transfers_left_out(painter, agent)
-    for frame, is_innermost in _frames(agent):
-        names = frame.f_locals
-        painter.literal((id(frame.f_code), frame.f_lasti))
-        if frame.f_code is RUN_BLOCK:
-            values, block, op = names["values"], names["block"], names["step"].op
-            painter.literal((id(block), id(op)))
-            if is_innermost:
-                painter.sequence(names["operands"])
-            blocks.setdefault(id(values), (values, []))[1].append((block, op))
-        elif frame.f_code is RUN_ITERATIONS:
-            painter.value(names["inductions"])
-            painter.number(names["induction"])
-            if is_innermost:
-                painter.sequence(names["values"])
-        elif _place_of(frame.f_code) == WHILE:
-            painter.sequence(names["values"])
-        elif frame.f_code is CALL:
-            activations.append(names["caller"])
-        elif _place_of(frame.f_code) not in NEEDS_NOTHING:
-            _paint_locals(painter, agent, names)
-    for values, frames in blocks.values():
-        for name in painter.unsettled.liveness.alive(values, frames):
-            painter.literal(id(name))
-            painter.value(values[name])
-    for activation in activations:
-        painter.activations.add(id(activation))
-        outstanding = len(agent.transfers)
-        marks = activation.marks.positions
-        painter.literal(tuple(outstanding - position for position in marks if position > observed))
-        painter.sequence(activation.endings)
-
-
-def _paint_locals(painter: Painter, agent: Agent, names: dict[str, Any]) -> None:
-    ring = next((value for value in names.values() if isinstance(value, Ring)), None)
-    for name, value in names.items():
-        if value is agent or value is painter.machine:
+def _paint_standings(painter: Painter, agent: Agent) -> None:
+    for standing in agent.standings:
+        if isinstance(standing, Position):
+            painter.literal((id(standing.block), id(standing.op)))
             continue
-        painter.literal(name)
-        if ring is not None and name in NAMES_OF_STAGES and isinstance(value, int):
-            paint_stage(painter, ring, value)
-        else:
-            painter.value(value)
+        painter.literal((standing.step.name, id(standing.op)))
+        for value in standing.data:
+            if not isinstance(value, Activation):
+                painter.value(value)
+    for activation, frames in _activations(agent):
+        for name in painter.unsettled.liveness.alive(activation.values, frames):
+            painter.literal(id(name))
+            painter.value(activation.values[name])
+        _paint_activation(painter, agent, activation)
 
 
-@draws_value(MethodType)
-def _method(painter: Painter, method: MethodType) -> None:
-    painter.value(method.__self__)
-    painter.value(method.__func__)
+def _activations(agent: Agent) -> Iterator[tuple[Activation, Frames]]:
+    """The calls of the agent, innermost first: one ends where its caller's activation is put back."""
+    activation, frames = agent.activation, Frames()
+    for standing in reversed(agent.standings):
+        if isinstance(standing, Position):
+            frames.insert(0, (standing.block, standing.op))
+        elif (caller := next((value for value in standing.data if isinstance(value, Activation)), None)) is not None:
+            yield activation, frames
+            activation, frames = caller, Frames()
+    yield activation, frames
 
 
-@draws_thing(FunctionType)
-def _function(painter: Painter, function: FunctionType) -> None:
-    """A closure: its code and what it has caught."""
-    painter.literal(id(function.__code__))
-    for cell in function.__closure__ or ():
-        contents = cell.cell_contents
-        if isinstance(contents, int):
-            # How much is missing yet.
-            painter.literal(contents)
-        elif contents is not painter.machine:
-            painter.value(contents)
-    painter.sequence(function.__defaults__ or ())
+def _paint_activation(painter: Painter, agent: Agent, activation: Activation) -> None:
+    """Its marks count from the youngest transfer; older ones tell nobody anything."""
+    painter.activations.add(id(activation))
+    observed = _transfers_left_out(painter, agent)
+    outstanding = len(agent.transfers)
+    marks = activation.marks.positions
+    painter.literal(tuple(outstanding - position for position in marks if position > observed))
+    painter.sequence(activation.endings)
+
+
+@draws_value(Iteration)
+def _iteration(painter: Painter, iteration: Iteration) -> None:
+    painter.value(iteration.inductions)
+    painter.number(iteration.inductions[iteration.number])
+
+
+@draws_value(WhileTurn)
+def _while_turn(_painter: Painter, _turn: WhileTurn) -> None:
+    """How many turns came before makes no difference to those that come."""
+
+
+@draws_value(Seat)
+def _seat(painter: Painter, seat: Seat) -> None:
+    painter.literal((id(seat.region), seat.number))
+
+
+@draws_value(EndOnStack)
+def _end_on_stack(painter: Painter, end: EndOnStack) -> None:
+    painter.literal(id(end.op))
+    painter.value(end.view)

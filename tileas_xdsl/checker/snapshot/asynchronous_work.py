@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError, draws_thing, draws_value
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Following, Joining
+from tileas_xdsl.machine.core.execution import Completion, Countdown
 from tileas_xdsl.machine.core.happens_before import Knowledge
 from tileas_xdsl.machine.core.late_values import LateValue
 from tileas_xdsl.machine.core.synchronization import (
@@ -53,6 +54,38 @@ def _event(painter: Painter, event: Event) -> None:
     else:
         painter.value(event.task)
         painter.sequence(event.waits_for())
+
+
+# Those who are told of a completion ----------------------------------------------------------------------------------
+
+
+@draws_value(Completion)
+def _completion(painter: Painter, completion: Completion) -> None:
+    painter.thing(completion.event)
+
+
+@draws_value(Following)
+def _following(painter: Painter, following: Following) -> None:
+    painter.thing(following.event)
+    painter.thing(following.other)
+
+
+@draws_thing(Joining)
+def _joining(painter: Painter, joining: Joining) -> None:
+    painter.literal(joining.missing)
+    painter.thing(joining.joined)
+    painter.value(joining.extra)
+    painter.sequence(joining.parts)
+
+
+@draws_thing(Countdown)
+def _countdown(painter: Painter, countdown: Countdown) -> None:
+    painter.literal(countdown.missing)
+    painter.thing(countdown.work)
+    painter.sequence(countdown.dependencies)
+
+
+# Values and groups ---------------------------------------------------------------------------------------------------
 
 
 @draws_thing(LateValue)

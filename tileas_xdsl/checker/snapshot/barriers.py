@@ -23,6 +23,7 @@ from tileas_xdsl.machine.core.synchronization import (
 )
 from tileas_xdsl.machine.meanings.nvvm import StateCondition
 from tileas_xdsl.machine.meanings.rocdl import CounterCondition
+from tileas_xdsl.machine.parts.barriers import Signal
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 
@@ -55,6 +56,12 @@ def _placed_barrier(painter: Painter, barrier: PlacedBarrier) -> None:
     painter.thing(barrier.state)
     painter.moment(barrier.maker.number, barrier.moment)
     painter.literal((id(barrier.op), barrier.fenced))
+
+
+@draws_value(Signal)
+def _signal(painter: Painter, signal: Signal) -> None:
+    painter.literal((signal.count, signal.is_bytes))
+    painter.thing(signal.barrier)
 
 
 @draws_thing(Rendezvous)

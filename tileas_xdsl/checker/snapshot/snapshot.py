@@ -23,13 +23,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from types import CodeType, GeneratorType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tileas_xdsl.checker.snapshot.settled import Unsettled, Witness, those_who_act
+from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock
 from tileas_xdsl.machine.core.memory import MemoryObject
@@ -99,8 +99,8 @@ def draws_value(*types: type) -> Callable[[PaintThing], PaintThing]:
 
 
 LITERALS = (bool, str, Unknown, type(None))
-CODE = (Operation, Block, Region, SSAValue, Attribute, type, CodeType, GeneratorType)
-"""What does not change while a function runs, or is drawn elsewhere (generators: as the frames of their agent)."""
+CODE = (Operation, Block, Region, SSAValue, Attribute, type, Step)
+"""What does not change while a function runs."""
 
 
 @dataclass
@@ -214,7 +214,7 @@ class Painter:
         elif isinstance(value, np.generic):
             self.value(value.item())
         elif isinstance(value, CODE):
-            self.literal(("code", 0 if isinstance(value, GeneratorType) else id(cast("object", value))))
+            self.literal(("code", id(cast("object", value))))
         else:
             raise UnknownStateError(f"a {type(value).__name__}, which cannot be compared from turn to turn")
 
@@ -253,8 +253,6 @@ class Painter:
         """The portrait, with every clock replaced by which of the moments that matter it knows."""
         piles = self._gathered()
         order = {agent: sorted(moments) for agent, moments in self._moments.items()}
-        from tileas_xdsl.machine.core.agents import Agent
-
         drawn = [thing.number for thing in self.things if isinstance(thing, Agent)]
         numbered = enumerate([*drawn, *sorted(set(order) - set(drawn))])
         names = {agent: name for name, agent in numbered}

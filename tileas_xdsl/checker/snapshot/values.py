@@ -14,6 +14,7 @@ from tileas_xdsl.machine.meanings.nv_tileaa.queues import SourceQueue
 from tileas_xdsl.machine.meanings.nv_tileas.tma import Descriptor
 from tileas_xdsl.machine.meanings.nvgpu import CopyToken, GroupToken
 from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.tile_access import Place
 from tileas_xdsl.machine.tiles.tiled_views import TiledView
 
 
@@ -45,6 +46,13 @@ def _pointer(painter: Painter, pointer: Pointer) -> None:
 def _tiled_view(painter: Painter, view: TiledView) -> None:
     painter.value(view.array)
     painter.literal((view.tile, view.groups))
+
+
+@draws_value(Place)
+def _place(painter: Painter, place: Place) -> None:
+    painter.value(place.base)
+    painter.value(place.coordinates)
+    painter.literal((place.counts_tiles, str(place.in_bounds)))
 
 
 @draws_value(Descriptor)

@@ -1,9 +1,9 @@
 """
 Agents: threads of control that run IR in order and can be put aside whenever they have to wait.
 
-An agent is a Python generator, never an operating-system thread, so an execution is a function of its input and of
-the order that was asked for. A block is prepared once (meanings looked up, operands listed) and then run from that
-list.
+An agent is never an operating-system thread, so an execution is a function of its input and of the order that was asked
+for. Where it stands is a stack of records (`standings`): one loop takes the innermost, goes on there, and puts on the
+stack what that asks for. A block is prepared once (meanings looked up, operands listed) and then run from that list.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -19,22 +19,30 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, join, observe
 from tileas_xdsl.machine.core.late_values import LateValue, first_missing, report_missing, seen_by_agent
-from tileas_xdsl.machine.core.meaning import Jump, Kind
+from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.orders import Pauses
 from tileas_xdsl.machine.core.recording import Deferred, Recording
+from tileas_xdsl.machine.core.standings import (
+    Answer,
+    Continuation,
+    Done,
+    Enter,
+    Pause,
+    Position,
+    Request,
+    Standing,
+    Wait,
+    continuation,
+)
 from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence
-from tileas_xdsl.machine.core.values import ELECTED, UNKNOWN
+from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.parts.resources import Resource
-
-Suspension = Generator["Condition | None", None, Any]
-"""What an agent's steps are: yields the condition that it waits for, or None for a mere pause."""
-
 
 PAUSING_KINDS = {
     Pauses.NEVER: frozenset[Kind](),
@@ -69,6 +77,8 @@ class Activation:
     marks: MarkSequence = field(default_factory=MarkSequence)
     endings: list[Callable[[Agent], None]] = field(default_factory=list["Callable[[Agent], None]"])
     """What to do when it ends: the lifetimes of its stack buffers end."""
+    depth: int = 0
+    """How many calls are around it."""
 
 
 class Agent:
@@ -109,7 +119,9 @@ class Agent:
         """Whether what it touches is touched for asynchronous work, which pays for it with its own time."""
         self.parts = Parts[OwnPart]()
         """State that rooms of the machine keep for this thread: uncommitted copies, queues of its own."""
-        self._steps: Suspension | None = None
+        self.outcome: Any = None
+        """What it came to, once it has finished."""
+        self._stack: list[Standing | Position] = []
 
     def part(self, kind: type[OwnPartT]) -> OwnPartT:
         """The state of that kind."""
@@ -117,27 +129,83 @@ class Agent:
 
     # Life ----------------------------------------------------------------------------------------------------------
 
-    def start(self, steps: Suspension) -> None:
-        self._steps = steps
+    def stand(self, standings: Iterable[Standing | Position]) -> None:
+        """Go on from `standings`, outermost first, when the agent is resumed next."""
+        self._stack[:] = standings
+
+    @property
+    def standings(self) -> tuple[Standing | Position, ...]:
+        """Where the agent stands, put aside: outermost first."""
+        return tuple(self._stack)
 
     def resume(self) -> None:
         """Run until the next wait, pause or the end."""
-        assert self._steps is not None
-        self.waiting_for = None
-        try:
-            self.waiting_for = next(self._steps)
-        except StopIteration:
-            self.finished = True
-            if self.current_op is not None:
-                self.machine.happened(self, self.current_op, "finish", "comes to its end", on=self)
-            self.last_words = self.release()
-            self.machine.agent_finished(self)
+        condition = self.waiting_for
+        if condition is not None:
+            if not condition.holds():
+                return
+            self.waiting_for = None
+            condition.observe(self)
+        if self._run():
+            self._finish()
 
-    @property
-    def steps(self) -> Suspension:
-        """What it runs, put aside."""
-        assert self._steps is not None
-        return self._steps
+    def _run(self) -> bool:
+        """Go on where the agent stands. Returns whether it came to its end; else it waits or pauses."""
+        stack = self._stack
+        outcome: Answer = None
+        while stack:
+            frame = stack.pop()
+            if isinstance(frame, Position):
+                outcome = self._go_on_in_block(frame, outcome)
+            else:
+                op, step, data = frame
+                outcome = step.function(self, op, outcome, *data)
+                if isinstance(outcome, Request):
+                    outcome = self._advance(outcome, op)
+            while isinstance(outcome, Enter):
+                outcome = self._run_block(outcome.block, outcome.arguments)
+            if isinstance(outcome, Request):
+                return False
+        self.outcome = outcome
+        return True
+
+    def _advance(self, answer: Answer, op: Operation) -> Answer:
+        """
+        Let `op`, which has given `answer`, go on as far as it gets at once. Returns its outcome; or what has to come
+        first, and then it is on the stack where it goes on.
+        """
+        ahead: list[tuple[Continuation, tuple[Any, ...]]] = []
+        while True:
+            if isinstance(answer, Request):
+                ahead += reversed(answer.steps)
+                if isinstance(answer, Done):
+                    answer = answer.outcome
+                elif isinstance(answer, Wait) and self._sees(answer):
+                    answer = None
+                else:
+                    self._stack += [Standing(op, step, data) for step, data in ahead]
+                    return answer
+            if not ahead:
+                return answer
+            step, data = ahead.pop()
+            answer = step.function(self, op, answer, *data)
+
+    def _sees(self, request: Wait) -> bool:
+        """Whether the condition of a wait holds; if it does not, the agent waits for it."""
+        condition = request.condition
+        if condition.holds():
+            condition.observe(self)
+            return True
+        self.waiting_at = request.op if request.op is not None else self.current_op
+        self.waiting_for = condition
+        return False
+
+    def _finish(self) -> None:
+        self.finished = True
+        if self.current_op is not None:
+            self.machine.happened(self, self.current_op, "finish", "comes to its end", on=self)
+        self.last_words = self.release()
+        self.machine.agent_finished(self)
 
     @property
     def can_step(self) -> bool:
@@ -170,17 +238,13 @@ class Agent:
 
     # Waiting -------------------------------------------------------------------------------------------------------
 
-    def pause(self) -> Suspension:
+    def pause(self) -> Request:
         """Let others go first, if the order has agents pause at synchronisation."""
-        if Kind.SYNC in PAUSING_KINDS[self.machine.order.pauses]:
-            yield None
+        return Pause() if Kind.SYNC in PAUSING_KINDS[self.machine.order.pauses] else Done()
 
-    def wait(self, condition: Condition, op: Operation | None = None) -> Suspension:
+    def wait(self, condition: Condition, op: Operation | None = None) -> Request:
         """Suspend until `condition` holds, then learn what it hands over."""
-        while not condition.holds():
-            self.waiting_at = op if op is not None else self.current_op
-            yield condition
-        condition.observe(self)
+        return Wait(condition, op)
 
     # Memory --------------------------------------------------------------------------------------------------------
 
@@ -304,15 +368,16 @@ class Agent:
         report_missing(missing, self, op)
         return UNKNOWN
 
-    def settled(self, values: Sequence[Any], op: Operation) -> Suspension:
+    def settled(self, values: Sequence[Any], op: Operation) -> Request:
         """
-        `values` as this agent sees them in `op`. A late one that is not there yet is reported, and waited for, as if it
-        had been there in time.
+        `values`, as a list, as this agent sees them in `op`. A late one that is not there yet is reported, and waited
+        for, as if it had been there in time.
         """
-        while (missing := first_missing(values)) is not None:
-            report_missing(missing, self, op)
-            yield from self.wait(EventCondition(missing.there, "value"), op)
-        return [seen_by_agent(value, self, op) for value in values]
+        missing = first_missing(values)
+        if missing is None:
+            return Done([seen_by_agent(value, self, op) for value in values])
+        report_missing(missing, self, op)
+        return self.wait(EventCondition(missing.there, "value"), op).then(_settle_the_rest, values, op)
 
     def resolve(self, value: Any) -> Any:
         """The value behind a deferred one, read now, by this thread: for control flow and addresses inside a scope."""
@@ -320,58 +385,105 @@ class Agent:
             return value
         return self.recording.resolve_now(value)
 
-    def run_block(self, block: Block, arguments: Sequence[Any]) -> Suspension:
-        """Run the ops of `block`; returns what its terminator hands over, or a `Jump`."""
+    def _run_block(self, block: Block, arguments: Sequence[Any]) -> Answer:
+        """Begin `block`."""
         values = self.activation.values
         for argument, value in zip(block.args, arguments, strict=True):
             values[argument] = value
+        return self._run_from(block, 0)
+
+    def _go_on_in_block(self, position: Position, outcome: Any) -> Answer:
+        """Go on in a block after the op whose outcome is there."""
+        self._note_results(position.step, outcome)
+        if position.taken is not None:
+            position.taken.outcome = outcome
+        return self._run_from(position.block, position.number + 1)
+
+    def _run_from(self, block: Block, number: int) -> Answer:
+        """Run `block` from op `number` on; returns what its terminator hands over, or what some op asks for."""
         machine = self.machine
-        clock = machine.clock
+        values, clock = self.activation.values, machine.clock
         observer = machine.observer if machine.observer.watches_steps else None
         pausing = PAUSING_KINDS[machine.order.pauses]
-        for step in machine.prepared(block):
+        steps = machine.prepared(block)
+        for place in range(number, len(steps)):
+            step = steps[place]
             operands = [values[operand] for operand in step.operands]
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
             taken = observer.step(self, step, operands) if observer is not None else None
             if kind is Kind.TERMINATOR:
-                if clock is not None:
-                    # What comes after the region comes at its time.
-                    yield None
-                return tuple(operands)
-            if machine.late_values and not step.looks_later:
-                operands = cast("list[Any]", (yield from self.settled(operands, step.op)))
-            if kind is Kind.PURE:
-                if clock is not None and step.reads_tiles:
-                    yield None
+                return self._leave_block(step.op, tuple(operands))
+            if clock is not None or machine.late_values:
+                outcome = self.begin(step, operands)
+            elif kind is Kind.PURE:
                 outcome = self._run_pure(step, operands)
-            elif kind is Kind.JUMP:
-                machine.check_budget(step.op)
-                return step.function(self, step.op, *operands)
+            elif pausing or self.recording is not None or kind is Kind.JUMP:
+                outcome = self.begin(step, operands)
             else:
-                if kind in pausing:
-                    yield None
-                    machine.step_number += 1
-                    self.current_op = step.op
-                if self.recording is not None:
-                    operands = [self.recording.operand_for(step.op, operand) for operand in operands]
                 outcome = step.function(self, step.op, *operands)
-                if kind is Kind.SUSPENDS or kind is Kind.CONTROL:
-                    outcome = cast(Any, (yield from outcome))
-            if clock is not None:
-                clock.step_done(self, step, operands, outcome)
+            if isinstance(outcome, Request):
+                depth = len(self._stack)
+                outcome = self._advance(outcome, step.op)
+                if isinstance(outcome, Request):
+                    if kind is not Kind.JUMP:
+                        self._stack.insert(depth, Position(block, place, step, taken))
+                    return outcome
             if taken is not None:
                 taken.outcome = outcome
-            if len(step.results) == 1:
-                values[step.results[0]] = outcome
-            elif step.results:
-                for result, value in zip(step.results, outcome, strict=True):
-                    values[result] = value
-        if clock is not None:
-            # A block without a terminator ends when its last op does.
-            yield None
-        return ()
+            results = step.results
+            if len(results) == 1:
+                values[results[0]] = outcome
+            elif results:
+                self._note_results(step, outcome)
+        return self._leave_block(block.parent_op(), ())
+
+    def _leave_block(self, op: Operation | None, handed_over: tuple[Any, ...]) -> Answer:
+        """Where there is time, what comes after the region comes at its time."""
+        if self.machine.clock is None:
+            return handed_over
+        assert op is not None
+        return self._advance(Pause().then(_hand_over, handed_over), op)
+
+    def _note_results(self, step: Step, outcome: Any) -> None:
+        results, values = step.results, self.activation.values
+        if len(results) == 1:
+            values[results[0]] = outcome
+        elif results:
+            for result, value in zip(results, outcome, strict=True):
+                values[result] = value
+
+    # One op of a block: settle its operands, pause before what others can see, act ------------------------------------
+
+    def begin(self, step: Step, operands: list[Any], *, settled: bool = False) -> Answer:
+        """Run the op of `step`; late values among its operands have to be there first, unless that is `settled`."""
+        machine, kind = self.machine, step.kind
+        if machine.late_values and not (settled or step.looks_later):
+            return self.settled(operands, step.op).then(_begin_settled, step)
+        if kind is Kind.PURE:
+            needs_time = machine.clock is not None and step.reads_tiles
+            return Pause().then(_act, step, operands) if needs_time else self.act(step, operands)
+        if kind is Kind.JUMP:
+            machine.check_budget(step.op)
+            return step.function(self, step.op, *operands)
+        pausing = PAUSING_KINDS[machine.order.pauses]
+        if pausing and kind in pausing:
+            return Pause().then(_act_after_others, step, operands)
+        return self.act(step, operands)
+
+    def act(self, step: Step, operands: list[Any]) -> Answer:
+        """Do what the op of `step` does."""
+        if self.recording is not None and step.kind is not Kind.PURE:
+            operands = [self.recording.operand_for(step.op, operand) for operand in operands]
+        outcome = self._run_pure(step, operands) if step.kind is Kind.PURE else step.function(self, step.op, *operands)
+        clock = self.machine.clock
+        if clock is None:
+            return outcome
+        if isinstance(outcome, Request):
+            return outcome.then(_charge, step, operands)
+        clock.step_done(self, step, operands, outcome)
+        return outcome
 
     def _run_pure(self, step: Step, operands: list[Any]) -> Any:
         if step.reads_tiles:
@@ -388,31 +500,16 @@ class Agent:
             return UNKNOWN
         return step.function(self, step.op, *operands)
 
-    def run_region(self, region: Region, arguments: Sequence[Any] = ()) -> Suspension:
-        """Run `region` from its entry block on; returns the operands of the terminator that leaves it."""
+    def run_region(self, region: Region, arguments: Sequence[Any] = ()) -> Request:
+        """Run `region` from its entry block on; comes to the operands of the terminator that leaves it."""
         block = region.first_block
-        if block is None:
-            return ()
-        while True:
-            outcome = yield from self.run_block(block, arguments)
-            if not isinstance(outcome, Jump):
-                return outcome
-            block, arguments = outcome.target, outcome.values
+        return Enter(block, tuple(arguments)) if block is not None else Done(())
 
-    def run_iterations(self, body: Block, inductions: Iterable[Any], carried: Sequence[Any]) -> Suspension:
-        """Run a counted loop: `body` once for each value of `inductions`; returns what the last iteration yields."""
-        outside = self.iteration
-        values = tuple(carried)
+    def run_iterations(self, body: Block, inductions: Sequence[Any], carried: Sequence[Any]) -> Request:
+        """Run a counted loop: `body` once for each value of `inductions`; comes to what the last iteration yields."""
         observer = self.machine.observer
         turns = observer.loop(self, body, inductions) if observer.watches_steps else None
-        for number, induction in enumerate(inductions):
-            self.machine.check_budget(self.current_op)
-            self.begin_iteration(body, outside, number)
-            if turns is not None and turns.begins():
-                yield None
-            values = yield from self.run_block(body, (induction, *values))
-        self.end_loop(body, outside)
-        return values
+        return run_iteration(self, tuple(carried), Iteration(body, inductions, self.iteration, turns))
 
     def begin_iteration(self, body: Block, outside: tuple[int, ...], number: int) -> None:
         """Iteration `number` of the loop around `body` begins; `outside` are those of the loops around it."""
@@ -425,28 +522,11 @@ class Agent:
         if self.machine.clock is not None:
             self.machine.clock.end_loop(self, body)
 
-    def call(self, function: Operation, body: Region, arguments: Sequence[Any]) -> Suspension:
-        """Run the body of `function` in an activation of its own; returns what it returns."""
+    def call(self, function: Operation, body: Region, arguments: Sequence[Any]) -> Request:
+        """Run the body of `function` in an activation of its own; comes to what it returns."""
         caller = self.activation
-        self.activation = Activation(function)
-        try:
-            results = yield from self.run_region(body, arguments)
-            for ending in self.activation.endings:
-                ending(self)
-            return results
-        finally:
-            self.activation = caller
-
-    @contextmanager
-    def as_elected(self, condition: Any) -> Generator[None]:
-        """Inside a branch on the result of an election the agent is one thread."""
-        threads = self.threads
-        if condition is ELECTED:
-            self.threads = 1
-        try:
-            yield
-        finally:
-            self.threads = threads
+        self.activation = Activation(function, depth=caller.depth + 1)
+        return self.run_region(body, arguments).then(_leave_call, caller)
 
     @contextmanager
     def delegating(self) -> Generator[None]:
@@ -461,17 +541,114 @@ class Agent:
     # Forking -------------------------------------------------------------------------------------------------------
 
     def fork(
-        self, name: str, body: Callable[[Agent], Suspension], *, captures: Sequence[Region], threads: int = 1
+        self,
+        name: str,
+        op: Operation,
+        step: Continuation,
+        *data: Any,
+        captures: Sequence[Region],
+        threads: int = 1,
     ) -> Agent:
         """
         A new agent that knows what this one knows, sees what `captures` (the regions that it will run) take from their
-        surroundings as it is now, and runs `body`.
+        surroundings as it is now, and begins at `step` of `op` with `data`.
         """
         child = Agent(self.machine, name, self, threads)
         values = self.activation.values
         seen = {value: values[value] for value in self.machine.code.captured(captures)}
         child.activation = Activation(self.activation.function, seen)
         child.learn(self.release())
-        child.start(body(child))
+        child.stand([Standing(op, step, data)])
         self.machine.add_agent(child)
         return child
+
+
+# Where agents go on --------------------------------------------------------------------------------------------------
+
+
+@continuation
+def _settle_the_rest(agent: Agent, _op: Operation, _: None, values: Sequence[Any], op: Operation) -> Answer:
+    return agent.settled(values, op)
+
+
+@continuation
+def _begin_settled(agent: Agent, _op: Operation, operands: list[Any], step: Step) -> Answer:
+    return agent.begin(step, operands, settled=True)
+
+
+@continuation
+def _act(agent: Agent, _op: Operation, _: None, step: Step, operands: list[Any]) -> Answer:
+    return agent.act(step, operands)
+
+
+@continuation
+def _act_after_others(agent: Agent, _op: Operation, _: None, step: Step, operands: list[Any]) -> Answer:
+    agent.machine.step_number += 1
+    return agent.act(step, operands)
+
+
+@continuation
+def _charge(agent: Agent, _op: Operation, outcome: Any, step: Step, operands: list[Any]) -> Answer:
+    assert agent.machine.clock is not None
+    agent.machine.clock.step_done(agent, step, operands, outcome)
+    return outcome
+
+
+@continuation
+def _hand_over(_agent: Agent, _op: Operation, _: None, handed_over: tuple[Any, ...]) -> Answer:
+    return handed_over
+
+
+@continuation
+def _leave_call(agent: Agent, _op: Operation, results: Any, caller: Activation) -> Answer:
+    for ending in agent.activation.endings:
+        ending(agent)
+    agent.activation = caller
+    return results
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """Iteration `number` of a counted loop."""
+
+    body: Block
+    inductions: Sequence[Any]
+    outside: tuple[int, ...]
+    """The iterations of the loops around it."""
+    turns: Any
+    """What the observer of the execution notes of the loop."""
+    number: int = 0
+
+    def next(self) -> Iteration:
+        return Iteration(self.body, self.inductions, self.outside, self.turns, self.number + 1)
+
+
+def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: Iteration) -> Request:
+    """Run `iteration`, if the loop goes so far, and those after it; comes to what the last one yields."""
+    number, turns = iteration.number, iteration.turns
+    if number == len(iteration.inductions):
+        agent.end_loop(iteration.body, iteration.outside)
+        return Done(carried)
+    agent.machine.check_budget(agent.current_op)
+    agent.begin_iteration(iteration.body, iteration.outside, number)
+    if turns is not None and turns.begins():
+        return Pause().then(_run_body, carried, iteration)
+    return _body_of(carried, iteration)
+
+
+def _body_of(carried: tuple[Any, ...], iteration: Iteration) -> Request:
+    induction = iteration.inductions[iteration.number]
+    return Enter(iteration.body, (induction, *carried)).then(_next_iteration, iteration)
+
+
+@continuation
+def _run_body(_agent: Agent, _op: Operation, _: None, carried: tuple[Any, ...], iteration: Iteration) -> Answer:
+    return _body_of(carried, iteration)
+
+
+@continuation
+def _next_iteration(agent: Agent, _op: Operation, carried: tuple[Any, ...], iteration: Iteration) -> Answer:
+    number, turns = iteration.number + 1, iteration.turns
+    return run_iteration(
+        agent, carried, Iteration(iteration.body, iteration.inductions, iteration.outside, turns, number)
+    )

@@ -128,7 +128,7 @@ class Event:
         """Complete when `other` does, and know what it knows."""
         self._parts.append(other)
         self.task = self.task or other.task
-        other.when_complete(lambda: self.finish(other.knowledge))
+        other.when_complete(Following(self, other))
 
     @staticmethod
     def completed(knowledge: Knowledge | None = None, label: str = "token") -> Event:
@@ -142,29 +142,49 @@ class Event:
         parts = list(dict.fromkeys(events))
         joined = Event(label)
         joined._parts = parts
-        missing = sum(not part.complete for part in parts)
-
-        def one_less() -> None:
-            nonlocal missing
-            missing -= 1
-            if missing == 0:
-                finish()
-
-        def finish() -> None:
-            total = Knowledge() if extra is None else extra.copy()
-            for part in parts:
-                total.merge(part.knowledge)
-            total.works = youngest(total.works)
-            joined.finish(total)
-
-        if missing == 0:
-            finish()
+        joining = Joining(joined, parts, extra, sum(not part.complete for part in parts))
+        if joining.missing == 0:
+            joining.finish()
             return joined
         for part in parts:
             if not part.complete:
                 joined.task = joined.task or part.task
-                part.when_complete(one_less)
+                part.when_complete(joining)
         return joined
+
+
+@dataclass(frozen=True, eq=False)
+class Following:
+    """`event` completes when `other` does, and knows what it knows."""
+
+    event: Event
+    other: Event
+
+    def __call__(self) -> None:
+        self.event.finish(self.other.knowledge)
+
+
+@dataclass(eq=False)
+class Joining:
+    """Counts the `parts` that are missing, and finishes `joined` when none is."""
+
+    joined: Event
+    parts: list[Event]
+    extra: Knowledge | None
+    """What `joined` makes known besides what its parts do."""
+    missing: int
+
+    def __call__(self) -> None:
+        self.missing -= 1
+        if self.missing == 0:
+            self.finish()
+
+    def finish(self) -> None:
+        total = Knowledge() if self.extra is None else self.extra.copy()
+        for part in self.parts:
+            total.merge(part.knowledge)
+        total.works = youngest(total.works)
+        self.joined.finish(total)
 
 
 @dataclass(eq=False)

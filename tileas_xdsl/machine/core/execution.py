@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator, get_effects
 
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.machine.core.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import kind_of_conflict, violation_of_conflict
@@ -30,6 +30,7 @@ from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.orders import Order
+from tileas_xdsl.machine.core.standings import Standing
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
 from tileas_xdsl.machine.core.trace import Happening, Trace
@@ -129,15 +130,15 @@ class Machine:
     def agent_finished(self, agent: Agent) -> None:
         self.live.remove(agent)
 
-    def run(self, name: str, steps: Callable[[Agent], Suspension]) -> Agent:
+    def run(self, name: str, start: Standing) -> Agent:
         """
-        Run `steps` as the first agent, and all that it forks, to the end.
+        Run the first agent from `start` on, and all that it forks, to the end.
 
         Raises `StuckError` when nobody can go on, `UndecidedError` and `UnsupportedError` as meanings do.
         """
         first = Agent(self, name, None)
         self.add_agent(first)
-        first.start(steps(first))
+        first.stand([start])
         while self.live:
             runnable = [agent for agent in self.live if agent.can_step]
             choice = self.order.choose(self, runnable)
@@ -426,21 +427,14 @@ class Machine:
 
     def _make_ready_after(self, work: AsyncWork, dependencies: list[Event]) -> None:
         work.blockers = [event for event in dependencies if not event.complete]
-        missing = len(work.blockers)
-
-        def one_less() -> None:
-            nonlocal missing
-            missing -= 1
-            if missing == 0:
-                self._ready(work, dependencies)
-
-        if missing == 0:
-            self._ready(work, dependencies)
+        if not work.blockers:
+            self.make_ready(work, dependencies)
             return
+        countdown = Countdown(work, dependencies, len(work.blockers))
         for event in list(work.blockers):
-            event.when_complete(one_less)
+            event.when_complete(countdown)
 
-    def _ready(self, work: AsyncWork, dependencies: list[Event]) -> None:
+    def make_ready(self, work: AsyncWork, dependencies: list[Event]) -> None:
         """All that `work` depends on is complete: it may look at its operands."""
         work.blockers = []
         works = list(dict.fromkeys(other for event in dependencies for other in event.knowledge.works))
@@ -548,8 +542,32 @@ class Machine:
         """A token that completes with `work`."""
         event = Event(label)
         event.comes_from(work)
-        self.signal_when_complete(work, lambda done: event.finish(done.event_knowledge))
+        self.signal_when_complete(work, Completion(event))
         return event
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """What a work tells an event: that it is complete."""
+
+    event: Event
+
+    def __call__(self, done: AsyncWork) -> None:
+        self.event.finish(done.event_knowledge)
+
+
+@dataclass(eq=False)
+class Countdown:
+    """Counts the dependencies of a work that are missing, and makes it ready when none is."""
+
+    work: AsyncWork
+    dependencies: list[Event]
+    missing: int
+
+    def __call__(self) -> None:
+        self.missing -= 1
+        if self.missing == 0:
+            self.work.issuer.machine.make_ready(self.work, self.dependencies)
 
 
 def _bytes_written(touches: Sequence[Touch]) -> int:

@@ -6,16 +6,27 @@ The table that says what each op does. One dialect a file under `meanings/`, one
         return wrap(lhs + rhs, op.result.type)
 
 A meaning takes the agent that runs the op, the op, and the run-time values of its operands, in order. It returns
-nothing, one value or a tuple, as the op has results. The decorator says which kind of step it is:
+nothing, one value or a tuple, as the op has results. One that cannot do so at once returns a request of what has to
+come first, and names the continuation at which it goes on (`standings`):
+
+    @suspends(async_.AwaitOp)
+    def _await(agent, op, promise):
+        return agent.wait(EventCondition(promise), op).then(_awaited, promise)
+
+    @continuation
+    def _awaited(agent, op, _, promise):
+        return promise.payload
+
+The decorator says which kind of step it is:
 
 - `pure`: depends on its operands alone. Given an `UNKNOWN` it is not called; its results are unknown too.
 - `effect`: touches memory, and never waits.
 - `sync`: touches synchronisation that other agents can see (arrives, commits, issues), and never waits.
-- `control`: a generator that runs regions (`yield from agent.run_region(...)`) and does nothing by itself.
-- `suspends`: a generator that may wait (`yield from agent.wait(...)`), and may run regions too.
+- `control`: may request that regions run (`agent.run_region(...)`), and does nothing by itself.
+- `suspends`: may request a wait (`agent.wait(...)`), and that regions run.
 - `issues`: the same for an asynchronous op that takes its operands as they are, late ones included.
 - `terminator`: ends a block; hands its operands to whoever runs the block.
-- `jump`: ends a block by going on to another: returns a `Jump`.
+- `jump`: ends a block by going on to another: returns that it is to `Enter`.
 
 Its keywords say what else is known of the op (`op_facts`): how its numbers move on, what it costs, and so on.
 """
@@ -29,7 +40,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar, Unpack
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.op_facts import Facts, Said
 
@@ -59,14 +70,6 @@ class Meaning:
     """Whether it takes late values (`late_values`) as they are, and looks at them when it is performed."""
     facts: Facts = field(default_factory=Facts)
     """What else is known of the op."""
-
-
-@dataclass(frozen=True)
-class Jump:
-    """Control goes on at `target` with `values` as its arguments."""
-
-    target: Block
-    values: tuple[Any, ...]
 
 
 _meanings: dict[type[Operation], Meaning] = {}
@@ -103,22 +106,22 @@ def sync(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
 
 
 def control(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
-    """The decorated generator runs regions and does nothing by itself."""
+    """The decorated function may request that regions run, and does nothing by itself."""
     return _register(Kind.CONTROL, ops, said)
 
 
 def suspends(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
-    """The decorated generator may wait, and may run regions too."""
+    """The decorated function may request a wait, and that regions run."""
     return _register(Kind.SUSPENDS, ops, said)
 
 
 def issues(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
-    """The decorated generator issues asynchronous work that looks at its operands when it is performed."""
+    """The decorated function issues asynchronous work that looks at its operands when it is performed."""
     return _register(Kind.SUSPENDS, ops, said, looks_later=True)
 
 
 def jump(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
-    """The decorated function returns the `Jump` to take."""
+    """The decorated function returns the block to `Enter`, with its arguments."""
     return _register(Kind.JUMP, ops, said)
 
 

@@ -4,7 +4,7 @@ What the ops of `async` do. A task is an agent; tokens and values are promises; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.ir import Block, BlockArgument, Operation, Region
@@ -12,14 +12,15 @@ from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects import async_
 from tileas_xdsl.machine.arguments import bind_arguments, binds_type, is_scalar
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import suspends, sync, terminators
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
+from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import GroupCondition, PromiseGroup
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.parts.tasks import awaited, start_task
+from tileas_xdsl.machine.parts.tasks import all_awaited, awaited, start_task
 
 terminators(async_.YieldOp, async_.ReturnOp)
 
@@ -32,7 +33,8 @@ def _promises(op: Operation) -> list[Event]:
     return [Event(f"{op.name} #{number}") for number in range(len(op.results))]
 
 
-def _fulfil(promises: Sequence[Event], payloads: Sequence[Any], child: Agent) -> None:
+@continuation
+def _fulfil(child: Agent, _op: Operation, payloads: Sequence[Any], promises: Sequence[Event]) -> Answer:
     """Complete `promises`: tokens come first and have no payload."""
     tokens = len(promises) - len(payloads)
     knowledge = child.release()
@@ -49,19 +51,33 @@ def _returned(op: Operation, promises: list[Event]) -> Any:
 def _execute(agent: Agent, op: async_.ExecuteOp, *operands: Event) -> Any:
     edges = len(op.dependencies)
     promises = _promises(op)
-
-    def body(child: Agent) -> Suspension:
-        for dependency in operands[:edges]:
-            yield from awaited(child, op, dependency, "token")
-        arguments: list[Any] = []
-        for value in operands[edges:]:
-            yield from awaited(child, op, value, "value")
-            arguments.append(value.payload)
-        payloads = yield from child.run_region(op.body, arguments)
-        _fulfil(promises, payloads, child)
-
-    start_task(agent, op, body, promises, [op.body])
+    tokens, values = operands[:edges], operands[edges:]
+    start_task(agent, op, _await_tokens, tokens, values, promises, promises=promises, regions=[op.body])
     return _returned(op, promises)
+
+
+@continuation
+def _await_tokens(
+    child: Agent,
+    op: async_.ExecuteOp,
+    _: None,
+    tokens: Sequence[Event],
+    values: Sequence[Event],
+    promises: Sequence[Event],
+) -> Answer:
+    return all_awaited(child, op, tokens).then(_await_values, values, promises)
+
+
+@continuation
+def _await_values(
+    child: Agent, op: async_.ExecuteOp, _: None, values: Sequence[Event], promises: Sequence[Event]
+) -> Answer:
+    return all_awaited(child, op, values, "value").then(_run_body, promises)
+
+
+@continuation
+def _run_body(child: Agent, op: async_.ExecuteOp, arguments: Sequence[Any], promises: Sequence[Event]) -> Answer:
+    return child.run_region(op.body, arguments).then(_fulfil, promises)
 
 
 @sync(async_.CallOp, may_move=EVERY_OPERAND, calls=True)
@@ -70,25 +86,31 @@ def _call(agent: Agent, op: async_.CallOp, *arguments: Any) -> Any:
     if not isinstance(callee, async_.FuncOp) or callee.body.first_block is None:
         raise UnsupportedError(op, f"calls {op.callee}, which has no body; define it")
     promises = _promises(op)
-    start_task(agent, op, _function_task(callee, callee.body, arguments, promises), promises, [callee.body])
+    start_task(agent, op, _run_callee, callee, arguments, promises, promises=promises, regions=[callee.body])
     return _returned(op, promises)
 
 
-def _function_task(
-    callee: Operation, region: Region, arguments: Sequence[Any], promises: list[Event]
-) -> Callable[[Agent], Suspension]:
-    def body(child: Agent) -> Suspension:
-        payloads = yield from child.call(callee, region, arguments)
-        _fulfil(promises, payloads, child)
-
-    return body
+@continuation
+def _run_callee(
+    child: Agent,
+    _op: async_.CallOp,
+    _: None,
+    callee: async_.FuncOp,
+    arguments: Sequence[Any],
+    promises: Sequence[Event],
+) -> Answer:
+    return child.call(callee, callee.body, arguments).then(_fulfil, promises)
 
 
 @suspends(async_.AwaitOp)
-def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Suspension:
+def _await(agent: Agent, op: async_.AwaitOp, promise: Event) -> Answer:
     if not op.results and not agent.machine.allows(op, None)[0]:
         return None
-    yield from awaited(agent, op, promise, "value" if op.results else "token")
+    return awaited(agent, op, promise, "value" if op.results else "token").then(_take_payload, promise)
+
+
+@continuation
+def _take_payload(_agent: Agent, _op: Operation, _: None, promise: Event) -> Answer:
     return promise.payload
 
 
@@ -107,8 +129,12 @@ def _add_to_group(_agent: Agent, op: async_.AddToGroupOp, member: Event, group: 
 
 
 @suspends(async_.AwaitAllOp)
-def _await_all(agent: Agent, op: async_.AwaitAllOp, group: PromiseGroup) -> Suspension:
-    yield from agent.wait(GroupCondition(group), op)
+def _await_all(agent: Agent, op: async_.AwaitAllOp, group: PromiseGroup) -> Answer:
+    return agent.wait(GroupCondition(group), op).then(_saw_group, group)
+
+
+@continuation
+def _saw_group(agent: Agent, op: Operation, _: None, group: PromiseGroup) -> Answer:
     agent.machine.happened(agent, op, "wait", f"sees a group of {group.size} complete", on=group)
 
 

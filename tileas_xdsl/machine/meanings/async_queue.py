@@ -13,11 +13,12 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp, around
 from tileas_xdsl.interfaces import AsyncCollectorOpInterface
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, suspends
 from tileas_xdsl.machine.core.recording import Recording
+from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import GroupQueue
 from tileas_xdsl.machine.parts import rings
@@ -68,21 +69,26 @@ def _number(agent: Agent, op: Operation, constant: Any, operands: list[Any], use
 
 
 @control(ScopeOp)
-def _scope(agent: Agent, op: ScopeOp) -> Suspension:
-    recording = Recording(agent.machine, op)
-    agent.recording = recording
-    yield from agent.run_region(op.body)
-    agent.recording = None
+def _scope(agent: Agent, op: ScopeOp) -> Answer:
+    agent.recording = Recording(agent.machine, op)
+    return agent.run_region(op.body).then(_issue_what_was_recorded)
+
+
+@continuation
+def _issue_what_was_recorded(agent: Agent, op: ScopeOp, _: Any) -> Answer:
+    recording, agent.recording = agent.recording, None
+    assert recording is not None
     if agent.machine.capture == "issue":
         recording.read_now()
     move = recording.perform if agent.machine.with_data else None
     work = agent.issue(op, recording.touches, move, label="an asynchronous scope")
     if isinstance(_collector_of(agent, op), CommitOp):
         _open_commits(agent)[-1].append(work)
-        return
+        return None
     # A stage that is being filled is not committed yet; one that is being emptied is.
     ring, stage = next((ring, k) for ring, k in reversed(agent.part(OpenStages).stages) if k not in ring.committed)
     rings.attach(agent, ring, stage, work)
+    return None
 
 
 def _find_collector(scope: Operation) -> Operation | None:
@@ -93,26 +99,36 @@ _collector_of = per_op(_find_collector)
 
 
 @suspends(CommitOp)
-def _commit(agent: Agent, op: CommitOp, *operands: Any) -> Suspension:
+def _commit(agent: Agent, op: CommitOp, *operands: Any) -> Answer:
     number = _number(agent, op, op.properties.get("queue"), list(operands), "takes as its queue")
-    stack = _open_commits(agent)
-    works: list[AsyncWork] = []
-    stack.append(works)
-    yield from agent.run_region(op.body)
-    stack.pop()
-    yield from agent.pause()
+    _open_commits(agent).append([])
+    return agent.run_region(op.body).then(_close_commit, number)
+
+
+@continuation
+def _close_commit(agent: Agent, _op: CommitOp, _: Any, number: int) -> Answer:
+    works = _open_commits(agent).pop()
+    return agent.pause().then(_commit_works, number, works)
+
+
+@continuation
+def _commit_works(agent: Agent, op: CommitOp, _: None, number: int, works: list[AsyncWork]) -> Answer:
     commit(agent, queue_numbered(agent, number), works, op)
 
 
 @suspends(WaitOp)
-def _wait(agent: Agent, op: WaitOp, *operands: Any) -> Suspension:
+def _wait(agent: Agent, op: WaitOp, *operands: Any) -> Answer:
     rest = list(operands)
     number = _number(agent, op, op.properties.get("queue"), rest, "takes as its queue")
     count = _number(agent, op, op.properties.get("count"), rest, "takes as its count")
-    yield from wait_for_queue(agent, queue_numbered(agent, number), count, op)
-    yield from agent.run_region(op.body)
+    return wait_for_queue(agent, queue_numbered(agent, number), count, op).then(_run_body)
 
 
 @control(BlockOp)
-def _block(agent: Agent, op: BlockOp) -> Suspension:
-    yield from agent.run_region(op.body)
+def _block(agent: Agent, op: BlockOp) -> Answer:
+    return agent.run_region(op.body)
+
+
+@continuation
+def _run_body(agent: Agent, op: WaitOp, _: None) -> Answer:
+    return agent.run_region(op.body)

@@ -18,15 +18,16 @@ from tileas_xdsl.dialects import async_region
 from tileas_xdsl.dialects.async_ import ValueType
 from tileas_xdsl.dialects.async_region.regions import BodyOp
 from tileas_xdsl.machine.arguments import binds_type
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.late_values import LateValue, seen_by_work
 from tileas_xdsl.machine.core.meaning import issues, sync, terminators
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
 from tileas_xdsl.machine.parts.resources import Resource, hold, make_resource
-from tileas_xdsl.machine.parts.tasks import awaited, start_task
+from tileas_xdsl.machine.parts.tasks import all_awaited, start_task
 
 terminators(async_region.YieldOp)
 
@@ -76,34 +77,44 @@ class _Results:
 @per_op
 def _promised(op: BodyOp) -> list[bool]:
     """Which of the values are returned as promises of what is yielded."""
-    terminator = op.body.block.last_op
-    assert isinstance(terminator, async_region.YieldOp)
-    pairs = zip(op.values, terminator.values.types, strict=True)
+    pairs = zip(op.values, _terminator_of(op).values.types, strict=True)
     return [result.type == ValueType(yielded) for result, yielded in pairs]
 
 
 @issues(async_region.RegionOp)
-def _region(agent: Agent, op: async_region.RegionOp, *operands: Any) -> Suspension:
-    edges = yield from agent.settled(operands, op)
+def _region(agent: Agent, op: async_region.RegionOp, *operands: Any) -> Answer:
+    return agent.settled(operands, op).then(_begin_region)
+
+
+@continuation
+def _begin_region(agent: Agent, op: async_region.RegionOp, edges: list[Any]) -> Answer:
     if op.async_region_token(0) is not None:
-        return (yield from _issue_body(agent, op, edges))
+        return _issue_body(agent, op, edges)
     count = len(op.dependencies)
     return _start_body(agent, op, edges[:count], op.promises, edges[count:], None)
 
 
 @issues(async_region.LaunchOp)
-def _launch(agent: Agent, op: async_region.LaunchOp, *operands: Any) -> Suspension:
-    count = len(op.dependencies)
-    edges = yield from agent.settled(operands[:count], op)
+def _launch(agent: Agent, op: async_region.LaunchOp, *operands: Any) -> Answer:
+    return agent.settled(operands[: len(op.dependencies)], op).then(_begin_launch, operands)
+
+
+@continuation
+def _begin_launch(agent: Agent, op: async_region.LaunchOp, edges: list[Event], operands: Sequence[Any]) -> Answer:
+    count = len(edges)
     passed = operands[count : count + len(op.captures)]
     return _start_body(agent, op, edges, op.captures, passed, operands[-1] if op.resource is not None else None)
 
 
-def _issue_body(agent: Agent, op: async_region.RegionOp, edges: Sequence[Event]) -> Suspension:
+def _issue_body(agent: Agent, op: async_region.RegionOp, edges: Sequence[Event]) -> Request:
     """A region with a token argument: the agent that issues it runs the body at once, and only issues more."""
     ready = Event.all_of(edges, f"argument of {op.name}")
-    yielded = yield from agent.run_region(op.body, [ready])
-    values, groups = yield from _taken_apart(agent, op, yielded)
+    return agent.run_region(op.body, [ready]).then(_settle_tokens).then(_hand_out, ready)
+
+
+@continuation
+def _hand_out(agent: Agent, op: async_region.RegionOp, body: _Yielded, ready: Event) -> Answer:
+    values, groups = body.values, body.groups
     results = _Results.of(op)
     for value, promised in zip(values, _promised(agent, op), strict=True):
         results.values.append(results.promise(op) if promised else value)
@@ -123,24 +134,9 @@ def _start_body(
     results = _Results.of(op)
     results.values = [results.promise(op) if promised else LateValue(op) for promised in _promised(agent, op)]
 
-    def body(child: Agent) -> Suspension:
-        for edge in edges:
-            yield from awaited(child, op, edge)
-        arguments = yield from _unwrapped(child, op, names, passed)
-        if resource is not None:
-            [own] = yield from child.settled([resource], op)
-            yield from hold(child, own, op, results.tokens[0])
-        yielded = yield from child.run_region(op.body, arguments)
-        values, groups = yield from _taken_apart(child, op, yielded)
-        for given, value in zip(results.values, values, strict=True):
-            if isinstance(given, LateValue):
-                given.put(value)
-            else:
-                given.payload = value
-        results.complete_with([Event.completed(child.release())], groups)
-
-    promises = [value for value in results.values if isinstance(value, Event)]
-    child = start_task(agent, op, body, [*results.tokens, *promises], [op.body])
+    promises = [*results.tokens, *(value for value in results.values if isinstance(value, Event))]
+    task = _Task(results, tuple(edges), tuple(names), tuple(passed), resource)
+    child = start_task(agent, op, _await_edges, task, promises=promises, regions=[op.body])
     for value in results.values:
         if isinstance(value, LateValue):
             value.maker = child
@@ -148,39 +144,113 @@ def _start_body(
     return results.handed_out()
 
 
-def _unwrapped(agent: Agent, op: BodyOp, names: Sequence[SSAValue], passed: Sequence[Any]) -> Suspension:
-    """What the arguments of a body get: the payloads of promises, everything else as it is."""
-    arguments: list[Any] = []
-    for name, value in zip(names, passed, strict=True):
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What the task of a region or launch works with: see `_start_body`."""
+
+    results: _Results
+    edges: tuple[Event, ...]
+    names: tuple[SSAValue, ...]
+    passed: tuple[Any, ...]
+    resource: Any
+
+
+@continuation
+def _await_edges(child: Agent, op: BodyOp, _: None, task: _Task) -> Answer:
+    return all_awaited(child, op, task.edges).then(_unwrap, task).then(_take_resource, task)
+
+
+@continuation
+def _unwrap(child: Agent, op: BodyOp, _: Any, task: _Task) -> Answer:
+    return _unwrap_from(child, op, task, ())
+
+
+def _unwrap_from(child: Agent, op: BodyOp, task: _Task, arguments: tuple[Any, ...]) -> Request:
+    """What the arguments of the body get after `arguments`: the payloads of promises, everything else as it is."""
+    for name, value in list(zip(task.names, task.passed, strict=True))[len(arguments) :]:
         if isinstance(name.type, ValueType):
-            [promise] = yield from agent.settled([value], op)
-            yield from awaited(agent, op, promise, "value")
-            value = promise.payload
-        arguments.append(value)
-    return arguments
+            return child.settled([value], op).then(_await_promise, task, arguments)
+        arguments = (*arguments, value)
+    return Done(arguments)
 
 
-def _taken_apart(agent: Agent, op: BodyOp, yielded: Sequence[Any]) -> Suspension:
+@continuation
+def _await_promise(child: Agent, op: BodyOp, settled: list[Event], task: _Task, arguments: tuple[Any, ...]) -> Answer:
+    return all_awaited(child, op, settled, "value").then(_add_argument, task, arguments)
+
+
+@continuation
+def _add_argument(child: Agent, op: BodyOp, payloads: list[Any], task: _Task, arguments: tuple[Any, ...]) -> Answer:
+    return _unwrap_from(child, op, task, (*arguments, *payloads))
+
+
+@continuation
+def _take_resource(child: Agent, op: BodyOp, arguments: tuple[Any, ...], task: _Task) -> Answer:
+    held = Done() if task.resource is None else child.settled([task.resource], op).then(_hold, task)
+    return held.then(_run_body, task, arguments)
+
+
+@continuation
+def _hold(child: Agent, op: BodyOp, settled: list[Resource], task: _Task) -> Answer:
+    return hold(child, settled[0], op, task.results.tokens[0])
+
+
+@continuation
+def _run_body(child: Agent, op: BodyOp, _: None, task: _Task, arguments: tuple[Any, ...]) -> Answer:
+    return child.run_region(op.body, arguments).then(_settle_tokens).then(_complete, task)
+
+
+@continuation
+def _complete(child: Agent, _op: BodyOp, body: _Yielded, task: _Task) -> Answer:
+    for given, value in zip(task.results.values, body.values, strict=True):
+        if isinstance(given, LateValue):
+            given.put(value)
+        else:
+            given.payload = value
+    task.results.complete_with([Event.completed(child.release())], body.groups)
+
+
+@dataclass(frozen=True)
+class _Yielded:
     """What a body yields: its values, and its tokens by groups."""
+
+    values: Sequence[Any]
+    groups: Sequence[Sequence[Event]]
+
+
+def _terminator_of(op: BodyOp) -> async_region.YieldOp:
     terminator = op.body.block.last_op
     assert isinstance(terminator, async_region.YieldOp)
+    return terminator
+
+
+@continuation
+def _settle_tokens(agent: Agent, op: BodyOp, yielded: Sequence[Any]) -> Answer:
+    terminator = _terminator_of(op)
     count = len(terminator.values)
-    tokens = yield from agent.settled(yielded[count:], terminator)
+    return agent.settled(yielded[count:], terminator).then(_group_tokens, tuple(yielded[:count]))
+
+
+@continuation
+def _group_tokens(_agent: Agent, op: BodyOp, tokens: list[Event], values: tuple[Any, ...]) -> Answer:
     groups: list[list[Event]] = []
-    for group in terminator.token_groups:
+    for group in _terminator_of(op).token_groups:
         groups.append(tokens[: len(group)])
         tokens = tokens[len(group) :]
-    return yielded[:count], groups
+    return _Yielded(values, groups)
 
 
 # Memory and transfers -----------------------------------------------------------------------------------------------
 
 
 @issues(async_region.AllocOp)
-def _alloc(agent: Agent, op: async_region.AllocOp, *operands: Any) -> Suspension:
+def _alloc(agent: Agent, op: async_region.AllocOp, *operands: Any) -> Answer:
     count = len(op.dependencies)
-    edges = yield from agent.settled(operands[:count], op)
-    sizes = operands[count:]
+    return agent.settled(operands[:count], op).then(_issue_alloc, operands[count:])
+
+
+@continuation
+def _issue_alloc(agent: Agent, op: async_region.AllocOp, edges: list[Event], sizes: Sequence[Any]) -> Answer:
     kind = op.buffer.type
     label = f"{op.name} of '{op.buffer.name_hint or 'buffer'}'"
     if not any(isinstance(size, LateValue) for size in sizes):
@@ -231,10 +301,14 @@ class _Copying:
 
 
 @issues(async_region.CopyOp)
-def _copy(agent: Agent, op: async_region.CopyOp, *operands: Any) -> Suspension:
+def _copy(agent: Agent, op: async_region.CopyOp, *operands: Any) -> Answer:
     count = len(op.dependencies)
-    edges = yield from agent.settled(operands[:count], op)
-    copying = _Copying(agent, op, operands[count:])
+    return agent.settled(operands[:count], op).then(_issue_copy, operands[count:])
+
+
+@continuation
+def _issue_copy(agent: Agent, op: async_region.CopyOp, edges: list[Event], operands: Sequence[Any]) -> Answer:
+    copying = _Copying(agent, op, operands)
     resource = operands[-1] if op.resource is not None else None
     work = agent.issue(
         op,

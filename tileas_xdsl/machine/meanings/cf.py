@@ -9,22 +9,23 @@ from xdsl.dialects import cf
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
-from tileas_xdsl.machine.core.meaning import Jump, effect, jump
+from tileas_xdsl.machine.core.meaning import effect, jump
+from tileas_xdsl.machine.core.standings import Enter
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 
 @jump(cf.BranchOp, may_move=("arguments",))
-def _branch(_agent: Agent, op: cf.BranchOp, *arguments: Any) -> Jump:
-    return Jump(op.successor, arguments)
+def _branch(_agent: Agent, op: cf.BranchOp, *arguments: Any) -> Enter:
+    return Enter(op.successor, arguments)
 
 
 @jump(cf.ConditionalBranchOp, may_move=("then_arguments", "else_arguments"), deciding=1)
-def _conditional_branch(agent: Agent, op: cf.ConditionalBranchOp, condition: Any, *arguments: Any) -> Jump:
+def _conditional_branch(agent: Agent, op: cf.ConditionalBranchOp, condition: Any, *arguments: Any) -> Enter:
     middle = len(op.then_arguments)
     if agent.known(condition, op, "branches on"):
-        return Jump(op.then_block, arguments[:middle])
-    return Jump(op.else_block, arguments[middle:])
+        return Enter(op.then_block, arguments[:middle])
+    return Enter(op.else_block, arguments[middle:])
 
 
 @per_op
@@ -39,15 +40,15 @@ def _cases(op: cf.SwitchOp) -> dict[int, int]:
 
 
 @jump(cf.SwitchOp, deciding=1)
-def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Jump:
+def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Enter:
     value = unsigned(agent.known(flag, op, "branches on"), op.flag.type)
     case = _cases(agent, op).get(value)
     defaults = len(op.default_operands)
     if case is None:
-        return Jump(op.default_block, arguments[:defaults])
+        return Enter(op.default_block, arguments[:defaults])
     sizes: Sequence[int] = [int(size) for size in op.case_operand_segments.get_values()]
     start = defaults + sum(sizes[:case])
-    return Jump(op.case_blocks[case], arguments[start : start + sizes[case]])
+    return Enter(op.case_blocks[case], arguments[start : start + sizes[case]])
 
 
 @effect(cf.AssertOp)

@@ -14,9 +14,11 @@ from xdsl.dialects import gpu
 from xdsl.ir import Operation
 
 from tileas_xdsl.interfaces import HandleType
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event, Touch
 from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
@@ -28,40 +30,43 @@ HandleType.register(gpu.AsyncTokenType)
 terminators(gpu.ReturnOp, gpu.TerminatorOp, gpu.YieldOp)
 
 
-def _wait_for(agent: Agent, op: Operation, tokens: Sequence[Event]) -> Suspension:
+def _wait_for(agent: Agent, op: Operation, tokens: Sequence[Event]) -> Request:
+    if not tokens:
+        return Done()
     event = Event.all_of(tokens, "gpu token")
-    yield from agent.wait(EventCondition(event), op)
-    agent.machine.happened(agent, op, "wait", f"sees {len(tokens)} gpu tokens complete", on=event)
+    return agent.wait(EventCondition(event), op).then(_saw_tokens, event, len(tokens))
+
+
+@continuation
+def _saw_tokens(agent: Agent, op: Operation, _: None, event: Event, count: int) -> Answer:
+    agent.machine.happened(agent, op, "wait", f"sees {count} gpu tokens complete", on=event)
 
 
 @suspends(gpu.WaitOp)
-def _wait(agent: Agent, op: gpu.WaitOp, *tokens: Event) -> Suspension:
-    if op.asyncToken is not None:
-        return Event.all_of(tokens, op.name)
-    if tokens:
-        yield from _wait_for(agent, op, tokens)
-    return None
+def _wait(agent: Agent, op: gpu.WaitOp, *tokens: Event) -> Answer:
+    return Event.all_of(tokens, op.name) if op.asyncToken is not None else _wait_for(agent, op, tokens)
 
 
 @suspends(gpu.AllocOp)
-def _alloc(agent: Agent, op: gpu.AllocOp, *operands: Any) -> Suspension:
+def _alloc(agent: Agent, op: gpu.AllocOp, *operands: Any) -> Answer:
     count = len(op.asyncDependencies)
     tokens, sizes = operands[:count], operands[count : count + len(op.dynamicSizes)]
-    if op.asyncToken is None and tokens:
-        yield from _wait_for(agent, op, tokens)
-    view = allocate(agent, op, op.result.type, sizes)
-    return view if op.asyncToken is None else (view, Event.all_of(tokens, op.name))
+    if op.asyncToken is None:
+        return _wait_for(agent, op, tokens).then(_allocate, sizes)
+    return allocate(agent, op, op.result.type, sizes), Event.all_of(tokens, op.name)
+
+
+@continuation
+def _allocate(agent: Agent, op: gpu.AllocOp, _: None, sizes: Sequence[Any]) -> Answer:
+    return allocate(agent, op, op.result.type, sizes)
 
 
 @suspends(gpu.MemcpyOp)
-def _memcpy(agent: Agent, op: gpu.MemcpyOp, *operands: Any) -> Suspension:
+def _memcpy(agent: Agent, op: gpu.MemcpyOp, *operands: Any) -> Answer:
     *tokens, target, source = operands
     from_view, to_view = same_shape(agent, op, source, target)
     if op.asyncToken is None:
-        if tokens:
-            yield from _wait_for(agent, op, tokens)
-        agent.store(to_view, agent.load(from_view, op), op)
-        return None
+        return _wait_for(agent, op, tokens).then(_copy, from_view, to_view)
     machine = agent.machine
     work = agent.issue(
         op,
@@ -75,15 +80,17 @@ def _memcpy(agent: Agent, op: gpu.MemcpyOp, *operands: Any) -> Suspension:
     return machine.event_of(work, op.name)
 
 
+@continuation
+def _copy(agent: Agent, op: gpu.MemcpyOp, _: None, source: View, target: View) -> Answer:
+    agent.store(target, agent.load(source, op), op)
+
+
 @suspends(gpu.DeallocOp)
-def _dealloc(agent: Agent, op: gpu.DeallocOp, *operands: Any) -> Suspension:
+def _dealloc(agent: Agent, op: gpu.DeallocOp, *operands: Any) -> Answer:
     *tokens, buffer = operands
     base = view_of(agent, op, buffer).base
     if op.asyncToken is None:
-        if tokens:
-            yield from _wait_for(agent, op, tokens)
-        end_lifetime(agent, op, base)
-        return None
+        return _wait_for(agent, op, tokens).then(_end, base)
 
     def end() -> None:
         base.lifetime_over = True
@@ -97,6 +104,11 @@ def _dealloc(agent: Agent, op: gpu.DeallocOp, *operands: Any) -> Suspension:
         dependencies=tokens,
     )
     return agent.machine.event_of(work, op.name)
+
+
+@continuation
+def _end(agent: Agent, op: gpu.DeallocOp, _: None, base: MemoryObject) -> Answer:
+    end_lifetime(agent, op, base)
 
 
 @effect(gpu.LaunchFuncOp, gpu.LaunchOp)

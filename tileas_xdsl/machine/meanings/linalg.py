@@ -25,12 +25,13 @@ from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from tileas_xdsl.machine.core.agents import Agent, Step, Suspension
+from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import Kind, control, pure, terminators
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.recording import Deferred
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation, give_results
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -146,18 +147,18 @@ def _reduction_nest(op: linalg.ReduceOp) -> Nest:
 
 @control(*STRUCTURED_OPS)
 @control(linalg.MatmulOp, costs=Costs.PRODUCT)
-def _structured(agent: Agent, op: LinalgStructuredOperation, *_operands: Any) -> Suspension:
-    return (yield from _run(agent, op, _structured_nest(agent, op)))
+def _structured(agent: Agent, op: LinalgStructuredOperation, *_operands: Any) -> Answer:
+    return _run(agent, op, _structured_nest(agent, op))
 
 
 @control(linalg.BroadcastOp)
-def _broadcast(agent: Agent, op: linalg.BroadcastOp, *_operands: Any) -> Suspension:
-    return (yield from _run(agent, op, _broadcast_nest(agent, op)))
+def _broadcast(agent: Agent, op: linalg.BroadcastOp, *_operands: Any) -> Answer:
+    return _run(agent, op, _broadcast_nest(agent, op))
 
 
 @control(linalg.ReduceOp)
-def _reduce(agent: Agent, op: linalg.ReduceOp, *_operands: Any) -> Suspension:
-    return (yield from _run(agent, op, _reduction_nest(agent, op)))
+def _reduce(agent: Agent, op: linalg.ReduceOp, *_operands: Any) -> Answer:
+    return _run(agent, op, _reduction_nest(agent, op))
 
 
 @dataclass
@@ -178,21 +179,24 @@ def _index(agent: Agent, op: linalg.IndexOp) -> Any:
 # Running a nest -----------------------------------------------------------------------------------------------------
 
 
-def _run(agent: Agent, op: Operation, nest: Nest) -> Suspension:
+def _run(agent: Agent, op: Operation, nest: Nest) -> Answer:
     """Read the operands, compute, write the outputs. Inside an asynchronous scope the first two happen later."""
     # Not the operands handed over: those are evaluated too early when a scope only records.
     operands = [agent.value(operand) for operand in op.operands]
     contents = [_contents(agent, op, nest, number, value) for number, value in enumerate(operands)]
+    outputs = tuple(operands[nest.inputs :])
     if nest.elementwise:
-        results = _compute_together(agent, op, nest, contents)
-    else:
-        results = yield from _compute_one_by_one(agent, op, nest, operands, contents)
-    outputs = operands[nest.inputs :]
+        return _write(agent, op, _compute_together(agent, op, nest, contents), outputs)
+    return _compute_one_by_one(agent, op, nest, operands, contents).then(_write, outputs)
+
+
+@continuation
+def _write(agent: Agent, op: Operation, results: tuple[Any, ...], outputs: Sequence[Any]) -> Answer:
     if not op.results:
         for view, result in zip(outputs, results, strict=True):
             agent.store(view, result, op)
         return ()
-    return results[0] if len(op.results) == 1 else results
+    return give_results(agent, op, results)
 
 
 def _contents(agent: Agent, op: Operation, nest: Nest, number: int, value: Any) -> Any:
@@ -275,7 +279,7 @@ def _run_body(agent: Agent, block: Block, arguments: Sequence[Array], point: Seq
 
 def _compute_one_by_one(
     agent: Agent, op: Operation, nest: Nest, operands: Sequence[Any], contents: Sequence[Any]
-) -> Suspension:
+) -> Request:
     """Run any body, point by point, in the order of the loops."""
     if agent.recording is not None:
         raise UnsupportedError(op, "has a body that is not arithmetic, inside an asynchronous scope; use loops there")
@@ -288,18 +292,42 @@ def _compute_one_by_one(
     ]
     outputs = [value if value is UNKNOWN else value.copy() for value in arrays[nest.inputs :]]
     arrays[nest.inputs :] = outputs
-    place = agent.part(IterationPoint)
-    outer = place.indices
-    for point in np.ndindex(*extents):
-        points = [tuple(affine_map.eval(point, ())) for affine_map in nest.maps]
-        place.indices = point
-        elements = [_element(op, *item) for item in zip(arrays, points, nest.block.args, strict=True)]
-        results = yield from agent.run_region(nest.body, elements)
-        for output, at, result in zip(outputs, points[nest.inputs :], results, strict=True):
-            if output is not UNKNOWN:
-                output[at] = result
-    place.indices = outer
-    return tuple(outputs)
+    walk = _Walk(nest, arrays, list(np.ndindex(*extents)), agent.part(IterationPoint).indices)
+    return _run_at(agent, op, walk, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """A body that runs at one point after the other, on elements of `arrays`: inputs, then outputs."""
+
+    nest: Nest
+    arrays: Sequence[Any]
+    points: Sequence[tuple[int, ...]]
+    outer: Sequence[Any]
+    """The point at which the body around it runs."""
+
+    def places(self, number: int) -> list[tuple[int, ...]]:
+        """The element of each array at point `number`."""
+        return [tuple(affine_map.eval(self.points[number], ())) for affine_map in self.nest.maps]
+
+
+def _run_at(agent: Agent, op: Operation, walk: _Walk, number: int) -> Request:
+    nest = walk.nest
+    if number == len(walk.points):
+        agent.part(IterationPoint).indices = walk.outer
+        return Done(tuple(walk.arrays[nest.inputs :]))
+    agent.part(IterationPoint).indices = walk.points[number]
+    items = zip(walk.arrays, walk.places(number), nest.block.args, strict=True)
+    return agent.run_region(nest.body, [_element(op, *item) for item in items]).then(_go_to_next, walk, number)
+
+
+@continuation
+def _go_to_next(agent: Agent, op: Operation, results: tuple[Any, ...], walk: _Walk, number: int) -> Answer:
+    first = walk.nest.inputs
+    for output, place, result in zip(walk.arrays[first:], walk.places(number)[first:], results, strict=True):
+        if output is not UNKNOWN:
+            output[place] = result
+    return _run_at(agent, op, walk, number + 1)
 
 
 def _shape(agent: Agent, op: Operation, value: Any) -> tuple[int, ...]:

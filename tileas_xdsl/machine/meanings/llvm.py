@@ -18,10 +18,11 @@ from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
-from tileas_xdsl.machine.core.agents import Agent, Suspension
-from tileas_xdsl.machine.core.meaning import Jump, control, effect, jump, pure, sync, terminators
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
+from tileas_xdsl.machine.core.standings import Answer, Enter, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.calls import call_symbol
@@ -258,21 +259,20 @@ def _call_intrinsic(agent: Agent, op: llvm.CallIntrinsicOp, *operands: Any) -> N
 
 
 @jump(llvm.BrOp, may_move=EVERY_OPERAND)
-def _br(_agent: Agent, op: llvm.BrOp, *arguments: Any) -> Jump:
-    return Jump(op.successor, arguments)
+def _br(_agent: Agent, op: llvm.BrOp, *arguments: Any) -> Enter:
+    return Enter(op.successor, arguments)
 
 
 @jump(llvm.CondBrOp)
-def _cond_br(agent: Agent, op: llvm.CondBrOp, condition: Any, *arguments: Any) -> Jump:
+def _cond_br(agent: Agent, op: llvm.CondBrOp, condition: Any, *arguments: Any) -> Enter:
     split = len(op.then_arguments)
     if agent.known(condition, op, "branches on"):
-        return Jump(op.then_block, arguments[:split])
-    return Jump(op.else_block, arguments[split:])
+        return Enter(op.then_block, arguments[:split])
+    return Enter(op.else_block, arguments[split:])
 
 
 @control(llvm.CallOp, may_move=("args",), calls=True)
-def _call(agent: Agent, op: llvm.CallOp, *arguments: Any) -> Suspension:
+def _call(agent: Agent, op: llvm.CallOp, *arguments: Any) -> Answer:
     if op.callee is None:
         raise UnsupportedError(op, "calls through a pointer; call a function by name")
-    results = yield from call_symbol(agent, op, op.callee, arguments)
-    return results[0] if len(op.results) == 1 else results
+    return call_symbol(agent, op, op.callee, arguments).then(give_results)

@@ -8,7 +8,7 @@ freely, as MLIR lets them be hoisted above their guards. Layouts are strided one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -21,11 +21,12 @@ from xdsl.traits import SymbolTable
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.arguments import memory_space
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.op_facts import Tells
+from tileas_xdsl.machine.core.standings import Answer, continuation, give_results
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts.globals import global_object
@@ -65,22 +66,32 @@ def allocate(agent: Agent, op: Operation, kind: MemRefType[Attribute], sizes: Se
 def _alloc(agent: Agent, op: memref.AllocOp | memref.AllocaOp, *operands: Any) -> View:
     view = allocate(agent, op, op.memref.type, operands[: len(op.dynamic_sizes)])
     if isinstance(op, memref.AllocaOp):
-        agent.activation.endings.append(lambda owner: _end_on_stack(owner, op, view))
+        agent.activation.endings.append(EndOnStack(op, view))
     return view
 
 
-def _end_on_stack(agent: Agent, op: Operation, view: View) -> None:
-    end_lifetime(agent, agent.current_op or op, view.base, freed=False)
+@dataclass(frozen=True, eq=False)
+class EndOnStack:
+    """The end of a buffer on the stack, which `op` has made."""
+
+    op: Operation
+    view: View
+
+    def __call__(self, agent: Agent) -> None:
+        end_lifetime(agent, agent.current_op or self.op, self.view.base, freed=False)
 
 
 @control(memref.AllocaScopeOp)
-def _alloca_scope(agent: Agent, op: memref.AllocaScopeOp) -> Suspension:
+def _alloca_scope(agent: Agent, op: memref.AllocaScopeOp) -> Answer:
+    return agent.run_region(op.scope).then(_leave_scope, len(agent.activation.endings))
+
+
+@continuation
+def _leave_scope(agent: Agent, op: Operation, values: tuple[Any, ...], older: int) -> Answer:
     endings = agent.activation.endings
-    older = len(endings)
-    values = yield from agent.run_region(op.scope)
     while len(endings) > older:
         endings.pop()(agent)
-    return values[0] if len(op.results) == 1 else values
+    return give_results(agent, op, values)
 
 
 terminators(memref.AllocaScopeReturnOp)

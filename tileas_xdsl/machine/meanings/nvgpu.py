@@ -16,10 +16,11 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nvgpu import DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.synchronization import CommitGroup
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import element_at
@@ -93,11 +94,10 @@ def _copy_of(agent: Agent, op: Operation, token: Any) -> AsyncWork:
 
 
 @suspends(DeviceAsyncWaitOp)
-def _wait(agent: Agent, op: Any, token: Any) -> Suspension:
+def _wait(agent: Agent, op: Any, token: Any) -> Answer:
     queue = copy_groups(agent, CP_ASYNC).queue
     if op.num_groups is not None:
-        yield from wait_for_queue(agent, queue, op.num_groups.value.data, op)
-        return
+        return wait_for_queue(agent, queue, op.num_groups.value.data, op)
     known = agent.known(token, op, "waits for")
     if not isinstance(known, GroupToken):
         raise UnsupportedError(op, "waits for a copy, and only groups can be waited for; put the copy into a group")
@@ -106,6 +106,7 @@ def _wait(agent: Agent, op: Any, token: Any) -> Suspension:
             op, f"waits for a group of {known.owner.name}; only the thread that made a group can wait for it"
         )
     waits, _ = agent.machine.allows(op, None)
-    if waits:
-        ordinal = known.group.ordinal
-        yield from wait_for_groups(agent, queue, ordinal, queue.committed - ordinal, op)
+    if not waits:
+        return None
+    ordinal = known.group.ordinal
+    return wait_for_groups(agent, queue, ordinal, queue.committed - ordinal, op)

@@ -31,12 +31,13 @@ from tileas_xdsl.dialects.nvvm.barrier import (
     SyncWarpOp,
 )
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Proxy
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
     Condition,
     PhaseBarrier,
@@ -182,9 +183,9 @@ def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_pr
 
 
 @suspends(mbarrier.MBarrierTryWaitParityOp)
-def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Suspension:
+def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Answer:
     barrier = _at(agent, op, address).state
-    yield from wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
+    return wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
 
 
 @dataclass
@@ -215,7 +216,7 @@ class StateCondition(Condition):
 
 
 @suspends(mbarrier.MBarrierTryWaitOp, mbarrier.MBarrierTestWaitOp)
-def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: Any) -> Suspension:
+def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: Any) -> Answer:
     """
     A single test, used in loops that go on until it succeeds. Here it waits and then succeeds: the iterations of such
     a loop in which it fails do nothing.
@@ -223,10 +224,19 @@ def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: An
     barrier = _at(agent, op, address).state
     wanted = agent.known(which, op, "waits for")
     if str(op.operands[1].type) == "i64":
-        yield from agent.wait(StateCondition(barrier, wanted), op)
-        agent.machine.happened(agent, op, "wait", f"sees phase {wanted} of {barrier.name}", on=barrier, turn=wanted)
-    else:
-        yield from wait_for_parity(agent, barrier, wanted & 1, op)
+        condition = StateCondition(barrier, wanted)
+        return agent.wait(condition, op).then(_saw_state, condition).then(_succeed)
+    return wait_for_parity(agent, barrier, wanted & 1, op).then(_succeed)
+
+
+@continuation
+def _saw_state(agent: Agent, op: Operation, _: None, condition: StateCondition) -> Answer:
+    barrier, phase = condition.barrier, condition.phase
+    agent.machine.happened(agent, op, "wait", f"sees phase {phase} of {barrier.name}", on=barrier, turn=phase)
+
+
+@continuation
+def _succeed(_agent: Agent, _op: Operation, _: None) -> Answer:
     return 1
 
 
@@ -250,8 +260,8 @@ def _cp_async_commit(agent: Agent, op: Operation) -> None:
 
 
 @suspends(cp_async.CpAsyncWaitGroupOp)
-def _cp_async_wait(agent: Agent, op: Any) -> Suspension:
-    yield from wait_for_queue(agent, copy_groups(agent, CP_ASYNC).queue, op.n.value.data, op)
+def _cp_async_wait(agent: Agent, op: Any) -> Answer:
+    return wait_for_queue(agent, copy_groups(agent, CP_ASYNC).queue, op.n.value.data, op)
 
 
 @sync(cp_async.CpAsyncMBarrierArriveOp)
@@ -363,9 +373,9 @@ def _bulk_commit(agent: Agent, op: Operation) -> None:
 
 
 @suspends(bulk.CpAsyncBulkWaitGroupOp)
-def _bulk_wait(agent: Agent, op: Any) -> Suspension:
+def _bulk_wait(agent: Agent, op: Any) -> Answer:
     family = "bulk reads" if op.read is not None else "bulk"
-    yield from wait_for_queue(agent, copy_groups(agent, family).queue, op.group.value.data, op)
+    return wait_for_queue(agent, copy_groups(agent, family).queue, op.group.value.data, op)
 
 
 @sync(wgmma.WgmmaGroupSyncAlignedOp)
@@ -374,8 +384,8 @@ def _wgmma_commit(agent: Agent, op: Operation) -> None:
 
 
 @suspends(wgmma.WgmmaWaitGroupSyncOp)
-def _wgmma_wait(agent: Agent, op: Any) -> Suspension:
-    yield from wait_for_queue(agent, copy_groups(agent, "wgmma").queue, op.group.value.data, op)
+def _wgmma_wait(agent: Agent, op: Any) -> Answer:
+    return wait_for_queue(agent, copy_groups(agent, "wgmma").queue, op.group.value.data, op)
 
 
 # Barriers of threads --------------------------------------------------------------------------------------------------
@@ -400,9 +410,15 @@ def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous) -> int:
     return barrier.arrive(agent.release(), agent.threads)
 
 
-def _passed(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Suspension:
+def _passed(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
     """Wait until everybody has arrived for `generation` of `barrier`."""
-    yield from agent.wait(RendezvousCondition(barrier, generation), op)
+    condition = RendezvousCondition(barrier, generation)
+    return agent.wait(condition, op).then(_saw_generation, condition)
+
+
+@continuation
+def _saw_generation(agent: Agent, op: Operation, _: None, condition: RendezvousCondition) -> Answer:
+    barrier, generation = condition.barrier, condition.generation
     agent.machine.happened(agent, op, "wait", f"passes {barrier.name}", on=barrier, turn=generation)
 
 
@@ -415,18 +431,18 @@ def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rende
 
 
 @suspends(Barrier0Op)
-def barrier_of_all_threads(agent: Agent, op: Operation) -> Suspension:
+def barrier_of_all_threads(agent: Agent, op: Operation) -> Answer:
     """Arrive at the barrier of the whole block, and wait for everybody else."""
     barrier = _rendezvous(agent, op, "barrier 0", _block_threads(agent))
-    yield from _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
+    return _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
 
 @suspends(BarrierOp)
-def _barrier(agent: Agent, op: Any, *operands: Any) -> Suspension:
+def _barrier(agent: Agent, op: Any, *operands: Any) -> Answer:
     if op.reduction_predicate is not None:
         raise UnsupportedError(op, "reduces over the threads of a barrier, and an agent has one flow of control")
     barrier = _barrier_numbered(agent, op, operands)
-    yield from _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
+    return _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
 
 @sync(BarrierArriveOp)
@@ -442,12 +458,12 @@ def _cluster_arrive(agent: Agent, op: Operation) -> None:
 
 
 @suspends(ClusterWaitOp)
-def _cluster_wait(agent: Agent, op: Operation) -> Suspension:
+def _cluster_wait(agent: Agent, op: Operation) -> Answer:
     arrival = agent.part(ClusterArrival)
     barrier, arrival.barrier = arrival.barrier, None
     if barrier is None:
         raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
-    yield from _passed(agent, op, barrier, arrival.generation)
+    return _passed(agent, op, barrier, arrival.generation)
 
 
 # Fences, election, registers ------------------------------------------------------------------------------------------

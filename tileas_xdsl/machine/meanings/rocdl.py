@@ -16,10 +16,11 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, barriers, counted_lds_transfer, counter_of, transfers, waits
 from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import observe
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import Condition, MarkCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -132,14 +133,19 @@ def _mark(agent: Agent, op: Operation) -> None:
 
 
 @suspends(waits.WaitAsyncmarkOp)
-def _wait_mark(agent: Agent, op: Any) -> Suspension:
+def _wait_mark(agent: Agent, op: Any) -> Answer:
     waits, outstanding = agent.machine.allows(op, op.count.value.data)
     if not waits:
-        return
+        return None
     covered = agent.activation.marks.covered_by_wait(outstanding)
-    yield from agent.wait(MarkCondition(agent.transfers, covered, outstanding), op)
-    text = f"sees the first {covered} transfers complete"
-    agent.machine.happened(agent, op, "wait", text, on=agent.transfers, turn=covered)
+    condition = MarkCondition(agent.transfers, covered, outstanding)
+    return agent.wait(condition, op).then(_saw_marks, condition)
+
+
+@continuation
+def _saw_marks(agent: Agent, op: Operation, _: None, condition: MarkCondition) -> Answer:
+    text = f"sees the first {condition.covered} transfers complete"
+    agent.machine.happened(agent, op, "wait", text, on=condition.transfers, turn=condition.covered)
 
 
 # Counters -----------------------------------------------------------------------------------------------------------
@@ -166,38 +172,43 @@ class CounterCondition(Condition):
         return f"{self.counter} to fall to {self.outstanding}"
 
 
-def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -> Suspension:
+def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -> Request:
     waits, outstanding = agent.machine.allows(op, outstanding)
     if not waits:
-        return
+        return Done()
     counted = _counted(agent, counter)
-    oldest = counted[: max(len(counted) - outstanding, 0)]
-    yield from agent.wait(CounterCondition(counter, oldest, outstanding), op)
-    del counted[: len(oldest)]
-    text = f"sees {len(oldest)} transfers of {counter} complete"
+    condition = CounterCondition(counter, counted[: max(len(counted) - outstanding, 0)], outstanding)
+    return agent.wait(condition, op).then(_saw_count, condition)
+
+
+@continuation
+def _saw_count(agent: Agent, op: Operation, _: None, condition: CounterCondition) -> Answer:
+    counted = _counted(agent, condition.counter)
+    del counted[: len(condition.works)]
+    text = f"sees {len(condition.works)} transfers of {condition.counter} complete"
     agent.machine.happened(agent, op, "wait", text, on=counted)
 
 
 @suspends(waits.WaitAsynccntOp)
-def _wait_asynccnt(agent: Agent, op: Any) -> Suspension:
-    yield from _wait_counter(agent, op, "asynccnt", op.count.value.data)
+def _wait_asynccnt(agent: Agent, op: Any) -> Answer:
+    return _wait_counter(agent, op, "asynccnt", op.count.value.data)
 
 
 @suspends(waits.WaitTensorcntOp)
-def _wait_tensorcnt(agent: Agent, op: Any) -> Suspension:
-    yield from _wait_counter(agent, op, "tensorcnt", op.count.value.data)
+def _wait_tensorcnt(agent: Agent, op: Any) -> Answer:
+    return _wait_counter(agent, op, "tensorcnt", op.count.value.data)
 
 
 @suspends(waits.WaitLoadcntOp)
-def _wait_loadcnt(agent: Agent, op: Any) -> Suspension:
-    yield from _wait_counter(agent, op, "vmcnt", op.count.value.data)
+def _wait_loadcnt(agent: Agent, op: Any) -> Answer:
+    return _wait_counter(agent, op, "vmcnt", op.count.value.data)
 
 
 @suspends(waits.SWaitcntOp)
-def _waitcnt(agent: Agent, op: Any) -> Suspension:
+def _waitcnt(agent: Agent, op: Any) -> Answer:
     """gfx9: vmcnt is in bits 0-3 and 14-15; the other fields count what the machine does in order anyway."""
     field = op.bitfield.value.data
-    yield from _wait_counter(agent, op, "vmcnt", (field & 15) | ((field >> 14) & 3) << 4)
+    return _wait_counter(agent, op, "vmcnt", (field & 15) | ((field >> 14) & 3) << 4)
 
 
 @effect(waits.WaitDscntOp, waits.WaitStorecntOp, waits.WaitExpcntOp, barriers.SchedBarrierOp)
@@ -206,5 +217,5 @@ def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
 
 
 @suspends(barriers.SBarrierOp, barriers.BarrierOp)
-def _barrier(agent: Agent, op: Operation) -> Suspension:
-    yield from barrier_of_all_threads(agent, op)
+def _barrier(agent: Agent, op: Operation) -> Answer:
+    return barrier_of_all_threads(agent, op)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import scf
+from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control, terminators
+from tileas_xdsl.machine.core.standings import Answer, Pause, Request, continuation
+from tileas_xdsl.machine.core.values import ELECTED
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
 
 terminators(scf.YieldOp)
 terminators(scf.ConditionOp, deciding=1)
 
 
-def results_of(op: Any, values: tuple[Any, ...]) -> Any:
+@continuation
+def _give_results(_agent: Agent, op: Operation, values: tuple[Any, ...]) -> Answer:
     """
-    `values` as a meaning returns them: alone where the op has one result.
+    What was run yields the results of `op`.
 
     Raises `UnsupportedError` where there are not as many as results, which xDSL does not verify.
     """
@@ -26,7 +31,7 @@ def results_of(op: Any, values: tuple[Any, ...]) -> Any:
 
 
 @control(scf.ForOp, may_move=("lb", "ub", "iter_args"), deciding=3)
-def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Suspension:
+def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Answer:
     low = agent.known(lower, op, "takes as its lower bound")
     high = agent.known(upper, op, "takes as its upper bound")
     stride = agent.known(step, op, "takes as its step")
@@ -34,49 +39,78 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
         raise NoStepError(
             op, f"has step {stride}; a loop needs a positive one: if it is an argument, fix it with --arg"
         )
-    values = yield from agent.run_iterations(op.body.block, range(low, high, stride), inits)
-    return results_of(op, values)
+    return agent.run_iterations(op.body.block, range(low, high, stride), inits).then(_give_results)
 
 
 @control(scf.IfOp, deciding=1)
-def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Suspension:
+def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Answer:
     taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
-    with agent.as_elected(condition):
-        values = yield from agent.run_region(taken)
-    return results_of(op, values)
+    threads = agent.threads
+    if condition is ELECTED:
+        # Inside a branch on the result of an election the agent is one thread.
+        agent.threads = 1
+    return agent.run_region(taken).then(_leave_branch, threads)
+
+
+@continuation
+def _leave_branch(agent: Agent, op: Operation, values: tuple[Any, ...], threads: int) -> Answer:
+    agent.threads = threads
+    return _give_results(agent, op, values)
+
+
+@dataclass(frozen=True)
+class WhileTurn:
+    """Turn `number` of a `while` loop."""
+
+    outside: tuple[int, ...]
+    """The iterations of the loops around it."""
+    turns: Any
+    """What the observer of the execution notes of the loop."""
+    number: int = 0
 
 
 @control(scf.WhileOp, may_move=("arguments",))
-def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Suspension:
-    outside = agent.iteration
-    values = inits
-    number = 0
+def _while(agent: Agent, op: scf.WhileOp, *inits: Any) -> Answer:
     observer = agent.machine.observer
     turns = observer.loop(agent, op.before_region.block, None) if observer.watches_steps else None
-    while True:
-        agent.machine.check_budget(op)
-        agent.begin_iteration(op.before_region.block, outside, number)
-        if turns is not None and turns.begins():
-            yield None
-        go_on, *values = yield from agent.run_region(op.before_region, values)
-        if not agent.known(go_on, op, "branches on"):
-            break
-        values = yield from agent.run_region(op.after_region, values)
-        number += 1
-    agent.end_loop(op.before_region.block, outside)
-    return results_of(op, tuple(values))
+    return _begin_turn(agent, op, inits, WhileTurn(agent.iteration, turns))
+
+
+def _begin_turn(agent: Agent, op: scf.WhileOp, values: tuple[Any, ...], turn: WhileTurn) -> Request:
+    agent.machine.check_budget(op)
+    agent.begin_iteration(op.before_region.block, turn.outside, turn.number)
+    if turn.turns is not None and turn.turns.begins():
+        return Pause().then(_run_before, values, turn)
+    return agent.run_region(op.before_region, values).then(_decide, turn)
+
+
+@continuation
+def _run_before(agent: Agent, op: scf.WhileOp, _: None, values: tuple[Any, ...], turn: WhileTurn) -> Answer:
+    return agent.run_region(op.before_region, values).then(_decide, turn)
+
+
+@continuation
+def _decide(agent: Agent, op: scf.WhileOp, yielded: tuple[Any, ...], turn: WhileTurn) -> Answer:
+    go_on, *values = yielded
+    if agent.known(go_on, op, "branches on"):
+        return agent.run_region(op.after_region, values).then(_turn_over, turn)
+    agent.end_loop(op.before_region.block, turn.outside)
+    return _give_results(agent, op, tuple(values))
+
+
+@continuation
+def _turn_over(agent: Agent, op: scf.WhileOp, values: tuple[Any, ...], turn: WhileTurn) -> Answer:
+    return _begin_turn(agent, op, values, WhileTurn(turn.outside, turn.turns, turn.number + 1))
 
 
 @control(scf.IndexSwitchOp, deciding=1)
-def _index_switch(agent: Agent, op: scf.IndexSwitchOp, selector: Any) -> Suspension:
+def _index_switch(agent: Agent, op: scf.IndexSwitchOp, selector: Any) -> Answer:
     chosen = agent.known(selector, op, "branches on")
     cases = [int(case) for case in op.cases.get_values()]
     region = op.case_regions[cases.index(chosen)] if chosen in cases else op.default_region
-    values = yield from agent.run_region(region)
-    return results_of(op, values)
+    return agent.run_region(region).then(_give_results)
 
 
 @control(scf.ExecuteRegionOp)
-def _execute_region(agent: Agent, op: scf.ExecuteRegionOp) -> Suspension:
-    values = yield from agent.run_region(op.region)
-    return results_of(op, values)
+def _execute_region(agent: Agent, op: scf.ExecuteRegionOp) -> Answer:
+    return agent.run_region(op.region).then(_give_results)

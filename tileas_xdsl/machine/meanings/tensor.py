@@ -18,12 +18,14 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
 from tileas_xdsl.machine.core.op_facts import Costs, Tells
+from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.lanes import run_on_each
 from tileas_xdsl.machine.tiles.numerics import Array, element_of, is_array, to_scalar
 from tileas_xdsl.machine.tiles.windows import Numbers, Window, filled
 
@@ -196,7 +198,7 @@ def _expand_shape(agent: Agent, op: tensor.ExpandShapeOp, source: Array, *sizes:
 
 
 @control(tensor.PadOp)
-def _pad(agent: Agent, op: tensor.PadOp, source: Any, *operands: Any) -> Suspension:
+def _pad(agent: Agent, op: tensor.PadOp, source: Any, *operands: Any) -> Answer:
     if source is UNKNOWN or any(operand is UNKNOWN for operand in operands):
         return UNKNOWN
     if agent.recording is not None:
@@ -211,21 +213,32 @@ def _pad(agent: Agent, op: tensor.PadOp, source: Any, *operands: Any) -> Suspens
     result = np.zeros(shape, source.dtype)
     padding = np.ones(shape, np.bool_)
     padding[inside] = False
-    if not any(argument.first_use is not None for argument in op.region.block.args):
-        (value,) = yield from agent.run_region(op.region, (0,) * source.ndim)
-        result[padding] = value
-    else:
-        yield from _pad_each(agent, op, result, padding)
     result[inside] = source
+    if any(argument.first_use is not None for argument in op.region.block.args):
+        return _pad_each(agent, op, result, padding)
+    return agent.run_region(op.region, (0,) * source.ndim).then(_pad_all, result, padding)
+
+
+@continuation
+def _pad_all(_agent: Agent, _op: Operation, yielded: tuple[Any, ...], result: Array, padding: Array) -> Answer:
+    [result[padding]] = yielded
     return result
 
 
-def _pad_each(agent: Agent, op: tensor.PadOp, result: Array, padding: Array) -> Suspension:
+def _pad_each(agent: Agent, op: tensor.PadOp, result: Array, padding: Array) -> Request:
     places = np.argwhere(padding)
     if len(places) > MOST_PADDING:
         raise UnsupportedError(
             op, f"computes {len(places)} elements of padding one by one; {MOST_PADDING} is the limit"
         )
-    for place in places:
-        (value,) = yield from agent.run_region(op.region, tuple(int(index) for index in place))
-        result[tuple(place)] = value
+    rows = [tuple(int(index) for index in place) for place in places]
+    return run_on_each(agent, op.region, rows).then(_pad_at, result, rows)
+
+
+@continuation
+def _pad_at(
+    _agent: Agent, _op: Operation, yielded: Sequence[Any], result: Array, places: Sequence[tuple[int, ...]]
+) -> Answer:
+    for place, (value,) in zip(places, yielded, strict=True):
+        result[place] = value
+    return result

@@ -12,15 +12,16 @@ away under a waiting agent is a violation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
     CommitGroup,
     GroupQueue,
@@ -117,17 +118,23 @@ def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count
     agent.machine.report(violation, Misuse(agent, [barrier], [party]))
 
 
-def wait_for_parity(agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation) -> Suspension:
+def wait_for_parity(agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation) -> Request:
     """Wait until the phase of `parity` is complete; a phase that is more than one ahead is a violation."""
     if op is agent.machine.what_if.inverted:
         parity ^= 1
     meant = barrier.phase_named(parity, agent.mind)
     if barrier.phases_completed - 1 > meant:
         _phase_ran_away(agent, barrier, meant, op)
-    yield from agent.wait(PhaseCondition(barrier, parity, meant), op)
+    condition = PhaseCondition(barrier, parity, meant)
+    return agent.wait(condition, op).then(_saw_phase, condition)
+
+
+@continuation
+def _saw_phase(agent: Agent, op: Operation, _: None, condition: PhaseCondition) -> Answer:
+    barrier = condition.barrier
     agent.machine.shares(barrier.name, alone=False)
-    if barrier.phases_completed - 1 > meant:
-        _phase_ran_away(agent, barrier, meant, op)
+    if barrier.phases_completed - 1 > condition.meant:
+        _phase_ran_away(agent, barrier, condition.meant, op)
     phase = barrier.phases_completed - 1
     text = f"sees phase {phase} of {barrier.name}" if phase >= 0 else f"passes {barrier.name} before its first phase"
     agent.machine.happened(agent, op, "wait", text, on=barrier, turn=phase)
@@ -152,31 +159,43 @@ def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operati
 
 def promise_bytes(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, size: int) -> None:
     """When `work` completes, `size` bytes arrive at `barrier`."""
-    _promise(agent, work, barrier, lambda: barrier.complete_bytes(work, size))
+    _promise(agent, work, Signal(barrier, size, is_bytes=True))
 
 
 def promise_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count: int = 1) -> None:
     """When `work` completes, it arrives `count` times at `barrier`."""
-    _promise(agent, work, barrier, lambda: barrier.arrive_by(work, count))
+    _promise(agent, work, Signal(barrier, count, is_bytes=False))
 
 
-def _promise(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, signal: Callable[[], None]) -> None:
-    machine = agent.machine
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """What a work tells a barrier when it completes: that `count` bytes have arrived, or that it arrives so often."""
 
-    def signalled(_done: AsyncWork) -> None:
+    barrier: PhaseBarrier
+    count: int
+    is_bytes: bool
+
+    def __call__(self, work: AsyncWork) -> None:
+        machine, barrier = work.issuer.machine, self.barrier
         machine.shares(barrier.name, alone=True)
         phase = barrier.phases_completed
         work.phases.append((barrier, phase))
         if not barrier.last_completed.all_known_to(work.mind):
             barrier.hand_on()
-        signal()
+        if self.is_bytes:
+            barrier.complete_bytes(work, self.count)
+        else:
+            barrier.arrive_by(work, self.count)
         _judge_if_completed(machine, barrier, phase, work.op)
 
+
+def _promise(agent: Agent, work: AsyncWork, signal: Signal) -> None:
+    machine, barrier = agent.machine, signal.barrier
     _must_know_last_phase(machine, agent.mind, barrier, work.op, "signals completion")
     barrier.contributors[work] = None
     work.barriers.append(barrier.name)
     work.channels.append(barrier)
-    machine.signal_when_complete(work, signalled)
+    machine.signal_when_complete(work, signal)
 
 
 def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operation) -> CommitGroup:
@@ -195,21 +214,27 @@ def commit(agent: Agent, queue: GroupQueue, works: list[AsyncWork], op: Operatio
     return group
 
 
-def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operation) -> Suspension:
+def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operation) -> Request:
     """Wait until at most the `in_flight` youngest groups of `queue` are unfinished; a negative count means none."""
     waits, allowed = agent.machine.allows(op, max(in_flight, 0))
     if not waits:
-        return
-    yield from wait_for_groups(agent, queue, max(queue.committed - allowed, 0), allowed, op)
+        return Done()
+    return wait_for_groups(agent, queue, max(queue.committed - allowed, 0), allowed, op)
 
 
-def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: int, op: Operation) -> Suspension:
+def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: int, op: Operation) -> Request:
     """Wait until the oldest `ordinal` groups of `queue` are complete; `in_flight` is how many that may leave."""
     agent.machine.shares(f"queue {queue.name}", alone=False)
     agent.machine.observer.count(in_flight)
     if not agent.mind.knows_moments(queue.commits):
         agent.machine.doubt(op, f"waits for queue {queue.name}, unordered with a commit of another agent")
     queue.waits[agent.number] = agent.moment
-    yield from agent.wait(QueueCondition(queue, ordinal, in_flight), op)
+    condition = QueueCondition(queue, ordinal, in_flight)
+    return agent.wait(condition, op).then(_saw_groups, condition)
+
+
+@continuation
+def _saw_groups(agent: Agent, op: Operation, _: None, condition: QueueCondition) -> Answer:
+    queue, ordinal = condition.queue, condition.ordinal
     groups = f"groups up to {ordinal}" if ordinal else "no group"
     agent.machine.happened(agent, op, "wait", f"waits for {groups} of queue {queue.name}", on=queue, turn=ordinal)

@@ -11,17 +11,21 @@ from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.interfaces import FunctionOpInterface
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.handles import unknown_results
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Done, Request
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
+DEEPEST_CALL = 1000
+"""How many calls may be inside each other: more of them are taken for a recursion without an end."""
 
-def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Suspension:
+
+def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Request:
     """
-    Call the function named `callee` with `arguments`; returns a tuple of its results.
+    Call the function named `callee` with `arguments`; comes to a tuple of its results.
 
     A function without a body may touch whatever its pointers reach, and leaves the caller's marks alone: that is
     noted as an access to each, and the verdict is left open where it depends on more. Running it is refused.
@@ -31,11 +35,10 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
     if target is None or function is None:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which is no function here; define it")
     if function.function_body.first_block is not None:
-        try:
-            return (yield from agent.call(target, function.function_body, arguments))
-        except RecursionError:
+        if agent.activation.depth == DEEPEST_CALL:
             nesting = "and calls nest too deeply; a function may not call itself for ever"
-            raise UnsupportedError(op, f"calls @{callee.string_value()}, {nesting}") from None
+            raise UnsupportedError(op, f"calls @{callee.string_value()}, {nesting}")
+        return agent.call(target, function.function_body, arguments)
     if agent.machine.with_data:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
     for operand, argument in zip(op.operands, arguments, strict=False):
@@ -43,4 +46,4 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
             raise UndecidedError(op, f"hands @{callee.string_value()} memory that depends on what is not computed")
         if isinstance(argument, View | Pointer):
             agent.machine.doubt_access(agent, argument.base.whole(), op)
-    return unknown_results(op)
+    return Done(unknown_results(op))

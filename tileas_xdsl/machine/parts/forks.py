@@ -16,7 +16,8 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
@@ -47,14 +48,17 @@ def seats_of(op: Operation, warps: Sequence[int] | None) -> list[Seat]:
 
 def fork_and_join(
     agent: Agent, op: Operation, operands: Sequence[Any], *, warps: Sequence[int] | None = None
-) -> Suspension:
+) -> Request:
     """Run the regions of `op`, each by the agents of its group, and wait for the end of all of them."""
     cohort: list[Agent] = []
     first_thread = 0
     for seat in seats_of(op, warps):
         child = agent.fork(
             _name(seat),
-            lambda child, seat=seat: _body(child, op, seat, operands),
+            op,
+            _take_seat,
+            seat,
+            tuple(operands),
             captures=[seat.region],
             threads=seat.threads,
         )
@@ -63,24 +67,29 @@ def fork_and_join(
         cohort.append(child)
         agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
     end = EndOfAgents(cohort)
-    yield from agent.wait(end, op)
-    agent.machine.happened(agent, op, "wait", f"sees the end of {len(cohort)} agents", on=end)
+    return agent.wait(end, op).then(_saw_end, end)
+
+
+@continuation
+def _saw_end(agent: Agent, op: Operation, _: None, end: EndOfAgents) -> Answer:
+    agent.machine.happened(agent, op, "wait", f"sees the end of {len(end.agents)} agents", on=end)
 
 
 def _name(seat: Seat) -> str:
     return f"agent {seat.group}" + (f".{seat.number}" if seat.group_size > 1 else "")
 
 
-def _body(child: Agent, op: Operation, seat: Seat, operands: Sequence[Any]) -> Suspension:
+@continuation
+def _take_seat(child: Agent, op: Operation, _: None, seat: Seat, operands: Sequence[Any]) -> Answer:
     entry = seat.region.first_block
     if entry is None:
-        return
+        return Done()
     arguments = list(operands) if _takes_operands(op) else []
     if len(entry.args) == len(arguments) + 1 and isinstance(entry.args[0].type, IndexType):
         arguments = [seat.number, *arguments]
     if len(entry.args) != len(arguments):
         raise UnsupportedError(op, f"has {len(operands)} operands, and region {seat.group} takes {len(entry.args)}")
-    yield from child.run_region(seat.region, arguments)
+    return child.run_region(seat.region, arguments)
 
 
 def _takes_operands(op: Operation) -> bool:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
 from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
 
@@ -132,6 +133,25 @@ class ResourceCondition(Condition):
         return self.resource.name
 
 
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One launch holds `resource`; the call gives it back."""
+
+    resource: Resource
+    holding: Holding
+    before: Mind
+    """What the launch knew when it asked for the resource."""
+
+    def __call__(self) -> None:
+        resource, holder = self.resource, self.holding
+        agent, machine = holder.agent, holder.agent.machine
+        machine.shares(resource.name, alone=True)
+        machine.happened(agent, holder.op, "free", f"gives resource '{resource.name}' back", on=resource)
+        _judge(machine, resource, holder, self.before)
+        resource.holding = None
+        machine.resource_freed(resource)
+
+
 def make_resource(machine: Machine, label: str) -> Resource:
     """A new resource, free."""
     made = machine.part(Resources)
@@ -139,25 +159,20 @@ def make_resource(machine: Machine, label: str) -> Resource:
     return Resource(f"{label} {made.count - 1}")
 
 
-def hold(agent: Agent, resource: Resource, op: Operation, completion: Event) -> Suspension:
+def hold(agent: Agent, resource: Resource, op: Operation, completion: Event) -> Request:
     """Wait until `resource` is free, and hold it for the launch `op` until `completion`."""
-    machine = agent.machine
-    holding = Holding(agent, op, completion)
-    before = Mind(dict(agent.clock), {})
-    yield from agent.wait(ResourceCondition(resource, holding), op)
+    use = Use(resource, Holding(agent, op, completion), Mind(dict(agent.clock), {}))
+    return agent.wait(ResourceCondition(resource, use.holding), op).then(_take, use)
+
+
+@continuation
+def _take(agent: Agent, op: Operation, _: None, use: Use) -> Answer:
+    machine, resource = agent.machine, use.resource
     machine.part(Resources).held[resource] = None
     agent.resource = resource
     machine.shares(resource.name, alone=True)
     machine.happened(agent, op, "take", f"takes resource '{resource.name}'", on=resource)
-
-    def give_back() -> None:
-        machine.shares(resource.name, alone=True)
-        machine.happened(agent, op, "free", f"gives resource '{resource.name}' back", on=resource)
-        _judge(machine, resource, holding, before)
-        resource.holding = None
-        machine.resource_freed(resource)
-
-    completion.when_complete(give_back)
+    use.holding.completion.when_complete(use)
 
 
 def _judge(machine: Machine, resource: Resource, holding: Holding, before: Mind) -> None:

@@ -21,11 +21,12 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
 from tileas_xdsl.machine.arguments import default_array
-from tileas_xdsl.machine.core.agents import Activation, Agent, Suspension
+from tileas_xdsl.machine.core.agents import Activation, Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Knowledge, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
@@ -229,12 +230,16 @@ def slot_of(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
 # The six steps in the life of a stage --------------------------------------------------------------------------------
 
 
-def acquire(agent: Agent, ring: Ring, k: int, op: Operation) -> Suspension:
+def acquire(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
     """Wait until the slot of stage `k` is empty; the producer owns it then."""
     slot = slot_of(agent, ring, k, op)
-    if ring.depth is not None:
-        yield from wait_for_parity(agent, slot.empty, ring.parity(k) ^ 1, op)
-    ring.acquired.add(k)
+    wait = wait_for_parity(agent, slot.empty, ring.parity(k) ^ 1, op) if ring.depth is not None else Done()
+    return wait.then(_own, StageIndex(ring, k))
+
+
+@continuation
+def _own(_agent: Agent, _op: Operation, _: None, stage: StageIndex) -> Answer:
+    stage.ring.acquired.add(stage.k)
 
 
 def write(agent: Agent, ring: Ring, k: int, values: Sequence[Any], op: Operation) -> None:
@@ -326,10 +331,15 @@ def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
     return Event.all_of([agent.machine.event_of(work) for work in works], f"stage {k} of {ring.name}", extra=knowledge)
 
 
-def wait_full(agent: Agent, ring: Ring, k: int, op: Operation) -> Suspension:
+def wait_full(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
     """Wait until stage `k` has been published; the consumer holds it then."""
     slot = slot_of(agent, ring, k, op)
-    yield from wait_for_parity(agent, slot.full, ring.parity(k), op)
+    return wait_for_parity(agent, slot.full, ring.parity(k), op).then(_take, StageIndex(ring, k))
+
+
+@continuation
+def _take(agent: Agent, _op: Operation, _: None, stage: StageIndex) -> Answer:
+    ring, k = stage.ring, stage.k
     ring.held.add((agent.number, k))
     ring.log.append(("consumer", k, ring.slot_number(k), ring.parity(k)))
 

@@ -5,16 +5,18 @@ unless it does nothing: like a group without operations, it has nothing that cou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.ir import Operation, Region
 from xdsl.traits import IsTerminator
 
 from tileas_xdsl.interfaces import AsyncRegionOpInterface
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.standings import Answer, Continuation, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
@@ -44,16 +46,19 @@ class Tasks(SharedPart):
 def start_task(
     agent: Agent,
     op: Operation,
-    body: Callable[[Agent], Suspension],
+    step: Continuation,
+    *data: Any,
     promises: Sequence[Event],
     regions: Sequence[Region],
 ) -> Agent:
-    """Fork a task that runs `body`, which is `regions`, sees what they capture, and will complete `promises`."""
+    """
+    Fork a task that begins at `step` with `data`, runs `regions`, sees what they capture, and will complete `promises`.
+    """
     machine = agent.machine
     tasks = machine.part(Tasks).started
     if not tasks:
         machine.at_end.append(_report_unawaited)
-    child = agent.fork(f"task {len(tasks)}", body, captures=regions)
+    child = agent.fork(f"task {len(tasks)}", op, step, *data, captures=regions)
     child.started_by = op
     tasks.append(Task(child, op, all(map(does_nothing, regions))))
     for promise in promises:
@@ -70,10 +75,26 @@ def does_nothing(region: Region) -> bool:
     )
 
 
-def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") -> Suspension:
+def awaited(agent: Agent, op: Operation, promise: Event, what: str = "token") -> Request:
     """Wait for `promise`, a token or a value."""
-    yield from agent.wait(EventCondition(promise, what), op)
+    return agent.wait(EventCondition(promise, what), op).then(_saw_promise, promise)
+
+
+@continuation
+def _saw_promise(agent: Agent, op: Operation, _: None, promise: Event) -> Answer:
     agent.machine.happened(agent, op, "wait", f"sees {promise.label} complete", on=promise)
+
+
+def all_awaited(agent: Agent, op: Operation, promises: Sequence[Event], what: str = "token") -> Request:
+    """Wait for each of `promises`, one after the other; comes to their payloads."""
+    return _await_rest(agent, op, None, tuple(promises), 0, what)
+
+
+@continuation
+def _await_rest(agent: Agent, op: Operation, _: None, promises: Sequence[Event], first: int, what: str) -> Answer:
+    if first == len(promises):
+        return Done([promise.payload for promise in promises])
+    return awaited(agent, op, promises[first], what).then(_await_rest, promises, first + 1, what)
 
 
 def end_of(child: Agent) -> int:

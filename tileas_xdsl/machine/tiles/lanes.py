@@ -17,9 +17,10 @@ from xdsl.dialects.builtin import IntegerAttr, ShapedType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, get_effects
 
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import meaning_of
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import Array, element_of, scalar_of, to_scalar
@@ -31,23 +32,48 @@ LANE_BY_LANE_DIALECTS = frozenset({"arith", "math"})
 
 def run_on_lanes(
     agent: Agent, op: Operation, region: Region, lanes: Sequence[Array], shape: tuple[int, ...]
-) -> Suspension:
+) -> Request:
     """
     Run `region`, which takes one element of each of `lanes` (arrays of `shape`) and yields one, for every lane.
 
-    Returns the array of what is yielded.
+    Comes to the array of what is yielded.
     """
     block = region.block
     outside = _values_from_outside(agent, block)
     if outside is not None:
-        return _at_once(agent, block, lanes, outside, shape)
-    results: list[Any] = []
-    for place in np.ndindex(shape):
-        arguments = [_lane_value(lane[place], a.type, op) for lane, a in zip(lanes, block.args, strict=True)]
-        (value,) = yield from agent.run_region(region, arguments)
-        results.append(np.asarray(value)[()])
-    element = element_of(op, _yielded(block).type)
-    return np.array(results, element.dtype).reshape(shape)
+        return Done(_at_once(agent, block, lanes, outside, shape))
+    rows = [
+        [_lane_value(lane[place], a.type, op) for lane, a in zip(lanes, block.args, strict=True)]
+        for place in np.ndindex(shape)
+    ]
+    return run_on_each(agent, region, rows).then(_make_tile, region, shape)
+
+
+@continuation
+def _make_tile(
+    _agent: Agent, op: Operation, yielded: Sequence[tuple[Any, ...]], region: Region, shape: tuple[int, ...]
+) -> Answer:
+    element = element_of(op, _yielded(region.block).type)
+    return np.array([np.asarray(value)[()] for (value,) in yielded], element.dtype).reshape(shape)
+
+
+def run_on_each(agent: Agent, region: Region, rows: Sequence[Sequence[Any]]) -> Request:
+    """Run `region` on the arguments of each of `rows`, one after the other; comes to the list of what it yields."""
+    return _run_on_next(agent, region, rows, [])
+
+
+def _run_on_next(agent: Agent, region: Region, rows: Sequence[Sequence[Any]], results: list[Any]) -> Request:
+    if len(results) == len(rows):
+        return Done(results)
+    return agent.run_region(region, rows[len(results)]).then(_add_result, region, rows, results)
+
+
+@continuation
+def _add_result(
+    agent: Agent, _op: Operation, result: Any, region: Region, rows: Sequence[Sequence[Any]], results: list[Any]
+) -> Answer:
+    results.append(result)
+    return _run_on_next(agent, region, rows, results)
 
 
 def _yielded(block: Block) -> SSAValue:
@@ -117,49 +143,74 @@ def _at_once(
 # Reduce, scan, generate -----------------------------------------------------------------------------------------------
 
 
-def reduced(agent: Agent, op: Operation, source: Any, combiner: Region, axis: int) -> Suspension:
+def reduced(agent: Agent, op: Operation, source: Any, combiner: Region, axis: int) -> Request:
     """All elements of the tile along `axis` combined into one, from the first on; the axis disappears."""
     tile = read_tile(agent, source, op)
     if tile is UNKNOWN:
-        return (yield from _for_its_effects(agent, op, combiner))
-    total = _along(tile, axis, 0)
-    for number in range(1, tile.shape[axis]):
-        total = yield from run_on_lanes(agent, op, combiner, (total, _along(tile, axis, number)), total.shape)
-    return scalar_or_tile(total, op)
+        return _for_its_effects(agent, op, combiner)
+    return _combine_from(agent, op, _along(tile, axis, 0), tile, combiner, axis, 1)
+
+
+def _combine_from(
+    agent: Agent, op: Operation, total: Array, tile: Array, combiner: Region, axis: int, number: int
+) -> Request:
+    if number == tile.shape[axis]:
+        return Done(scalar_or_tile(total, op))
+    lanes = (total, _along(tile, axis, number))
+    return run_on_lanes(agent, op, combiner, lanes, total.shape).then(_combine_rest, tile, combiner, axis, number)
+
+
+@continuation
+def _combine_rest(
+    agent: Agent, op: Operation, total: Array, tile: Array, combiner: Region, axis: int, number: int
+) -> Answer:
+    return _combine_from(agent, op, total, tile, combiner, axis, number + 1)
 
 
 def scanned(
     agent: Agent, op: Operation, source: Any, combiner: Region, axis: int, inclusive: IntegerAttr | None
-) -> Suspension:
+) -> Request:
     """For each element of the tile along `axis` the combination of all up to and with it."""
     if inclusive is not None and not inclusive.value.data:
         raise UnsupportedError(op, "scans exclusively, from an element that the op does not name; make it inclusive")
     tile = read_tile(agent, source, op)
     if tile is UNKNOWN:
-        return (yield from _for_its_effects(agent, op, combiner))
-    totals = [_along(tile, axis, 0)]
-    for number in range(1, tile.shape[axis]):
-        lanes = (totals[-1], _along(tile, axis, number))
-        totals.append((yield from run_on_lanes(agent, op, combiner, lanes, lanes[0].shape)))
-    return np.stack(totals, axis)
+        return _for_its_effects(agent, op, combiner)
+    return Done(_along(tile, axis, 0)).then(_scan_on, tile, combiner, axis, ())
 
 
-def generated(agent: Agent, op: Operation, body: Region) -> Suspension:
+@continuation
+def _scan_on(
+    agent: Agent, op: Operation, total: Array, tile: Array, combiner: Region, axis: int, before: tuple[Array, ...]
+) -> Answer:
+    totals = (*before, total)
+    if len(totals) == tile.shape[axis]:
+        return np.stack(totals, axis)
+    lanes = (total, _along(tile, axis, len(totals)))
+    return run_on_lanes(agent, op, combiner, lanes, total.shape).then(_scan_on, tile, combiner, axis, totals)
+
+
+def generated(agent: Agent, op: Operation, body: Region) -> Request:
     """The tile that is result 0 of `op`: `body` of the coordinates of each element."""
     if not agent.machine.with_data:
-        return (yield from _for_its_effects(agent, op, body))
+        return _for_its_effects(agent, op, body)
     shape = tile_shape(op.results[0].type)
     lanes = [np.asarray(places, np.int32) for places in np.indices(shape)] if shape else []
-    return (yield from run_on_lanes(agent, op, body, lanes, shape))
+    return run_on_lanes(agent, op, body, lanes, shape)
 
 
 def _along(tile: Array, axis: int, number: int) -> Array:
     return np.asarray(np.take(tile, number, axis))
 
 
-def _for_its_effects(agent: Agent, op: Operation, region: Region) -> Suspension:
+def _for_its_effects(agent: Agent, op: Operation, region: Region) -> Request:
     """Run the region once on unknown elements, if that can be noticed at all."""
     *body, _ = region.block.ops
     if any(get_effects(inner) != set() for inner in body):
-        yield from agent.run_region(region, [UNKNOWN] * len(region.block.args))
+        return agent.run_region(region, [UNKNOWN] * len(region.block.args)).then(_know_nothing)
+    return Done(unknown_results(op))
+
+
+@continuation
+def _know_nothing(_agent: Agent, op: Operation, _: Any) -> Answer:
     return unknown_results(op)

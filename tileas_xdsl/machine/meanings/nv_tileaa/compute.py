@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tileas_xdsl.dialects.nv_tileaa import compute
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import suspends
 from tileas_xdsl.machine.core.op_facts import Costs
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.tiles.lanes import reduced, scanned
 from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
 from tileas_xdsl.machine.tiles.tiles import computes
@@ -21,10 +22,10 @@ def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *scales: Any)
 
 
 @suspends(compute.ReduceOp)
-def _reduce(agent: Agent, op: compute.ReduceOp, source: Any) -> Suspension:
-    return (yield from reduced(agent, op, source, op.combiner, op.axis.value.data))
+def _reduce(agent: Agent, op: compute.ReduceOp, source: Any) -> Answer:
+    return reduced(agent, op, source, op.combiner, op.axis.value.data)
 
 
 @suspends(compute.ScanOp)
-def _scan(agent: Agent, op: compute.ScanOp, source: Any) -> Suspension:
-    return (yield from scanned(agent, op, source, op.combiner, op.axis.value.data, op.inclusive))
+def _scan(agent: Agent, op: compute.ScanOp, source: Any) -> Answer:
+    return scanned(agent, op, source, op.combiner, op.axis.value.data, op.inclusive)

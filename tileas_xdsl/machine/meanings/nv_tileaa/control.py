@@ -16,10 +16,11 @@ from xdsl.ir import Attribute
 
 from tileas_xdsl.dialects.nv_tileaa import control
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate, BoundedAttr, DivByAttr, SameElementsAttr
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control as runs_regions
 from tileas_xdsl.machine.core.meaning import effect, pure, terminators
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import Array
@@ -101,9 +102,8 @@ def _print(agent: Agent, op: control.PrintOp, *values: Any) -> None:
 
 
 @runs_regions(control.PragmaOp)
-def _pragma(agent: Agent, op: control.PragmaOp) -> Suspension:
-    values = yield from agent.run_region(op.body)
-    return values[0] if len(op.results) == 1 else values
+def _pragma(agent: Agent, op: control.PragmaOp) -> Answer:
+    return agent.run_region(op.body).then(give_results)
 
 
 # The grid -------------------------------------------------------------------------------------------------------------

@@ -29,15 +29,16 @@ from tileas_xdsl.dialects.nv_tileaa.queue import (
 from tileas_xdsl.dialects.nv_tileaa.types import QueueType
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.arguments import binds_type
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.forks import fork_and_join
-from tileas_xdsl.machine.parts.rings import Payload, Ring, source_value
+from tileas_xdsl.machine.parts.rings import Payload, Ring, StageIndex, source_value
 from tileas_xdsl.machine.tiles.tiles import read_tile
 
 terminators(QueueYieldOp)
@@ -118,30 +119,38 @@ def _agent_region(op: Operation, create: CreateQueueOp) -> tuple[Region | None, 
 
 
 @suspends(PutOp, may_move=("index",))
-def _put(agent: Agent, op: PutOp, queue: Any, *operands: Any) -> Suspension:
+def _put(agent: Agent, op: PutOp, queue: Any, *operands: Any) -> Answer:
     if isinstance(queue, SourceQueue):
-        yield from _run_body(agent, op, _unknown_slots(op.queue_type), op.body)
-        return
+        return _run_body(agent, op, _unknown_slots(op.queue_type), op.body)
     payload = list(operands)
     turn: int = queue.produced
     if op.index is not None:
         turn = agent.known(payload.pop(0), op, "takes as its slot")
     queue.produced = turn + 1
-    yield from rings.acquire(agent, queue, turn, op)
-    if op.body.first_block is not None:
-        storage = rings.slot_of(agent, queue, turn, op).storage
-        payload = list((yield from _run_body(agent, op, storage, op.body)))
-    rings.write(agent, queue, turn, payload, op)
-    rings.commit(agent, queue, turn, op)
+    return rings.acquire(agent, queue, turn, op).then(_fill_slot, StageIndex(queue, turn), tuple(payload))
 
 
-def _run_body(agent: Agent, op: Operation, slots: Sequence[Any], body: Region) -> Suspension:
+@continuation
+def _fill_slot(agent: Agent, op: PutOp, _: None, stage: StageIndex, payload: Sequence[Any]) -> Answer:
+    if op.body.first_block is None:
+        return _publish(agent, op, payload, stage)
+    storage = rings.slot_of(agent, stage.ring, stage.k, op).storage
+    return _run_body(agent, op, storage, op.body).then(_publish, stage)
+
+
+@continuation
+def _publish(agent: Agent, op: PutOp, payload: Sequence[Any], stage: StageIndex) -> Answer:
+    rings.write(agent, stage.ring, stage.k, payload, op)
+    rings.commit(agent, stage.ring, stage.k, op)
+
+
+def _run_body(agent: Agent, op: Operation, slots: Sequence[Any], body: Region) -> Request:
     entry = body.first_block
     if entry is None:
-        return ()
+        return Done(())
     if len(entry.args) != len(slots):
         raise UnsupportedError(op, f"has a body for {len(entry.args)} tiles, and a slot holds {len(slots)}")
-    return (yield from agent.run_region(body, slots))
+    return agent.run_region(body, slots)
 
 
 def _unknown_slots(type_: QueueType) -> list[Any]:
@@ -152,15 +161,28 @@ def _unknown_slots(type_: QueueType) -> list[Any]:
 
 
 @suspends(GetOp, may_move=("index",))
-def _get(agent: Agent, op: GetOp, queue: Any, *index: Any) -> Suspension:
+def _get(agent: Agent, op: GetOp, queue: Any, *index: Any) -> Answer:
     named = agent.known(index[0], op, "takes as its slot") if index else None
     if isinstance(queue, SourceQueue):
-        tiles = _from_source(agent, op, queue, named)
-    else:
-        tiles = yield from _from_ring(agent, op, queue, named)
-    if op.body.first_block is not None:
-        tiles = list((yield from _run_body(agent, op, tiles, op.body)))
-    return tiles[0] if len(op.results) == 1 else tuple(tiles)
+        return _use_tiles(agent, op, _from_source(agent, op, queue, named))
+    turn = queue.consumed.get(agent.number, 0) if named is None else named
+    queue.consumed[agent.number] = turn + 1
+    return rings.wait_full(agent, queue, turn, op).then(_take_tiles, StageIndex(queue, turn)).then(_use_tiles)
+
+
+@continuation
+def _take_tiles(agent: Agent, op: GetOp, _: None, stage: StageIndex) -> Answer:
+    storage = rings.slot_of(agent, stage.ring, stage.k, op).storage
+    tiles = [read_tile(agent, view, op) for view in storage]
+    rings.release(agent, stage.ring, stage.k, op)
+    return tiles
+
+
+@continuation
+def _use_tiles(agent: Agent, op: GetOp, tiles: Sequence[Any]) -> Answer:
+    if op.body.first_block is None:
+        return give_results(agent, op, tuple(tiles))
+    return _run_body(agent, op, tiles, op.body).then(give_results)
 
 
 def _from_source(agent: Agent, op: GetOp, queue: SourceQueue, named: int | None) -> list[Any]:
@@ -172,22 +194,12 @@ def _from_source(agent: Agent, op: GetOp, queue: SourceQueue, named: int | None)
     return [source_value(element, queue.number, turn, number) for number, element in enumerate(payload)]
 
 
-def _from_ring(agent: Agent, op: GetOp, queue: Ring, named: int | None) -> Suspension:
-    turn = queue.consumed.get(agent.number, 0) if named is None else named
-    queue.consumed[agent.number] = turn + 1
-    yield from rings.wait_full(agent, queue, turn, op)
-    storage = rings.slot_of(agent, queue, turn, op).storage
-    tiles = [read_tile(agent, view, op) for view in storage]
-    rings.release(agent, queue, turn, op)
-    return tiles
-
-
 # Agents and storage ---------------------------------------------------------------------------------------------------
 
 
 @suspends(ExecuteOp, may_move=EVERY_OPERAND)
-def _execute(agent: Agent, op: ExecuteOp, *captured: Any) -> Suspension:
-    yield from fork_and_join(agent, op, captured)
+def _execute(agent: Agent, op: ExecuteOp, *captured: Any) -> Answer:
+    return fork_and_join(agent, op, captured)
 
 
 @effect(MarkForReuseOp)

@@ -11,8 +11,9 @@ import numpy as np
 
 from tileas_xdsl.dialects.nv_tileaa import structure
 from tileas_xdsl.dialects.nv_tileaa.regions import YieldOp
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.lanes import generated
@@ -108,5 +109,5 @@ def _extract(agent: Agent, op: structure.ExtractOp, source: Any, *indices: Any) 
 
 
 @suspends(structure.GenerateOp)
-def _generate(agent: Agent, op: structure.GenerateOp) -> Suspension:
-    return (yield from generated(agent, op, op.body))
+def _generate(agent: Agent, op: structure.GenerateOp) -> Answer:
+    return generated(agent, op, op.body)

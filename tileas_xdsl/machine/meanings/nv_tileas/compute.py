@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tileas_xdsl.dialects.nv_tileas import compute
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.op_facts import Costs
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
@@ -110,10 +111,10 @@ def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[Vi
 
 
 @suspends(compute.ReduceOp)
-def _reduce(agent: Agent, op: compute.ReduceOp, source: Any) -> Suspension:
-    return (yield from reduced(agent, op, source, op.body, op.axis.value.data))
+def _reduce(agent: Agent, op: compute.ReduceOp, source: Any) -> Answer:
+    return reduced(agent, op, source, op.body, op.axis.value.data)
 
 
 @suspends(compute.ScanOp)
-def _scan(agent: Agent, op: compute.ScanOp, source: Any) -> Suspension:
-    return (yield from scanned(agent, op, source, op.body, op.axis.value.data, op.inclusive))
+def _scan(agent: Agent, op: compute.ScanOp, source: Any) -> Answer:
+    return scanned(agent, op, source, op.body, op.axis.value.data, op.inclusive)

@@ -5,20 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from tileas_xdsl.dialects.nv_tileas import control
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control as runs_regions
 from tileas_xdsl.machine.core.meaning import effect, terminators
+from tileas_xdsl.machine.core.standings import Answer, Done, continuation, give_results
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
 
 terminators(control.ReturnOp)
 
 
 @runs_regions(control.PragmaOp)
-def _pragma(agent: Agent, op: control.PragmaOp) -> Suspension:
-    values: tuple[Any, ...] = ()
-    for body in op.bodies:
-        values = yield from agent.run_region(body)
-    return values[0] if len(op.results) == 1 else values
+def _pragma(agent: Agent, op: control.PragmaOp) -> Answer:
+    return _run_bodies(agent, op, (), 0).then(give_results)
+
+
+@continuation
+def _run_bodies(agent: Agent, op: control.PragmaOp, values: tuple[Any, ...], number: int) -> Answer:
+    """Run the bodies from `number` on, one after the other; comes to what the last one yields."""
+    if number == len(op.bodies):
+        return Done(values)
+    return agent.run_region(op.bodies[number]).then(_run_bodies, number + 1)
 
 
 @effect(control.CancelNextProgramIdOp)

@@ -19,9 +19,10 @@ from tileas_xdsl.dialects.nv_tileas import memory, pointers
 from tileas_xdsl.dialects.nv_tileas.types import TiledViewType
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.array_arguments import bind_tiled_view
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
@@ -72,34 +73,48 @@ def _refuse_offsets(op: Operation, offsets: Sequence[Any]) -> None:
         raise UnsupportedError(op, "takes offsets besides coordinates; fold them into the coordinates")
 
 
-def _await(agent: Agent, op: Operation, tokens: Sequence[Any]) -> Suspension:
-    """Block until the tokens that a synchronous access takes are complete."""
-    for token in tokens:
-        yield from agent.wait(EventCondition(as_token(token).event), op)
+def _await(agent: Agent, op: Operation, tokens: Sequence[Any]) -> Request:
+    """Block until the token that a synchronous access takes, if it takes one, is complete."""
+    token = next(iter(tokens), None)
+    return Done() if token is None else agent.wait(EventCondition(as_token(token).event), op)
 
 
 # Synchronous accesses -------------------------------------------------------------------------------------------------
 
 
 @suspends(memory.TiledLoadOp, may_move=("coords",))
-def _tiled_load(agent: Agent, op: memory.TiledLoadOp, *operands: Any) -> Suspension:
+def _tiled_load(agent: Agent, op: memory.TiledLoadOp, *operands: Any) -> Answer:
     given = _Operands(op, operands)
     view, coordinates = given.one(), _coordinates(agent, op, given)
     _refuse_offsets(op, given.group("offsets"))
-    yield from _await(agent, op, given.group("token"))
+    ready = _await(agent, op, given.group("token"))
     place = Place(view, coordinates, True, bounds_of(op.in_bounds))
-    value = placed(agent, op, load_tile(agent, op, place, op.tile.type, given.optional("mask")))
+    return ready.then(_load_from, place, given.optional("mask"), None)
+
+
+@continuation
+def _load_from(
+    agent: Agent, op: memory.TiledLoadOp | pointers.LoadOp, _: None, place: Place, mask: Any, other: Any
+) -> Answer:
+    value = placed(agent, op, load_tile(agent, op, place, op.results[0].type, mask, other))
     return (value, done_token()) if op.done else value
 
 
 @suspends(memory.TiledStoreOp, may_move=("coords",))
-def _tiled_store(agent: Agent, op: memory.TiledStoreOp, *operands: Any) -> Suspension:
+def _tiled_store(agent: Agent, op: memory.TiledStoreOp, *operands: Any) -> Answer:
     given = _Operands(op, operands)
     view, value, coordinates = given.one(), given.one(), _coordinates(agent, op, given)
     _refuse_offsets(op, given.group("offsets"))
-    yield from _await(agent, op, given.group("token"))
+    ready = _await(agent, op, given.group("token"))
     place = Place(view, coordinates, True, _store_bounds(op.in_bounds, op.value.type))
-    store_tile(agent, op, place, value, op.value.type, given.optional("mask"))
+    return ready.then(_store_to, place, value, given.optional("mask"))
+
+
+@continuation
+def _store_to(
+    agent: Agent, op: memory.TiledStoreOp | pointers.StoreOp, _: None, place: Place, value: Any, mask: Any
+) -> Answer:
+    store_tile(agent, op, place, value, op.value.type, mask)
     return done_token() if op.done else None
 
 
@@ -110,22 +125,18 @@ def _store_bounds(in_bounds: DenseArrayBase[Any] | None, tile: Attribute) -> Seq
 
 
 @suspends(pointers.LoadOp)
-def _load(agent: Agent, op: pointers.LoadOp, *operands: Any) -> Suspension:
+def _load(agent: Agent, op: pointers.LoadOp, *operands: Any) -> Answer:
     given = _Operands(op, operands)
     place = Place(given.one(), (), False)
     mask, other = given.optional("mask"), given.optional("other")
-    yield from _await(agent, op, given.group("token"))
-    value = placed(agent, op, load_tile(agent, op, place, op.value.type, mask, other))
-    return (value, done_token()) if op.done else value
+    return _await(agent, op, given.group("token")).then(_load_from, place, mask, other)
 
 
 @suspends(pointers.StoreOp)
-def _store(agent: Agent, op: pointers.StoreOp, *operands: Any) -> Suspension:
+def _store(agent: Agent, op: pointers.StoreOp, *operands: Any) -> Answer:
     given = _Operands(op, operands)
     place, value, mask = Place(given.one(), (), False), given.one(), given.optional("mask")
-    yield from _await(agent, op, given.group("token"))
-    store_tile(agent, op, place, value, op.value.type, mask)
-    return done_token() if op.done else None
+    return _await(agent, op, given.group("token")).then(_store_to, place, value, mask)
 
 
 # Asynchronous accesses ------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ compact form, the next free one (producer) or the oldest published one that this
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,12 +42,13 @@ from tileas_xdsl.dialects.nv_tileas.types import (
     is_value,
 )
 from tileas_xdsl.interfaces import enclosing_function
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect, suspends, sync, terminators
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
+from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts import rings
@@ -197,11 +197,11 @@ def _held(agent: Agent, token: StageToken) -> bool:
 # Producing ------------------------------------------------------------------------------------------------------------
 
 
-def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Operation) -> Suspension:
-    """Run the body of a produce, consume, write or read op on the slot of stage `k`; returns what it yields."""
+def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Operation) -> Request:
+    """Run the body of a produce, consume, write or read op on the slot of stage `k`; comes to what it yields."""
     entry = region.first_block
     if entry is None:
-        return ()
+        return Done(())
     arguments: list[Any] = []
     for index, argument in enumerate(entry.args):
         if isinstance(argument.type, PipelineIteratorType):
@@ -210,13 +210,17 @@ def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Opera
             arguments.append(rings.slot_value(agent, ring, k, index, op))
     stack = agent.part(OpenStages).stages
     stack.append((ring, k))
-    values = yield from agent.run_region(region, arguments)
-    stack.pop()
-    return values
+    return agent.run_region(region, arguments).then(_leave_slot)
+
+
+@continuation
+def _leave_slot(agent: Agent, _op: Operation, yielded: Sequence[Any]) -> Answer:
+    agent.part(OpenStages).stages.pop()
+    return yielded
 
 
 @suspends(ProduceOneOp, ProduceOneAsyncOp, may_move=EVERY_OPERAND)
-def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
+def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Answer:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     explicit = bool(tokens) and tokens[0].ring is not None
     ring = _ring_of(op, tokens[0]) if explicit else _implicit_ring(agent, op)
@@ -225,10 +229,28 @@ def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
         k = tokens[0].k
     else:
         k = _stage_to_produce(agent, op, ring, stage, explicit=explicit)
+    stage = StageIndex(ring, k)
     if steps.takes:
-        yield from rings.acquire(agent, ring, k, op)
-    with agent.delegating() if isinstance(op, ProduceOneAsyncOp) else nullcontext():
-        yielded = yield from _run_produce_body(agent, op, ring, k)
+        return rings.acquire(agent, ring, k, op).then(_run_produce_body, stage)
+    return _run_produce_body(agent, op, None, stage)
+
+
+@continuation
+def _run_produce_body(agent: Agent, op: ProduceOp, _: None, stage: StageIndex) -> Answer:
+    delegates = agent.delegates
+    agent.delegates |= isinstance(op, ProduceOneAsyncOp)
+    ring, k, count = stage.ring, stage.k, _classes(agent, op).results
+    if count and op.is_abstract:
+        values = [rings.slot_value(agent, ring, k, index, op) for index in range(count)]
+        return _publish(agent, op, values, stage, delegates)
+    return _run_slot_region(agent, ring, k, op.body, op).then(_publish, stage, delegates)
+
+
+@continuation
+def _publish(agent: Agent, op: ProduceOp, yielded: Sequence[Any], stage: StageIndex, delegates: bool) -> Answer:
+    agent.delegates = delegates
+    ring, k = stage.ring, stage.k
+    steps: OwnSteps = steps_of(agent, op)
     if steps.moves:
         values = yielded if not op.is_abstract else rings.source_values(agent, ring, k)
         _fill(agent, op, ring, k, values)
@@ -236,13 +258,6 @@ def _produce(agent: Agent, op: ProduceOp, *operands: Any) -> Suspension:
     if steps.gives:
         event = rings.commit(agent, ring, k, op)
     return _results(agent, op, list(yielded) if _classes(agent, op).results else [], ring, "producer", k, event)
-
-
-def _run_produce_body(agent: Agent, op: ProduceOp, ring: Ring, k: int) -> Suspension:
-    count = _classes(agent, op).results
-    if count and op.is_abstract:
-        return [rings.slot_value(agent, ring, k, index, op) for index in range(count)]
-    return (yield from _run_slot_region(agent, ring, k, op.body, op))
 
 
 def _fill(agent: Agent, op: ProduceOp, ring: Ring, k: int, values: Sequence[Any]) -> None:
@@ -267,13 +282,17 @@ def _results(agent: Agent, op: ClassifiedOp, values: Sequence[Any], ring: Ring, 
 
 
 @suspends(ProducerAcquireOp, may_move=EVERY_OPERAND)
-def _acquire(agent: Agent, op: ProducerAcquireOp, *operands: Any) -> Suspension:
+def _acquire(agent: Agent, op: ProducerAcquireOp, *operands: Any) -> Answer:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
     around = _open_stage(agent, ring)
     k = around if around is not None else _stage_to_produce(agent, op, ring, stage, explicit=True)
-    yield from rings.acquire(agent, ring, k, op)
-    return StageToken(ring, "producer", k, tokens[0].event)
+    return rings.acquire(agent, ring, k, op).then(_give_token, StageToken(ring, "producer", k, tokens[0].event))
+
+
+@continuation
+def _give_token(_agent: Agent, _op: Operation, _: None, token: StageToken) -> Answer:
+    return token
 
 
 def _open_stage(agent: Agent, ring: Ring) -> int | None:
@@ -283,14 +302,20 @@ def _open_stage(agent: Agent, ring: Ring) -> int | None:
 
 
 @suspends(ProducerWriteOp, may_move=EVERY_OPERAND)
-def _write(agent: Agent, op: ProducerWriteOp, *operands: Any) -> Suspension:
+def _write(agent: Agent, op: ProducerWriteOp, *operands: Any) -> Answer:
     tokens, stage, values = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
     k = _stage_in_hand(agent, op, ring, tokens[0], stage)
-    if not op.is_abstract:
-        values = list((yield from _run_slot_region(agent, ring, k, op.body, op)))
-    elif not values:
-        values = rings.source_values(agent, ring, k)
+    if op.is_abstract:
+        body: Request = Done(values or rings.source_values(agent, ring, k))
+    else:
+        body = _run_slot_region(agent, ring, k, op.body, op)
+    return body.then(_fill_by_write, StageIndex(ring, k))
+
+
+@continuation
+def _fill_by_write(agent: Agent, op: ProducerWriteOp, values: Sequence[Any], stage: StageIndex) -> Answer:
+    ring, k = stage.ring, stage.k
     if not (values and all(isinstance(value.type, AsyncTokenType) for value in op.yielded) and op.yielded):
         _fill_from_write(agent, op, ring, k, values)
     event = Event.all_of([agent.machine.event_of(work) for work in ring.works.get(k, [])], _stage_label(ring, k))
@@ -342,7 +367,7 @@ def _commit(agent: Agent, op: ProducerCommitOp, *tokens: StageToken) -> StageTok
 
 
 @suspends(ConsumeOneOp, ConsumeOneAsyncOp, may_move=EVERY_OPERAND)
-def _consume(agent: Agent, op: ConsumeOp, *operands: Any) -> Suspension:
+def _consume(agent: Agent, op: ConsumeOp, *operands: Any) -> Answer:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     token = tokens[0]
     ring = _ring_of(op, token)
@@ -354,16 +379,31 @@ def _consume(agent: Agent, op: ConsumeOp, *operands: Any) -> Suspension:
         k = token.k
     else:
         k = _stage_to_consume(agent, op, ring, token, stage)
+    stage = StageIndex(ring, k)
     if steps.takes:
-        yield from rings.wait_full(agent, ring, k, op)
-    if op.is_abstract:
-        values = _values_of(agent, op, ring, k)
-    else:
-        yielded = yield from _run_slot_region(agent, ring, k, op.body, op)
-        values = list(yielded)
+        return rings.wait_full(agent, ring, k, op).then(_use_slot, stage)
+    return _use_slot(agent, op, None, stage)
+
+
+@continuation
+def _use_slot(agent: Agent, op: ConsumeOp, _: None, stage: StageIndex) -> Answer:
+    return _read_slot(agent, op, stage).then(_give_back, stage)
+
+
+@continuation
+def _give_back(agent: Agent, op: ConsumeOp, values: Sequence[Any], stage: StageIndex) -> Answer:
+    ring, k = stage.ring, stage.k
+    steps: OwnSteps = steps_of(agent, op)
     if steps.gives:
         rings.release(agent, ring, k, op)
     return _results(agent, op, values, ring, "consumer", k, Event.completed())
+
+
+def _read_slot(agent: Agent, op: RegionOp, stage: StageIndex) -> Request:
+    """What the value results of `op` are: what its body yields, or elements of the slot."""
+    if op.is_abstract:
+        return Done(_values_of(agent, op, stage.ring, stage.k))
+    return _run_slot_region(agent, stage.ring, stage.k, op.body, op)
 
 
 def _values_of(agent: Agent, op: RegionOp, ring: Ring, k: int) -> list[Any]:
@@ -397,25 +437,25 @@ def _twin(agent: Agent, op: ConsumeOneAsyncOp, ring: Ring, token: StageToken) ->
 
 
 @suspends(ConsumerWaitOp, may_move=EVERY_OPERAND)
-def _wait(agent: Agent, op: ConsumerWaitOp, *operands: Any) -> Suspension:
+def _wait(agent: Agent, op: ConsumerWaitOp, *operands: Any) -> Answer:
     tokens, stage, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
     around = _open_stage(agent, ring)
     k = around if around is not None else _stage_to_consume(agent, op, ring, tokens[0], stage)
-    yield from rings.wait_full(agent, ring, k, op)
-    return StageToken(ring, "consumer", k, tokens[0].event)
+    return rings.wait_full(agent, ring, k, op).then(_give_token, StageToken(ring, "consumer", k, tokens[0].event))
 
 
 @suspends(ConsumerReadOp, may_move=EVERY_OPERAND)
-def _read(agent: Agent, op: ConsumerReadOp, *operands: Any) -> Suspension:
-    tokens, stage, _ = _sorted_operands(agent, op, operands)
+def _read(agent: Agent, op: ConsumerReadOp, *operands: Any) -> Answer:
+    tokens, named, _ = _sorted_operands(agent, op, operands)
     ring = _ring_of(op, tokens[0])
-    k = _stage_in_hand(agent, op, ring, tokens[0], stage)
-    if op.is_abstract:
-        values = _values_of(agent, op, ring, k)
-    else:
-        values = list((yield from _run_slot_region(agent, ring, k, op.body, op)))
-    return _results(agent, op, values, ring, "consumer", k, tokens[0].event)
+    stage = StageIndex(ring, _stage_in_hand(agent, op, ring, tokens[0], named))
+    return _read_slot(agent, op, stage).then(_give_values, stage, tokens[0].event)
+
+
+@continuation
+def _give_values(agent: Agent, op: ConsumerReadOp, values: Sequence[Any], stage: StageIndex, event: Event) -> Answer:
+    return _results(agent, op, values, stage.ring, "consumer", stage.k, event)
 
 
 @sync(ConsumerReleaseOp, may_move=EVERY_OPERAND)
@@ -445,6 +485,6 @@ def _release_later(agent: Agent, op: Operation, ring: Ring, k: int, event: Event
 
 
 @suspends(AgentSwitchOp, may_move=EVERY_OPERAND)
-def _agent_switch(agent: Agent, op: AgentSwitchOp, *operands: Any) -> Suspension:
+def _agent_switch(agent: Agent, op: AgentSwitchOp, *operands: Any) -> Answer:
     warps = [int(count) for count in op.num_warps.get_values()] if op.num_warps is not None else None
-    yield from fork_and_join(agent, op, operands, warps=warps)
+    return fork_and_join(agent, op, operands, warps=warps)

@@ -15,9 +15,10 @@ from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.nv_tileas import structure
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.rings import StageIndex
@@ -133,5 +134,5 @@ def _shuffle(agent: Agent, op: structure.ShuffleOp, source: Any, *permutations: 
 
 
 @suspends(structure.GenerateOp)
-def _generate(agent: Agent, op: structure.GenerateOp) -> Suspension:
-    return (yield from generated(agent, op, op.body))
+def _generate(agent: Agent, op: structure.GenerateOp) -> Answer:
+    return generated(agent, op, op.body)

@@ -7,13 +7,14 @@ from typing import Any
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateNullTokenOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
-from tileas_xdsl.machine.core.agents import Agent, Suspension
+from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import effect, suspends
 from tileas_xdsl.machine.core.op_facts import Costs
-from tileas_xdsl.machine.core.synchronization import EventCondition
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
+from tileas_xdsl.machine.parts.tasks import awaited
 
 
 def as_token(value: Any) -> StageToken:
@@ -40,9 +41,7 @@ def _token_to_async(_agent: Agent, _op: TokenToAsyncOp, token: Any) -> StageToke
 
 
 @suspends(AsyncWaitOp, FutureWaitOp)
-def _wait(agent: Agent, op: AsyncWaitOp | FutureWaitOp, token: Any) -> Suspension:
+def _wait(agent: Agent, op: AsyncWaitOp | FutureWaitOp, token: Any) -> Answer:
     if not agent.machine.allows(op, None)[0]:
-        return
-    awaited = as_token(token)
-    yield from agent.wait(EventCondition(awaited.event), op)
-    agent.machine.happened(agent, op, "wait", f"sees {awaited.event.label} complete", on=awaited.event)
+        return None
+    return awaited(agent, op, as_token(token).event)
