@@ -89,9 +89,9 @@ def proofs() -> list[dict[str, Any]]:
 def operations(module: ModuleOp, iterations: int) -> int:
     """How many operations such a check executes."""
     from tileas_xdsl.machine.arguments import find_function, symbolic_arguments
+    from tileas_xdsl.machine.core.calling import execute
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.orders import Lazy
-    from tileas_xdsl.machine.running import execute
 
     function, body = find_function(module, None)
     machine = Machine(Lazy(), with_data=False)

@@ -27,11 +27,12 @@ from tests.support.ir import ROOT, parse
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar, symbolic_arguments
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.orders import Order, Prompt, make_order
 from tileas_xdsl.machine.core.standings import CONTINUATIONS, Position, Standing
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, Violation
-from tileas_xdsl.machine.running import execute, run
+from tileas_xdsl.machine.running import run
 
 EXAMPLES = {path.stem: path.read_text() for path in sorted((ROOT / "examples").rglob("*.mlir"))}
 HANDSHAKES = {f"handshake-{depth}": handshake(depth, f"{READ}\n{RELEASE}") for depth in range(1, 9)}

@@ -20,7 +20,7 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.proof.array_bounds import Room
-from tileas_xdsl.checker.proof.recorded_run import Head, Look, LoopKey, TakenStep, Tape, Turns, Visit
+from tileas_xdsl.checker.proof.recorded_run import Head, LoopKey, TakenStep, Tape, Turns
 from tileas_xdsl.checker.proof.separation import Cut, Meetings, Moves
 from tileas_xdsl.checker.proof.shifts import Growth
 from tileas_xdsl.checker.proof.steps import Steps
@@ -28,7 +28,8 @@ from tileas_xdsl.checker.snapshot.snapshot import Portrait
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, must_move_by_multiples
-from tileas_xdsl.machine.parts.rings import Ring
+from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
+from tileas_xdsl.machine.parts.rings import Ring, StageLook
 
 
 @dataclass
@@ -75,7 +76,7 @@ class Alignment:
         """The loops at whose heads the tapes are moved against each other."""
         self.cuts: list[Cut] = []
         """The states at the beginning and at the end of each round."""
-        self.moves: dict[Access | Look, Moves] = {}
+        self.moves: dict[Access | BarrierLook, Moves] = {}
         """By how far accesses and looks move on, in each overlay."""
         self.overwritten: set[MemoryObject] = set()
         """The objects to which something is written at places that move on."""
@@ -199,10 +200,10 @@ class Alignment:
                 self.steps.compare(mine, others)
             elif isinstance(mine, Access):
                 self._compare_accesses(mine, others, overlays)
-            elif isinstance(mine, Look):
+            elif isinstance(mine, BarrierLook):
                 shifts = [other.offset - mine.offset for other in others]
                 self.moves[mine] = dict(zip(overlays, shifts, strict=True))
-            elif isinstance(mine, Visit):
+            elif isinstance(mine, StageLook):
                 for other, overlay in zip(others, overlays, strict=True):
                     self._stages_of(mine.ring).note_move(overlay, other.k - mine.k, mine.op)
             elif isinstance(mine, Turns):
@@ -258,7 +259,7 @@ def _turns_left(head: Head) -> int:
 def _op_of(entry: Any) -> Operation:
     if isinstance(entry, TakenStep):
         return entry.step.op
-    if isinstance(entry, Access | Visit | Look):
+    if isinstance(entry, Access | StageLook | BarrierLook):
         return entry.op
     turns = entry.turns if isinstance(entry, Head) else entry
     op = turns.key[0].parent_op()

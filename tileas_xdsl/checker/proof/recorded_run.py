@@ -9,20 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block
 
 from tileas_xdsl.checker.snapshot.machine import draw
 from tileas_xdsl.checker.snapshot.settled import Reach, Unsettled
 from tileas_xdsl.checker.snapshot.snapshot import Portrait
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
-from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.observer import Observer
+from tileas_xdsl.machine.core.observer import Look, Observer
 from tileas_xdsl.machine.core.values import ElementType
+from tileas_xdsl.machine.parts.rings import StageLook
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
     from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.parts.rings import Ring
 
 LoopKey = tuple[Block, int]
 """The body of a loop, and the how manieth run of that loop it is in this execution."""
@@ -76,24 +75,6 @@ class Turns:
 
 
 @dataclass(slots=True, eq=False)
-class Visit:
-    """An op looks at the slot of stage `k`."""
-
-    ring: Ring
-    k: int
-    op: Operation
-
-
-@dataclass(slots=True, eq=False)
-class Look:
-    """An op makes, looks for or removes the barrier at byte `offset` of `base`."""
-
-    base: MemoryObject
-    offset: int
-    op: Operation
-
-
-@dataclass(slots=True, eq=False)
 class Encounter:
     """What an access finds on the file of its object."""
 
@@ -142,7 +123,7 @@ class Tape(Observer):
         """The largest number of groups that a wait has left in flight."""
         self.encounters: dict[Access, Encounter] = {}
         """Of each access."""
-        self.entries: list[TakenStep | Head | Access | Visit | Look | Turns] = []
+        self.entries: list[TakenStep | Head | Access | Look | Turns] = []
         self.loops: list[Turns] = []
         self.portraits: dict[tuple[LoopKey, int], Portrait] = {}
         self.cut: tuple[LoopKey, int] | None = None
@@ -163,16 +144,14 @@ class Tape(Observer):
         if not access.region.is_empty:
             self.encounters[access] = Encounter(history.strangers(access, mind), history.replaced_by(access, mind))
 
-    def place(self, base: MemoryObject, offset: int, op: Operation) -> None:
-        self.entries.append(Look(base, offset, op))
-
     def count(self, in_flight: int) -> None:
         """Somebody waits until no more than the youngest `in_flight` groups may be unfinished."""
         self.in_flight = max(self.in_flight, in_flight)
 
-    def stage(self, ring: Ring, k: int, op: Operation) -> None:
-        self.meets_equal_slots |= ring.has_equal_slots
-        self.entries.append(Visit(ring, k, op))
+    def looks(self, look: Look) -> None:
+        if isinstance(look, StageLook):
+            self.meets_equal_slots |= look.ring.has_equal_slots
+        self.entries.append(look)
 
     @property
     def reached(self) -> Reach:

@@ -21,13 +21,14 @@ from math import gcd
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.proof.recorded_run import Encounter, Look
+from tileas_xdsl.checker.proof.recorded_run import Encounter
 from tileas_xdsl.checker.snapshot.snapshot import Pile, Portrait
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
+from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 
 Moves = dict[int, int]
 """For each overlay, by how many bytes a place moves on."""
@@ -73,11 +74,11 @@ class Meetings:
     """
 
     encounters: Mapping[Access, Encounter]
-    moves: Mapping[Access | Look, Moves]
+    moves: Mapping[Access | BarrierLook, Moves]
     cut: Cut | None = None
     recent: dict[Access, None] = field(default_factory=dict[Access, None])
-    looks: dict[tuple[int, int, tuple[tuple[int, int], ...]], Look] = field(
-        default_factory=dict[tuple[int, int, tuple[tuple[int, int], ...]], Look]
+    looks: dict[tuple[int, int, tuple[tuple[int, int], ...]], BarrierLook] = field(
+        default_factory=dict[tuple[int, int, tuple[tuple[int, int], ...]], BarrierLook]
     )
 
     def check(self, entries: Sequence[object], cuts: Sequence[Cut]) -> None:
@@ -90,7 +91,7 @@ class Meetings:
                 self.looks.clear()
             if isinstance(entry, Access) and entry.region.base in contested:
                 self._pass_access(entry)
-            elif isinstance(entry, Look):
+            elif isinstance(entry, BarrierLook):
                 self._pass_look(entry)
 
     # Accesses ---------------------------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ class Meetings:
 
     # Barriers in memory -----------------------------------------------------------------------------------------------
 
-    def _pass_look(self, look: Look) -> None:
+    def _pass_look(self, look: BarrierLook) -> None:
         mine = self.moves[look]
         for offset, moves in self._other_barriers(look):
             if offset == look.offset:
@@ -148,7 +149,7 @@ class Meetings:
             _must_never(look.op, look.base, self._leaves_or_enters(pile, look))
         self.looks[look.base.serial, look.offset, tuple(sorted(mine.items()))] = look
 
-    def _other_barriers(self, look: Look) -> Iterable[tuple[int, Moves]]:
+    def _other_barriers(self, look: BarrierLook) -> Iterable[tuple[int, Moves]]:
         """Offsets of the barriers beside this one that were drawn or looked for, and how they move on."""
         mine = self.moves[look]
         for other in self.looks.values():
@@ -160,11 +161,11 @@ class Meetings:
                     offset = int(self.cut.portrait.numbers[number])
                     yield offset, self.cut.moves(number, mine, look.op)
 
-    def _barrier_piles(self, look: Look) -> Iterable[Pile]:
+    def _barrier_piles(self, look: BarrierLook) -> Iterable[Pile]:
         piles = self.cut.portrait.piles if self.cut is not None else ()
         return (p for p in piles if p.row.members[0].base is look.base and p.row.members[0].access is None)
 
-    def _leaves_or_enters(self, pile: Pile, look: Look) -> list[Rounds]:
+    def _leaves_or_enters(self, pile: Pile, look: BarrierLook) -> list[Rounds]:
         """When a look that finds a barrier of `pile` may find none, and when one that does not may find one."""
         assert self.cut is not None
         mine, step = self.moves[look], pile.row.step

@@ -12,7 +12,6 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.checker.snapshot.barriers import paint_queue
 from tileas_xdsl.checker.snapshot.put_off import PutOff
-from tileas_xdsl.checker.snapshot.rings import paint_stage
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError
 from tileas_xdsl.machine.core.agents import Activation, Agent
@@ -20,7 +19,6 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.synchronization import GroupQueue
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
-from tileas_xdsl.machine.parts.rings import Ring
 from tileas_xdsl.machine.parts.tasks import end_of
 
 
@@ -64,9 +62,6 @@ class PartCanvas:
     def is_under_way(self, activation: Activation) -> bool:
         return id(activation) in self.painter.activations
 
-    def stage(self, ring: Ring, k: int) -> None:
-        paint_stage(self.painter, ring, k)
-
     def own_queue(self, queue: GroupQueue, owner: Agent) -> None:
         paint_queue(self.painter, queue, owner)
 
@@ -75,15 +70,16 @@ class PartCanvas:
         if not (child.finished and all(known)):
             self.put_off.task(child, op)
 
-    def placed_barrier(self, serial: int, offset: int, barrier: PlacedBarrier) -> None:
-        self.put_off.barrier(self.bases.get(serial), offset, barrier)
+    def placed(self, serial: int, offset: int, value: object) -> None:
+        assert isinstance(value, PlacedBarrier)
+        self.put_off.barrier(self.bases.get(serial), offset, value)
 
-    def unfenced_inits(self, agent: Agent, barriers: Sequence[PlacedBarrier]) -> None:
+    def marked(self, agent: Agent, values: Sequence[object]) -> None:
         if self.painter.in_piles:
             # A fence fences all of them; which ones they are is said where they are drawn.
-            self.painter.unfenced.update(dict.fromkeys(map(id, barriers), self.painter.name_of(agent)))
+            self.painter.unfenced.update(dict.fromkeys(map(id, values), self.painter.name_of(agent)))
         else:
-            self.painter.sequence(barriers)
+            self.painter.sequence(values)
 
     def refuse(self, what: str) -> NoReturn:
         raise UnknownStateError(what)

@@ -20,6 +20,7 @@ from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, is_argument, symbolic_arguments
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
@@ -27,7 +28,6 @@ from tileas_xdsl.machine.core.orders import Lazy, Order
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.core.what_if import WhatIf
 from tileas_xdsl.machine.parts.barriers import judge_open_phases
-from tileas_xdsl.machine.running import execute
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.over_waits import Cost, OverWait, over_waits
+from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.orders import Lazy
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import Relaxation, WhatIf
-from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.time.simulated_time import Timed
 from tileas_xdsl.machine.time.simulation import timed_run
 from tileas_xdsl.targets.cycles import timing_table

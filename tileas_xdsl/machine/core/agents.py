@@ -42,7 +42,7 @@ from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.parts.resources import Resource
+    from tileas_xdsl.machine.core.resources import Resource
 
 PAUSING_KINDS = {
     Pauses.NEVER: frozenset[Kind](),

@@ -23,7 +23,7 @@ from tileas_xdsl.machine.core.memory import View
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.late_values import LateValue
-    from tileas_xdsl.machine.parts.resources import Resource
+    from tileas_xdsl.machine.core.resources import Resource
 
 
 @dataclass(frozen=True)

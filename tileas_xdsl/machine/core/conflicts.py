@@ -7,8 +7,8 @@ from __future__ import annotations
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.happens_before import Access, Conflict
 from tileas_xdsl.machine.core.memory import ByteRegion
+from tileas_xdsl.machine.core.resources import Resource
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
-from tileas_xdsl.machine.parts.resources import Resource
 
 QUOTED = "'"
 

@@ -40,8 +40,8 @@ from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.evidence import Evidence
+    from tileas_xdsl.machine.core.resources import Resource
     from tileas_xdsl.machine.core.synchronization import PhaseBarrier
-    from tileas_xdsl.machine.parts.resources import Resource
 
 STEP_BUDGET = 20_000_000
 """Steps after which an execution counts as endless."""

@@ -8,6 +8,7 @@ that the state can be looked at, and whether it can say more about a mistake tha
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.ir import Block, Operation
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.evidence import Evidence
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
-    from tileas_xdsl.machine.core.memory import MemoryObject
     from tileas_xdsl.machine.core.values import ElementType
     from tileas_xdsl.machine.core.violations import Violation
-    from tileas_xdsl.machine.parts.rings import Ring
 
 
 class StepNote(Protocol):
@@ -37,11 +36,18 @@ class LoopNote(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
+class Look:
+    """An op looks for something that is found by a number: a slot, a barrier. Each room has its own kinds."""
+
+    op: Operation
+
+
 class Observer:
     """Watches one execution. This one looks at nothing; what it returns is what the machine does by itself."""
 
     watches_steps = False
-    """Whether `step` and `loop` are to be called, which takes time."""
+    """Whether `step`, `loop` and `looks` are to be called, which takes time."""
     follows_floats = True
     """Whether floats have to be computed where data are not asked for."""
 
@@ -60,11 +66,8 @@ class Observer:
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
         """Somebody who knows `mind` makes `access` to an object of which `history` holds the earlier ones."""
 
-    def stage(self, ring: Ring, k: int, op: Operation) -> None:
-        """`op` looks at the slot of stage `k` of `ring`."""
-
-    def place(self, base: MemoryObject, offset: int, op: Operation) -> None:
-        """`op` makes, looks for or removes the barrier at byte `offset` of `base`."""
+    def looks(self, look: Look) -> None:
+        """An op looks for something that is found by a number: told only where `watches_steps`."""
 
     def count(self, in_flight: int) -> None:
         """Somebody waits until no more than the youngest `in_flight` groups of a queue may be unfinished."""

@@ -19,7 +19,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
-    from tileas_xdsl.machine.time.simulated_time import SimulatedClock
+    from tileas_xdsl.machine.core.timekeeper import TimeKeeper
 
 
 class Pauses(Enum):
@@ -38,7 +38,7 @@ class Order(ABC):
     """Whether work is performed as soon as it is ready."""
     reads_sources_at_once: bool = False
     """Whether the source of a store is read as soon as it is issued, where that is work of its own."""
-    clock: SimulatedClock | None = None
+    clock: TimeKeeper | None = None
     """Keeps the time, if there is any."""
     last: Agent | None = None
     """The agent that stepped last, where that decides which is next."""

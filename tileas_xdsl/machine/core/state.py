@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
     from tileas_xdsl.machine.core.memory import MemoryObject
     from tileas_xdsl.machine.core.synchronization import GroupQueue
-    from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
-    from tileas_xdsl.machine.parts.rings import Ring
 
 
 class Canvas(Protocol):
@@ -60,10 +58,6 @@ class Canvas(Protocol):
         """Whether some agent is in that call."""
         ...
 
-    def stage(self, ring: Ring, k: int) -> None:
-        """Stage `k` of `ring`, which counts from the first that is free."""
-        ...
-
     def own_queue(self, queue: GroupQueue, owner: Agent) -> None:
         """A queue for which only `owner` waits."""
         ...
@@ -72,12 +66,12 @@ class Canvas(Protocol):
         """A task of `op` that somebody may still have to await."""
         ...
 
-    def placed_barrier(self, serial: int, offset: int, barrier: PlacedBarrier) -> None:
-        """A barrier at byte `offset` of the object with that `serial` number."""
+    def placed(self, serial: int, offset: int, value: object) -> None:
+        """A thing that is known by its place: byte `offset` of the object with that `serial` number."""
         ...
 
-    def unfenced_inits(self, agent: Agent, barriers: Sequence[PlacedBarrier]) -> None:
-        """Barriers that `agent` has made, and not fenced that."""
+    def marked(self, agent: Agent, values: Sequence[object]) -> None:
+        """Things that are known by their places and of which `agent` remembers something, the same of all of them."""
         ...
 
     def refuse(self, what: str) -> NoReturn:

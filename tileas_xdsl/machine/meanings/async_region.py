@@ -24,9 +24,9 @@ from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.late_values import LateValue, seen_by_work
 from tileas_xdsl.machine.core.meaning import issues, sync, terminators
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.resources import Resource, hold, make_resource
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
-from tileas_xdsl.machine.parts.resources import Resource, hold, make_resource
 from tileas_xdsl.machine.parts.tasks import all_awaited, start_task
 
 terminators(async_region.YieldOp)

@@ -57,6 +57,7 @@ from tileas_xdsl.machine.parts.barriers import (
 )
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
 from tileas_xdsl.machine.parts.placed_barriers import (
+    BarrierLook,
     ClusterArrival,
     NamedBarriers,
     PlacedBarrier,
@@ -87,7 +88,8 @@ def _at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
 
 
 def _note_look(agent: Agent, op: Operation, pointer: Pointer) -> None:
-    agent.machine.observer.place(pointer.base, pointer.offset, op)
+    if agent.machine.observer.watches_steps:
+        agent.machine.observer.looks(BarrierLook(op, pointer.base, pointer.offset))
 
 
 def _unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:

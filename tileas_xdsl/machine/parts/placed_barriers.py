@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous
 
@@ -24,6 +26,14 @@ class PlacedBarrier:
     fenced: bool = False
 
 
+@dataclass(slots=True, eq=False)
+class BarrierLook(Look):
+    """An op makes, looks for or removes the barrier at byte `offset` of `base`."""
+
+    base: MemoryObject
+    offset: int
+
+
 @dataclass
 class PlacedBarriers(SharedPart):
     """The mbarriers of an execution."""
@@ -36,7 +46,7 @@ class PlacedBarriers(SharedPart):
 
     def draw_places(self, canvas: Canvas) -> None:
         for (serial, offset), barrier in self.at.items():
-            canvas.placed_barrier(serial, offset, barrier)
+            canvas.placed(serial, offset, barrier)
 
 
 @dataclass
@@ -46,7 +56,7 @@ class UnfencedInits(OwnPart):
     barriers: list[PlacedBarrier] = field(default_factory=list[PlacedBarrier])
 
     def draw(self, canvas: Canvas, agent: Agent) -> None:
-        canvas.unfenced_inits(agent, self.barriers)
+        canvas.marked(agent, self.barriers)
 
 
 @dataclass(eq=False)

@@ -26,6 +26,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Knowledge, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
@@ -167,6 +168,14 @@ class Ring:
         return Slot(full, empty, storage)
 
 
+@dataclass(slots=True, eq=False)
+class StageLook(Look):
+    """An op looks at the slot of stage `k`."""
+
+    ring: Ring
+    k: int
+
+
 @dataclass
 class Rings(SharedPart):
     """The pipelines of an execution."""
@@ -194,7 +203,7 @@ class OpenStages(OwnPart):
 
     def draw(self, canvas: Canvas, agent: Agent) -> None:
         for ring, k in self.stages:
-            canvas.stage(ring, k)
+            canvas.value(StageIndex(ring, k))
 
 
 @dataclass(eq=False)
@@ -223,7 +232,8 @@ def done_token() -> StageToken:
 def slot_of(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
     """The slot of stage `k`, for `op`."""
     machine = agent.machine
-    machine.observer.stage(ring, k, op)
+    if machine.observer.watches_steps:
+        machine.observer.looks(StageLook(op, ring, k))
     return ring.slot(k, with_data=machine.with_data)
 
 

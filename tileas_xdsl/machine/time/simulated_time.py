@@ -27,12 +27,13 @@ from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.orders import Order, Pauses
+from tileas_xdsl.machine.core.timekeeper import TimeKeeper
 from tileas_xdsl.machine.time.costs import Cost, access_costs, bytes_of, bytes_under, own_cost, product_cost, work_cost
 from tileas_xdsl.targets.timing import TimingTable
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
-    from tileas_xdsl.machine.parts.resources import Resource
+    from tileas_xdsl.machine.core.resources import Resource
 
 SCALARS, ARITHMETIC, ENGINE, ISSUE, SIGNAL = "scalars", "arithmetic", "engine", "issue", "signal"
 """What an agent spends time on: the kinds of a `Span`."""
@@ -347,7 +348,7 @@ class Timed(Order):
     pauses = Pauses.AT_EVERY_EFFECT
 
     def __init__(self, table: TimingTable) -> None:
-        self.clock = SimulatedClock(table)
+        self.clock: TimeKeeper | None = SimulatedClock(table)
 
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
         assert self.clock is not None

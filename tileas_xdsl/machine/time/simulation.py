@@ -19,10 +19,10 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.arguments import bind_arguments, find_function, symbolic_arguments
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.violations import Violation
-from tileas_xdsl.machine.running import execute
 from tileas_xdsl.machine.time.simulated_time import ENGINE, SimulatedClock, Timed
 from tileas_xdsl.targets.cycles import timing_table
 
@@ -227,7 +227,7 @@ def _common(texts: list[str]) -> str:
 def timed_run(function: str, machine: Machine, results: tuple[Any, ...] = ()) -> TimedRun:
     """The times of an execution that `machine` made under the order `timed`."""
     clock = machine.clock
-    assert clock is not None
+    assert isinstance(clock, SimulatedClock)
     return TimedRun(clock.table.target, function, machine, clock, results)
 
 

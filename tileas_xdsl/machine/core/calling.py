@@ -1,0 +1,63 @@
+"""
+Calling a function from outside: one execution of it on a fresh machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.interfaces import FunctionOpInterface
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, Request, Standing, continuation
+from tileas_xdsl.machine.core.synchronization import EventCondition
+from tileas_xdsl.machine.core.violations import StuckError
+
+
+def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Call `function` on a fresh machine; a deadlock becomes a violation, and then there are no results."""
+    returned: Sequence[Any] = ()
+    try:
+        returned = machine.run("main", Standing(function, _call_entry, (tuple(arguments),))).outcome
+    except StuckError:
+        machine.report_standstill()
+    machine.observer.ended(machine)
+    return tuple(_result(value) for value in returned)
+
+
+@continuation
+def _call_entry(agent: Agent, function: Operation, _: None, arguments: Sequence[Any]) -> Answer:
+    interface = FunctionOpInterface.of(function)
+    assert interface is not None
+    return agent.call(function, interface.function_body, arguments).then(_await_returned)
+
+
+@continuation
+def _await_returned(agent: Agent, function: Operation, values: Sequence[Any]) -> Answer:
+    """A token that is returned is for the caller to await."""
+    return _await_from(agent, function, tuple(values), 0)
+
+
+def _await_from(agent: Agent, function: Operation, values: tuple[Any, ...], first: int) -> Request:
+    for number, value in enumerate(values[first:], first):
+        if isinstance(value, Event):
+            return agent.wait(EventCondition(value), function).then(_await_others, values, number + 1)
+    payloads = [value.payload if isinstance(value, Event) else value for value in values]
+    return agent.settled(payloads, agent.current_op or function)
+
+
+@continuation
+def _await_others(agent: Agent, function: Operation, _: None, values: tuple[Any, ...], first: int) -> Answer:
+    return _await_from(agent, function, values, first)
+
+
+def _result(value: Any) -> Any:
+    """A view that is returned counts by its contents."""
+    if isinstance(value, View) and value.base.data is not None:
+        return value.array().copy()
+    return value
