@@ -4,10 +4,10 @@ Two executions side by side: the one with the larger trip count does the same st
     smaller:   A  P  B              a head of a growing loop lies at the beginning and at the end of each P
     larger:    A  P  P  B
 
-So the tapes are laid on each other twice: A P of both from the beginning, and P B of both up to the end. Along the way
+So the runs are laid on each other twice: A P of both from the beginning, and P B of both up to the end. Along the way
 every step must be the same one, and the numbers it sees must move on in a way that goes on for ever (`shifts`); where
-the tapes are moved against each other, the portraits of all five loop heads must have one shape. Several loops that
-grow, one after the other, move the tapes against each other several times.
+the runs are moved against each other, the snapshots of all five loop heads must have one shape. Several loops that
+grow, one after the other, move the runs against each other several times.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.proof.array_bounds import Room
-from tileas_xdsl.checker.proof.recorded_run import Head, LoopKey, TakenStep, Tape, Turns
-from tileas_xdsl.checker.proof.separation import Cut, Meetings, Moves
+from tileas_xdsl.checker.proof.recorded_run import Head, LoopKey, RecordedRun, TakenStep, Turns
+from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
 from tileas_xdsl.checker.proof.shifts import Growth
 from tileas_xdsl.checker.proof.steps import Steps
-from tileas_xdsl.checker.snapshot.snapshot import Portrait
+from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, must_move_by_multiples
@@ -34,7 +34,7 @@ from tileas_xdsl.machine.parts.rings import Ring, StageLook
 
 @dataclass
 class Overlay:
-    """A stretch of the smaller tape, and the distance to the same steps on the larger one."""
+    """A stretch of the smaller run, and the distance to the same steps on the larger one."""
 
     start: int
     end: int
@@ -63,7 +63,9 @@ class Alignment:
     what `larger` has more. `check` raises `IrregularError`.
     """
 
-    def __init__(self, smaller: Tape, larger: Tape, first_turns: Mapping[LoopKey, int], growth: Growth) -> None:
+    def __init__(
+        self, smaller: RecordedRun, larger: RecordedRun, first_turns: Mapping[LoopKey, int], growth: Growth
+    ) -> None:
         self.smaller = smaller
         self.larger = larger
         self.first_turns = first_turns
@@ -73,7 +75,7 @@ class Alignment:
         self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []
         self.cut_at: list[LoopKey] = []
-        """The loops at whose heads the tapes are moved against each other."""
+        """The loops at whose heads the runs are moved against each other."""
         self.cuts: list[Cut] = []
         """The states at the beginning and at the end of each round."""
         self.moves: dict[Access | BarrierLook, Moves] = {}
@@ -91,7 +93,7 @@ class Alignment:
             self._compare_overlays()
             raise
         self._compare_overlays()
-        Meetings(self.smaller.encounters, self.moves).check(self.smaller.entries, self.cuts)
+        Separation(self.smaller.encounters, self.moves).check(self.smaller.entries, self.cuts)
         self._must_keep_what_is_read()
         for ring, stages in self.stages.items():
             reason = f"takes stages of {ring.name} that do not come round evenly"
@@ -113,7 +115,7 @@ class Alignment:
             numbers = [n for n, o in enumerate(self.overlays) if o.start <= start and end <= o.end]
             self._compare(start, end, numbers)
 
-    # Where the tapes are moved against each other ---------------------------------------------------------------------
+    # Where the runs are moved against each other ---------------------------------------------------------------------
 
     def _lay_over(self) -> None:
         ours, theirs = self.smaller.entries, self.larger.entries
@@ -174,13 +176,13 @@ class Alignment:
         return self.stages.setdefault(ring, _Stages())
 
     @staticmethod
-    def _portrait(tape: Tape, head: Head, later: int) -> Portrait:
-        portrait = tape.portraits.get((head.turns.key, head.turn + later))
-        if portrait is None:
+    def _portrait(run: RecordedRun, head: Head, later: int) -> Snapshot:
+        snapshot = run.snapshots.get((head.turns.key, head.turn + later))
+        if snapshot is None:
             raise IrregularError(_op_of(head), "does not turn often enough yet")
-        if portrait.refusal is not None:
-            raise IrregularError(_op_of(head), f"cannot be compared from turn to turn: {portrait.refusal}")
-        return portrait
+        if snapshot.refusal is not None:
+            raise IrregularError(_op_of(head), f"cannot be compared from turn to turn: {snapshot.refusal}")
+        return snapshot
 
     # Step by step -----------------------------------------------------------------------------------------------------
 
@@ -240,8 +242,8 @@ class Alignment:
                 raise IrregularError(op, "does not turn more often in step with its bounds")
 
 
-def _distances(portrait: Portrait, other: Portrait) -> tuple[float, ...]:
-    return tuple(there - here for here, there in zip(portrait.numbers, other.numbers, strict=True))
+def _distances(snapshot: Snapshot, other: Snapshot) -> tuple[float, ...]:
+    return tuple(there - here for here, there in zip(snapshot.numbers, other.numbers, strict=True))
 
 
 def _are_the_same_step(mine: Any, other: Any) -> bool:

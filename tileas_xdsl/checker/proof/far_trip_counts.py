@@ -9,7 +9,7 @@ executed, though nobody would have come so far by trying one after the other.
 from __future__ import annotations
 
 from tileas_xdsl.checker.proof.outcomes import Execute, NoProofError, WrongError
-from tileas_xdsl.checker.proof.recorded_run import Tape
+from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 FAREST = 1024
 """The largest trip count that is executed because something may go wrong there."""
@@ -50,7 +50,7 @@ class Trials:
             return True
         if trip_count not in self._tried:
             try:
-                self._tried[trip_count] = self.execute(trip_count, Tape())
+                self._tried[trip_count] = self.execute(trip_count, RecordedRun())
             except NoProofError:
                 self._tried[trip_count] = True
         return self._tried[trip_count]

@@ -9,7 +9,7 @@ First the state at the heads of the loops that turn more often at a larger trip 
 to see from which turn on and after how many turns it recurs; from that follows q. Then N is looked for.
 
 Where a state does not recur because more is left behind with every turn, all of this is done once more, with what is
-left behind in piles (see `piles`).
+left behind in rows (see `leftovers`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from math import ceil, lcm
 from tileas_xdsl.checker.proof.alignment import Alignment
 from tileas_xdsl.checker.proof.far_trip_counts import Trials
 from tileas_xdsl.checker.proof.outcomes import End, Execute, NoProofError, Proof
-from tileas_xdsl.checker.proof.recorded_run import LoopKey, Tape, Turns, Wanted
+from tileas_xdsl.checker.proof.recorded_run import LoopKey, RecordedRun, Turns, Wanted
 from tileas_xdsl.checker.proof.shifts import Growth
 from tileas_xdsl.checker.snapshot.settled import Reach
-from tileas_xdsl.checker.snapshot.snapshot import Portrait
+from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
@@ -37,7 +37,7 @@ SPAN = 4
 FAREST_CROSSING = 64
 """How far to go on where two numbers that are compared come closer to each other, until they have met."""
 MOST_ENTRIES = 600_000
-"""Entries of all tapes together after which the search for a proof is given up."""
+"""Entries of all runs together after which the search for a proof is given up."""
 
 
 class _LongerPeriodError(Exception):
@@ -57,22 +57,22 @@ def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
     Raises `NoProofError` where that fails, `WrongError` when a larger trip count turns out to be wrong.
     """
 
-    def by(*, in_piles: bool) -> Proof:
-        by_turns = _Induction(execute, checked, target, as_slots_turn=True, in_piles=in_piles)
+    def by(*, gathers_leftovers: bool) -> Proof:
+        by_turns = _Induction(execute, checked, target, as_slots_turn=True, gathers_leftovers=gathers_leftovers)
         try:
             return by_turns.prove()
         except NoProofError:
             if not by_turns.meets_equal_slots:
                 raise
         # The program may tell the slots of a ring apart: by computing with their numbers, for one.
-        return _Induction(execute, checked, target, as_slots_turn=False, in_piles=in_piles).prove()
+        return _Induction(execute, checked, target, as_slots_turn=False, gathers_leftovers=gathers_leftovers).prove()
 
     try:
-        return by(in_piles=False)
+        return by(gathers_leftovers=False)
     except NoProofError as error:
         if not error.piles_may_help:
             raise
-    return by(in_piles=True)
+    return by(gathers_leftovers=True)
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,13 @@ Recurrences = dict[LoopKey, Recurrence]
 
 class _Induction:
     def __init__(
-        self, execute: Execute, checked: int, target: int | None, *, as_slots_turn: bool, in_piles: bool
+        self, execute: Execute, checked: int, target: int | None, *, as_slots_turn: bool, gathers_leftovers: bool
     ) -> None:
         self.execute = execute
         self.checked = checked
         self.target = target
         self.as_slots_turn = as_slots_turn
-        self.in_piles = in_piles
+        self.gathers_leftovers = gathers_leftovers
         self.meets_equal_slots = False
         self.entries = 0
         self.executed = set(range(checked + 1))
@@ -113,9 +113,9 @@ class _Induction:
         """Why the state at one of the loop heads does not recur; others may do instead."""
 
     def prove(self) -> Proof:
-        rates, tape = self._rates()
+        rates, run = self._rates()
         failure: NoProofError | None = None
-        for recurrences, seen_at in self._recurrences(rates, tape):
+        for recurrences, seen_at in self._recurrences(rates, run):
             try:
                 return self._prove_by(rates, recurrences, seen_at)
             except NoProofError as error:
@@ -135,28 +135,29 @@ class _Induction:
 
     # Executions -------------------------------------------------------------------------------------------------------
 
-    def _run(self, trip_count: int, wanted: Wanted | None = None) -> Tape:
-        tape = Tape(wanted, self.reach, as_slots_turn=self.as_slots_turn, in_piles=self.in_piles)
-        right = self.execute(trip_count, tape)
-        self.entries += len(tape.entries)
-        self.meets_equal_slots |= tape.meets_equal_slots
+    def _run(self, trip_count: int, wanted: Wanted | None = None) -> RecordedRun:
+        ways = {"as_slots_turn": self.as_slots_turn, "gathers_leftovers": self.gathers_leftovers}
+        run = RecordedRun(wanted, self.reach, **ways)
+        right = self.execute(trip_count, run)
+        self.entries += len(run.entries)
+        self.meets_equal_slots |= run.meets_equal_slots
         if not right:
             raise self.trials.wrong(trip_count)
-        reach = self.reach | tape.reached
+        reach = self.reach | run.reached
         if wanted is None or reach == self.reach:
             # Else an access may have been forgotten that somebody was not known to be concerned with.
             self.executed.add(trip_count)
         self.reach = reach
         if self.entries > MOST_ENTRIES:
             raise NoProofError("the executions get too long")
-        return tape
+        return run
 
     # Which loops grow, and when their state recurs --------------------------------------------------------------------
 
-    def _rates(self) -> tuple[Rates, Tape]:
+    def _rates(self) -> tuple[Rates, RecordedRun]:
         """
-        The loops that turn more often at larger trip counts, and by how many turns for each; and the tape of the
-        larger one, with the portraits of the loops that lead.
+        The loops that turn more often at larger trip counts, and by how many turns for each; and the run of the
+        larger one, with the snapshots of the loops that lead.
         """
         fewer = self._run(self.checked)
         leading = _leading(fewer)
@@ -165,12 +166,12 @@ class _Induction:
         rates = {loop.key: _rate(before[loop.key], loop) for loop in more.loops if loop.key in before}
         return {key: rate for key, rate in rates.items() if rate > 0}, more
 
-    def _recurrences(self, rates: Rates, tape: Tape) -> Iterator[tuple[Recurrences, int]]:
+    def _recurrences(self, rates: Rates, run: RecordedRun) -> Iterator[tuple[Recurrences, int]]:
         """How the states at loop heads recur, and the trip count at which that was seen: first a cheap guess."""
         if not rates:
             yield {}, self.checked
             return
-        guess = _recurrences_on(tape, [key for key in rates if key in _leading(tape)])
+        guess = _recurrences_on(run, [key for key in rates if key in _leading(run)])
         if guess:
             yield guess, self.checked + SPAN
         yield self._searched(list(rates))
@@ -180,22 +181,22 @@ class _Induction:
         wanted = set(keys)
         for times in (1, 2, 4, 8):
             trip_count = times * max(self.checked, 8) + 8
-            tape = self._run(trip_count, lambda key, _turn: key in wanted)
-            found = _recurrences_on(tape, keys)
+            run = self._run(trip_count, lambda key, _turn: key in wanted)
+            found = _recurrences_on(run, keys)
             if found:
                 missing = [key for key in keys if key not in found]
-                self.reason = self._why_not(tape, missing[0]) if missing else ""
+                self.reason = self._why_not(run, missing[0]) if missing else ""
                 return found, trip_count
-        raise NoProofError(self._why_not(tape, keys[0]), piles_may_help=True)
+        raise NoProofError(self._why_not(run, keys[0]), piles_may_help=True)
 
     @staticmethod
-    def _why_not(tape: Tape, key: LoopKey) -> str:
+    def _why_not(run: RecordedRun, key: LoopKey) -> str:
         op = key[0].parent_op()
         assert op is not None
-        refusal = next((p.refusal for (other, _), p in tape.portraits.items() if other == key and p.refusal), None)
+        refusal = next((p.refusal for (other, _), p in run.snapshots.items() if other == key and p.refusal), None)
         if refusal is not None:
             return sentence(op, f"cannot be compared from turn to turn: {refusal}")
-        turns = sum(other == key for other, _ in tape.portraits)
+        turns = sum(other == key for other, _ in run.snapshots)
         return sentence(op, f"finds no earlier state again within {turns} turns")
 
     @staticmethod
@@ -217,13 +218,13 @@ class _Induction:
             key: frozenset(first + times * int(rates[key] * period) for times in range(3))
             for key, first in first_turns.items()
         }
-        tapes: dict[int, Tape] = {}
+        runs: dict[int, RecordedRun] = {}
         nothing = frozenset[int]()
 
-        def tape_of(trip_count: int) -> Tape:
-            if trip_count not in tapes:
-                tapes[trip_count] = self._run(trip_count, lambda key, turn: turn in wanted.get(key, nothing))
-            return tapes[trip_count]
+        def tape_of(trip_count: int) -> RecordedRun:
+            if trip_count not in runs:
+                runs[trip_count] = self._run(trip_count, lambda key, turn: turn in wanted.get(key, nothing))
+            return runs[trip_count]
 
         starts = [ceil(recurrence.turns / rates[key]) for key, recurrence in recurrences.items()] or [0]
         # Loops of several agents that run at the same time are cut at the head that recurs first.
@@ -238,7 +239,7 @@ class _Induction:
             try:
                 pair = tape_of(trip_count), tape_of(trip_count + period)
                 if self.reach != reach:
-                    # What was left out of earlier portraits may matter after all.
+                    # What was left out of earlier snapshots may matter after all.
                     raise NoProofError("larger trip counts reach other memory")
                 alignment = Alignment(*pair, first_turns, Growth(trip_count, period, self.target))
                 alignment.check()
@@ -252,7 +253,7 @@ class _Induction:
                 if error.factor > 1:
                     raise _LongerPeriodError(period * error.factor, reason) from None
                 continue
-            tapes.pop(trip_count)
+            runs.pop(trip_count)
             good.append(alignment)
             # The loops of other agents are cut at the same time: there is no need to look at their heads, too.
             wanted = {key: wanted[key] for key in alignment.cut_at}
@@ -282,40 +283,40 @@ def _rate(fewer: Turns, more: Turns) -> Fraction:
     return Fraction(apart, SPAN * more.bounds.step)
 
 
-def _leading(tape: Tape) -> set[LoopKey]:
+def _leading(run: RecordedRun) -> set[LoopKey]:
     """The outermost loops of one agent, that with most of them: those of others often run at the same time."""
-    outermost = [loop for loop in tape.loops if not loop.depth]
+    outermost = [loop for loop in run.loops if not loop.depth]
     often = Counter(loop.agent.number for loop in outermost)
     leader = max(often, key=lambda agent: (often[agent], agent), default=None)
     return {loop.key for loop in outermost if loop.agent.number == leader}
 
 
-def _recurrences_on(tape: Tape, keys: Sequence[LoopKey]) -> Recurrences:
-    """For those of the loops whose state recurs on `tape`, how."""
+def _recurrences_on(run: RecordedRun, keys: Sequence[LoopKey]) -> Recurrences:
+    """For those of the loops whose state recurs on `run`, how."""
     found: Recurrences = {}
-    for loop in tape.loops:
+    for loop in run.loops:
         if loop.key in keys:
-            recurrence = _recurrence_of([tape.portraits[loop.key, turn] for turn in range(loop.count)])
+            recurrence = _recurrence_of([run.snapshots[loop.key, turn] for turn in range(loop.count)])
             if recurrence is not None:
                 found[loop.key] = recurrence
     return found
 
 
-def _recurrence_of(portraits: Sequence[Portrait]) -> Recurrence | None:
+def _recurrence_of(snapshots: Sequence[Snapshot]) -> Recurrence | None:
     """The first turn whose state comes back evenly at least twice, and the shortest time after which it does."""
-    shapes = [portrait.shape for portrait in portraits]
+    shapes = [snapshot.shape for snapshot in snapshots]
     names = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
     turns = [names[shape] for shape in shapes]
     for first in range(len(turns)):
-        if portraits[first].refusal is not None:
+        if snapshots[first].refusal is not None:
             continue
         for period in range(1, (len(turns) - first - 1) // 2 + 1):
             same = turns[first] == turns[first + period] == turns[first + 2 * period]
-            if same and _even(*portraits[first : first + 2 * period + 1 : period]):
+            if same and _even(*snapshots[first : first + 2 * period + 1 : period]):
                 rest = next(n for n, turn in enumerate(reversed(turns)) if turn == turns[first])
                 return Recurrence(first, period, rest)
     return None
 
 
-def _even(first: Portrait, second: Portrait, third: Portrait) -> bool:
+def _even(first: Snapshot, second: Snapshot, third: Snapshot) -> bool:
     return all(b - a == c - b for a, b, c in zip(first.numbers, second.numbers, third.numbers, strict=True))

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.proof.recorded_run import Tape
+from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
-Execute = Callable[[int, Tape], bool]
+Execute = Callable[[int, RecordedRun], bool]
 """
-Execute one trip count and write it on a tape. Returns whether it is right beyond doubt. Raises `NoProofError` where it
+Execute one trip count and write it on a run. Returns whether it is right beyond doubt. Raises `NoProofError` where it
 cannot be executed.
 """
 

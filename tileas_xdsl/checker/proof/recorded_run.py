@@ -1,5 +1,5 @@
 """
-An execution, written down for a proof: its steps, its accesses, the turns of its loops, and portraits of the machine at
+An execution, written down for a proof: its steps, its accesses, the turns of its loops, and snapshots of the machine at
 the loop heads that somebody asks for.
 """
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Block
 
-from tileas_xdsl.checker.snapshot.machine import draw
+from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import Reach, Unsettled
-from tileas_xdsl.checker.snapshot.snapshot import Portrait
+from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.observer import Look, Observer
 from tileas_xdsl.machine.core.values import ElementType
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LoopKey = tuple[Block, int]
 """The body of a loop, and the how manieth run of that loop it is in this execution."""
 Wanted = Callable[[LoopKey, int], bool]
-"""Whether to draw a portrait at the head of that loop in that turn."""
+"""Whether to draw a snapshot at the head of that loop in that turn."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +49,7 @@ class TakenStep:
 class Turns:
     """One run of a loop."""
 
-    tape: Tape
+    run: RecordedRun
     agent: Agent
     key: LoopKey
     bounds: range | None
@@ -57,20 +57,20 @@ class Turns:
     depth: int
     """How many loops of the agent are around it."""
     heads: list[int] = field(default_factory=list[int])
-    """For each turn the number of the tape's entry at which it begins."""
+    """For each turn the number of the run's entry at which it begins."""
 
     @property
     def count(self) -> int:
         return len(self.heads)
 
     def begins(self) -> bool:
-        """Note that a turn begins. Returns whether the agent has to pause, so that a portrait can be drawn."""
+        """Note that a turn begins. Returns whether the agent has to pause, so that a snapshot can be drawn."""
         turn = len(self.heads)
-        self.heads.append(len(self.tape.entries))
-        self.tape.entries.append(Head(self, turn))
-        if self.tape.wanted is None or not self.tape.wanted(self.key, turn):
+        self.heads.append(len(self.run.entries))
+        self.run.entries.append(Head(self, turn))
+        if self.run.wanted is None or not self.run.wanted(self.key, turn):
             return False
-        self.tape.cut = (self.key, turn)
+        self.run.cut = (self.key, turn)
         return True
 
 
@@ -86,7 +86,7 @@ class Encounter:
 
 @dataclass(slots=True, eq=False)
 class Head:
-    """The place of the tape where a turn of a loop begins."""
+    """The place of the run where a turn of a loop begins."""
 
     turns: Turns
     turn: int
@@ -95,12 +95,12 @@ class Head:
 NOTHING = Reach()
 
 
-class Tape(Observer):
+class RecordedRun(Observer):
     """
     What one execution did, in order.
 
-    `wanted(loop, turn)` says at which loop heads to draw a portrait of the machine; `reach` is what executions are
-    known to touch. What this one touches is `reached` in the end. `as_slots_turn`, `in_piles`: see `portrait`.
+    `wanted(loop, turn)` says at which loop heads to draw a snapshot of the machine; `reach` is what executions are
+    known to touch. What this one touches is `reached` in the end. `as_slots_turn`, `gathers_leftovers`: see `snapshot`.
     """
 
     watches_steps = True
@@ -113,11 +113,11 @@ class Tape(Observer):
         reach: Reach = NOTHING,
         *,
         as_slots_turn: bool = False,
-        in_piles: bool = False,
+        gathers_leftovers: bool = False,
     ) -> None:
         self.wanted = wanted
         self.as_slots_turn = as_slots_turn
-        self.in_piles = in_piles
+        self.gathers_leftovers = gathers_leftovers
         self.meets_equal_slots = False
         self.in_flight = 0
         """The largest number of groups that a wait has left in flight."""
@@ -125,13 +125,13 @@ class Tape(Observer):
         """Of each access."""
         self.entries: list[TakenStep | Head | Access | Look | Turns] = []
         self.loops: list[Turns] = []
-        self.portraits: dict[tuple[LoopKey, int], Portrait] = {}
+        self.snapshots: dict[tuple[LoopKey, int], Snapshot] = {}
         self.cut: tuple[LoopKey, int] | None = None
         self._runs: dict[Block, int] = {}
         self._unsettled = Unsettled(reach)
 
     def follows(self, element: ElementType) -> bool:
-        return not (self.in_piles or element.is_float)
+        return not (self.gathers_leftovers or element.is_float)
 
     def step(self, agent: Agent, step: Step, operands: list[Any]) -> TakenStep:
         taken = TakenStep(agent.number, step, operands)
@@ -168,11 +168,11 @@ class Tape(Observer):
         return turns
 
     def stopped(self, machine: Machine) -> bool:
-        """Draw the portrait for which an agent has paused. False if none has."""
+        """Draw the snapshot for which an agent has paused. False if none has."""
         if self.cut is None:
             return False
-        self.portraits[self.cut] = draw(
-            machine, self._unsettled, as_slots_turn=self.as_slots_turn, in_piles=self.in_piles
+        self.snapshots[self.cut] = take_snapshot(
+            machine, self._unsettled, as_slots_turn=self.as_slots_turn, gathers_leftovers=self.gathers_leftovers
         )
         self.cut = None
         return True

@@ -6,8 +6,8 @@ their places are apart. From one execution to the next larger one each place mov
 more a stranger lies at x + k d, and may have come across somebody that it did not meet before. So for each access its
 strangers are looked for
 
-- among the accesses since the last head at which the tapes are moved against each other,
-- in the portrait drawn there, alone or in a row of things left behind,
+- among the accesses since the last head at which the runs are moved against each other,
+- in the snapshot drawn there, alone or in a row of things left behind,
 
 and the distances by which the two of them move against each other must never bring them together. What an access
 replaced on file it must go on to replace. The same goes for barriers in memory and for those who look for them.
@@ -22,7 +22,7 @@ from math import gcd
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.proof.recorded_run import Encounter
-from tileas_xdsl.checker.snapshot.snapshot import Pile, Portrait
+from tileas_xdsl.checker.snapshot.snapshot import DrawnRow, Snapshot
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access
@@ -42,12 +42,12 @@ MOST_PLACES = 4096
 
 @dataclass
 class Cut:
-    """A head at which the tapes are moved against each other: its state, and how the numbers there move on."""
+    """A head at which the runs are moved against each other: its state, and how the numbers there move on."""
 
     place: int
-    portrait: Portrait
+    snapshot: Snapshot
     shifts: dict[int, tuple[float, ...]]
-    """For each overlay, by how much each number of the portrait moves on."""
+    """For each overlay, by how much each number of the snapshot moves on."""
 
     def moves(self, number: int, overlays: Iterable[int], op: Operation) -> Moves:
         """How number `number` moves on in `overlays`."""
@@ -67,9 +67,9 @@ class Other:
 
 
 @dataclass
-class Meetings:
+class Separation:
     """
-    Goes through a tape, `moves` telling how each access and each look on it moves on, and raises `IrregularError` where
+    Goes through a run, `moves` telling how each access and each look on it moves on, and raises `IrregularError` where
     strangers would meet.
     """
 
@@ -114,22 +114,22 @@ class Meetings:
         yield from ([Other(a.region, self.moves[a])] for a in earlier if a in self.recent)
         if self.cut is None:
             return
-        portrait = self.cut.portrait
-        for number, other in portrait.accesses:
+        snapshot = self.cut.snapshot
+        for number, other in snapshot.accesses:
             if other in wanted:
                 yield [Other(other.region, self.cut.moves(number, mine, access.op))]
-        for pile in portrait.piles:
-            if any(member.access in wanted for member in pile.row.members):
-                yield self._ends(pile, mine, access.op)
+        for row in snapshot.rows:
+            if any(member.access in wanted for member in row.row.members):
+                yield self._ends(row, mine, access.op)
 
-    def _ends(self, pile: Pile, overlays: Iterable[int], op: Operation) -> list[Other]:
+    def _ends(self, row: DrawnRow, overlays: Iterable[int], op: Operation) -> list[Other]:
         assert self.cut is not None
-        first, last = pile.row.members[0].access, pile.row.members[-1].access
+        first, last = row.row.members[0].access, row.row.members[-1].access
         assert first is not None
         assert last is not None
         return [
-            Other(last.region, self.cut.moves(pile.last, overlays, op), -pile.row.step),
-            Other(first.region, self.cut.moves(pile.first, overlays, op), pile.row.step),
+            Other(last.region, self.cut.moves(row.last, overlays, op), -row.row.step),
+            Other(first.region, self.cut.moves(row.first, overlays, op), row.row.step),
         ]
 
     def _moves_with(self, access: Access, other: Other) -> bool:
@@ -145,8 +145,8 @@ class Meetings:
             else:
                 parts = becomes_zero(look.offset - offset, [mine[o] - moves[o] for o in mine])
             _must_never(look.op, look.base, [parts])
-        for pile in self._barrier_piles(look):
-            _must_never(look.op, look.base, self._leaves_or_enters(pile, look))
+        for row in self._barrier_rows(look):
+            _must_never(look.op, look.base, self._leaves_or_enters(row, look))
         self.looks[look.base.serial, look.offset, tuple(sorted(mine.items()))] = look
 
     def _other_barriers(self, look: BarrierLook) -> Iterable[tuple[int, Moves]]:
@@ -156,23 +156,23 @@ class Meetings:
             if other.base is look.base:
                 yield other.offset, self.moves[other]
         if self.cut is not None:
-            for number, base in self.cut.portrait.barriers:
+            for number, base in self.cut.snapshot.barriers:
                 if base is look.base:
-                    offset = int(self.cut.portrait.numbers[number])
+                    offset = int(self.cut.snapshot.numbers[number])
                     yield offset, self.cut.moves(number, mine, look.op)
 
-    def _barrier_piles(self, look: BarrierLook) -> Iterable[Pile]:
-        piles = self.cut.portrait.piles if self.cut is not None else ()
-        return (p for p in piles if p.row.members[0].base is look.base and p.row.members[0].access is None)
+    def _barrier_rows(self, look: BarrierLook) -> Iterable[DrawnRow]:
+        rows = self.cut.snapshot.rows if self.cut is not None else ()
+        return (p for p in rows if p.row.members[0].base is look.base and p.row.members[0].access is None)
 
-    def _leaves_or_enters(self, pile: Pile, look: BarrierLook) -> list[Rounds]:
-        """When a look that finds a barrier of `pile` may find none, and when one that does not may find one."""
+    def _leaves_or_enters(self, row: DrawnRow, look: BarrierLook) -> list[Rounds]:
+        """When a look that finds a barrier of `row` may find none, and when one that does not may find one."""
         assert self.cut is not None
-        mine, step = self.moves[look], pile.row.step
-        first, last = pile.row.members[0].offset, pile.row.members[-1].offset
-        ahead = [mine[o] - m for o, m in self.cut.moves(pile.first, mine, look.op).items()]
-        behind = [m - mine[o] for o, m in self.cut.moves(pile.last, mine, look.op).items()]
-        if any(member.offset == look.offset for member in pile.row.members):
+        mine, step = self.moves[look], row.row.step
+        first, last = row.row.members[0].offset, row.row.members[-1].offset
+        ahead = [mine[o] - m for o, m in self.cut.moves(row.first, mine, look.op).items()]
+        behind = [m - mine[o] for o, m in self.cut.moves(row.last, mine, look.op).items()]
+        if any(member.offset == look.offset for member in row.row.members):
             in_step = all(shift % step == 0 if step else shift == 0 for shift in ahead)
             left = [_falls_below_zero(look.offset - first, ahead), _falls_below_zero(last - look.offset, behind)]
             leaves = [rounds for rounds in left if rounds is not None]

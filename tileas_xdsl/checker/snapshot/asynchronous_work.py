@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tileas_xdsl.checker.snapshot.settled import is_settled
-from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError, draws_thing, draws_value
+from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Following, Joining
 from tileas_xdsl.machine.core.execution import Completion, Countdown
 from tileas_xdsl.machine.core.happens_before import Knowledge
@@ -17,95 +17,95 @@ TURN = -1
 
 
 @draws_value(Knowledge)
-def _knowledge(painter: Painter, knowledge: Knowledge) -> None:
-    painter.clock(knowledge.clock)
-    painter.fenced(knowledge.fenced)
-    painter.works(knowledge.works)
+def _knowledge(drawing: Drawing, knowledge: Knowledge) -> None:
+    drawing.clock(knowledge.clock)
+    drawing.fenced(knowledge.fenced)
+    drawing.works(knowledge.works)
 
 
 @draws_thing(AsyncWork)
-def _work(painter: Painter, work: AsyncWork) -> None:
-    painter.literal((id(work.op), work.complete, work.ready))
-    painter.fenced(work.mind.fenced)
-    if is_settled(work, painter.witnesses):
+def _work(drawing: Drawing, work: AsyncWork) -> None:
+    drawing.literal((id(work.op), work.complete, work.ready))
+    drawing.fenced(work.mind.fenced)
+    if is_settled(work, drawing.actors):
         return
     if work.resource is not None or work.look is not None:
         raise UnknownStateError("work that looks at its operands when it is performed")
-    painter.thing(work.issuer)
-    painter.clock(work.mind.clock)
-    painter.works(work.mind.works)
-    painter.moments(work.observers)
-    painter.moment(TURN, work.turn)
+    drawing.thing(work.issuer)
+    drawing.clock(work.mind.clock)
+    drawing.works(work.mind.works)
+    drawing.moments(work.observers)
+    drawing.moment(TURN, work.turn)
     for touch in work.touches:
-        painter.thing(touch.view.base)
+        drawing.thing(touch.view.base)
     if not work.ready:
-        painter.sequence(work.touches)
-    painter.sequence(work.blockers)
+        drawing.sequence(work.touches)
+    drawing.sequence(work.blockers)
     if not work.complete:
-        painter.sequence(work.signals)
+        drawing.sequence(work.signals)
 
 
 @draws_thing(Event)
-def _event(painter: Painter, event: Event) -> None:
-    painter.literal(event.complete)
+def _event(drawing: Drawing, event: Event) -> None:
+    drawing.literal(event.complete)
     if event.complete:
-        painter.value(event.knowledge)
-        painter.value(event.payload)
+        drawing.value(event.knowledge)
+        drawing.value(event.payload)
     else:
-        painter.value(event.task)
-        painter.sequence(event.waits_for())
+        drawing.value(event.task)
+        drawing.sequence(event.waits_for())
 
 
 # Those who are told of a completion ----------------------------------------------------------------------------------
 
 
 @draws_value(Completion)
-def _completion(painter: Painter, completion: Completion) -> None:
-    painter.thing(completion.event)
+def _completion(drawing: Drawing, completion: Completion) -> None:
+    drawing.thing(completion.event)
 
 
 @draws_value(Following)
-def _following(painter: Painter, following: Following) -> None:
-    painter.thing(following.event)
-    painter.thing(following.other)
+def _following(drawing: Drawing, following: Following) -> None:
+    drawing.thing(following.event)
+    drawing.thing(following.other)
 
 
 @draws_thing(Joining)
-def _joining(painter: Painter, joining: Joining) -> None:
-    painter.literal(joining.missing)
-    painter.thing(joining.joined)
-    painter.value(joining.extra)
-    painter.sequence(joining.parts)
+def _joining(drawing: Drawing, joining: Joining) -> None:
+    drawing.literal(joining.missing)
+    drawing.thing(joining.joined)
+    drawing.value(joining.extra)
+    drawing.sequence(joining.parts)
 
 
 @draws_thing(Countdown)
-def _countdown(painter: Painter, countdown: Countdown) -> None:
-    painter.literal(countdown.missing)
-    painter.thing(countdown.work)
-    painter.sequence(countdown.dependencies)
+def _countdown(drawing: Drawing, countdown: Countdown) -> None:
+    drawing.literal(countdown.missing)
+    drawing.thing(countdown.work)
+    drawing.sequence(countdown.dependencies)
 
 
 # Values and groups ---------------------------------------------------------------------------------------------------
 
 
 @draws_thing(LateValue)
-def _late_value(_painter: Painter, _value: LateValue) -> None:
+def _late_value(_painter: Drawing, _value: LateValue) -> None:
     raise UnknownStateError("a value that is named before it is there")
 
 
 @draws_thing(PromiseGroup)
-def _promise_group(painter: Painter, group: PromiseGroup) -> None:
+def _promise_group(drawing: Drawing, group: PromiseGroup) -> None:
     """Who waits for it learns what all its members know, so those that are complete count as one."""
     missing = group.size - len(group.members)
-    painter.literal(missing == 0)
-    painter.number(len(group.members))
+    drawing.literal(missing == 0)
+    drawing.number(len(group.members))
     if missing:
-        painter.countdowns.append(len(painter.numbers))
-        painter.number(missing)
+        drawing.countdowns.append(len(drawing.numbers))
+        drawing.number(missing)
     known = Knowledge()
     for member in group.members:
         if member.complete:
             known.merge(member.knowledge)
-    known.works = [work for work in dict.fromkeys(known.works) if not is_settled(work, painter.witnesses)]
-    painter.value(known)
-    painter.sequence(member for member in group.members if not member.complete)
+    known.works = [work for work in dict.fromkeys(known.works) if not is_settled(work, drawing.actors)]
+    drawing.value(known)
+    drawing.sequence(member for member in group.members if not member.complete)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tileas_xdsl.checker.snapshot.put_off import can_be_left
 from tileas_xdsl.checker.snapshot.settled import is_settled, is_settled_phase
-from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError, draws_thing, draws_value
+from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Mind
@@ -28,148 +28,148 @@ from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 
 @draws_thing(PhaseBarrier)
-def _phase_barrier(painter: Painter, barrier: PhaseBarrier) -> None:
+def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
     """Phases count from the present one; older ones than one that all know cannot be meant by anybody."""
     present = barrier.current.index
-    painter.literal((barrier.expected, barrier.pending, barrier.bytes_outstanding, barrier.hands_on))
-    painter.literal(painter.parity(barrier, present))
-    painter.literal((barrier.counted_by_hand, barrier.valid))
-    painter.works(barrier.contributors)
-    _paint_phase(painter, barrier.current)
+    drawing.literal((barrier.expected, barrier.pending, barrier.bytes_outstanding, barrier.hands_on))
+    drawing.literal(drawing.parity(barrier, present))
+    drawing.literal((barrier.counted_by_hand, barrier.valid))
+    drawing.works(barrier.contributors)
+    _draw_phase(drawing, barrier.current)
     for phase in reversed(barrier.completed):
-        painter.literal(present - phase.index)
-        _paint_phase(painter, phase)
-        if is_settled_phase(phase, painter.witnesses):
+        drawing.literal(present - phase.index)
+        _draw_phase(drawing, phase)
+        if is_settled_phase(phase, drawing.actors):
             break
 
 
-def _paint_phase(painter: Painter, phase: Phase) -> None:
-    painter.literal((phase.arrived, phase.bytes_arrived))
-    painter.value(phase.knowledge)
+def _draw_phase(drawing: Drawing, phase: Phase) -> None:
+    drawing.literal((phase.arrived, phase.bytes_arrived))
+    drawing.value(phase.knowledge)
     for moments in (phase.arrivals, phase.expectations, phase.waits):
-        painter.moments(moments)
-    painter.works(phase.works)
+        drawing.moments(moments)
+    drawing.works(phase.works)
 
 
 @draws_thing(PlacedBarrier)
-def _placed_barrier(painter: Painter, barrier: PlacedBarrier) -> None:
-    painter.thing(barrier.state)
-    painter.moment(barrier.maker.number, barrier.moment)
-    painter.literal((id(barrier.op), barrier.fenced))
+def _placed_barrier(drawing: Drawing, barrier: PlacedBarrier) -> None:
+    drawing.thing(barrier.state)
+    drawing.moment(barrier.maker.number, barrier.moment)
+    drawing.literal((id(barrier.op), barrier.fenced))
 
 
 @draws_value(Signal)
-def _signal(painter: Painter, signal: Signal) -> None:
-    painter.literal((signal.count, signal.is_bytes))
-    painter.thing(signal.barrier)
+def _signal(drawing: Drawing, signal: Signal) -> None:
+    drawing.literal((signal.count, signal.is_bytes))
+    drawing.thing(signal.barrier)
 
 
 @draws_thing(Rendezvous)
-def _rendezvous(painter: Painter, barrier: Rendezvous) -> None:
-    painter.literal((barrier.name, barrier.expected, barrier.arrived))
-    painter.value(barrier.gathering)
+def _rendezvous(drawing: Drawing, barrier: Rendezvous) -> None:
+    drawing.literal((barrier.name, barrier.expected, barrier.arrived))
+    drawing.value(barrier.gathering)
     for generation in sorted(barrier.opened):
-        painter.literal(generation - barrier.generation)
-        painter.value(barrier.opened[generation])
+        drawing.literal(generation - barrier.generation)
+        drawing.value(barrier.opened[generation])
 
 
 @draws_thing(GroupQueue)
-def _group_queue(painter: Painter, queue: GroupQueue) -> None:
-    paint_queue(painter, queue, None)
+def _group_queue(drawing: Drawing, queue: GroupQueue) -> None:
+    draw_queue(drawing, queue, None)
 
 
-def paint_queue(painter: Painter, queue: GroupQueue, owner: Agent | None) -> None:
+def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> None:
     """
     A wait counts from the youngest group, so groups in front that are settled make no difference. Of a queue that only
     `owner` waits for nobody else learns.
     """
-    painter.queues += 1
+    drawing.queues += 1
     first = 0
-    old = len(queue.groups) - painter.unsettled.reach.in_flight
+    old = len(queue.groups) - drawing.unsettled.reach.in_flight
     for number, group in enumerate(queue.groups):
         mind = owner.mind if owner is not None and number < queue.known_complete else None
-        if not all(_is_news_to_nobody(work, painter, mind) for work in group.works):
+        if not all(_is_news_to_nobody(work, drawing, mind) for work in group.works):
             # Every wait is for all groups that are as old as this one.
-            if number >= old or not all(can_be_left(painter, work) for work in group.works):
+            if number >= old or not all(can_be_left(drawing, work) for work in group.works):
                 break
             for work in group.works:
-                painter.passed_over.setdefault(work, []).append(painter.queues)
+                drawing.passed_over.setdefault(work, []).append(drawing.queues)
         first = number + 1
-    painter.literal(len(queue.groups) - first)
+    drawing.literal(len(queue.groups) - first)
     for group in queue.groups[first:]:
-        painter.works(group.works)
-    painter.literal(max(queue.known_complete, first) - first)
-    for agent in painter.machine.live:
-        painter.literal(max(queue.observed_by(agent), first) - first)
-    painter.moments(queue.commits)
-    painter.moments(queue.waits)
+        drawing.works(group.works)
+    drawing.literal(max(queue.known_complete, first) - first)
+    for agent in drawing.machine.live:
+        drawing.literal(max(queue.observed_by(agent), first) - first)
+    drawing.moments(queue.commits)
+    drawing.moments(queue.waits)
 
 
-def must_be_young(painter: Painter, age: int) -> None:
+def must_be_young(drawing: Drawing, age: int) -> None:
     """
-    Refuse to draw in piles where somebody waits, or may wait, for the groups that are older than the youngest `age`,
-    though no wait leaves as many in flight. Raises `UnknownStateError`.
+    Refuse to gather what is left behind where somebody waits, or may wait, for the groups that are older than the
+    youngest `age`, though no wait leaves as many in flight. Raises `UnknownStateError`.
     """
-    if painter.in_piles and age > painter.unsettled.reach.in_flight:
+    if drawing.gathers_leftovers and age > drawing.unsettled.reach.in_flight:
         raise UnknownStateError("a token for an old group of a queue")
 
 
-def _is_news_to_nobody(work: AsyncWork, painter: Painter, only: Mind | None) -> bool:
-    return is_settled(work, painter.witnesses) or (only is not None and only.knows_work(work))
+def _is_news_to_nobody(work: AsyncWork, drawing: Drawing, only: Mind | None) -> bool:
+    return is_settled(work, drawing.actors) or (only is not None and only.knows_work(work))
 
 
 # Conditions -----------------------------------------------------------------------------------------------------------
 
 
 @draws_value(EventCondition)
-def _event_condition(painter: Painter, condition: EventCondition) -> None:
-    painter.literal("event")
-    painter.thing(condition.event)
+def _event_condition(drawing: Drawing, condition: EventCondition) -> None:
+    drawing.literal("event")
+    drawing.thing(condition.event)
 
 
 @draws_value(GroupCondition)
-def _group_condition(painter: Painter, condition: GroupCondition) -> None:
-    painter.literal("group")
-    painter.thing(condition.group)
+def _group_condition(drawing: Drawing, condition: GroupCondition) -> None:
+    drawing.literal("group")
+    drawing.thing(condition.group)
 
 
 @draws_value(QueueCondition)
-def _queue_condition(painter: Painter, condition: QueueCondition) -> None:
-    must_be_young(painter, condition.queue.committed - condition.ordinal)
-    painter.literal(("queue", condition.queue.committed - condition.ordinal, condition.in_flight))
-    painter.thing(condition.queue)
+def _queue_condition(drawing: Drawing, condition: QueueCondition) -> None:
+    must_be_young(drawing, condition.queue.committed - condition.ordinal)
+    drawing.literal(("queue", condition.queue.committed - condition.ordinal, condition.in_flight))
+    drawing.thing(condition.queue)
 
 
 @draws_value(MarkCondition)
-def _mark_condition(painter: Painter, condition: MarkCondition) -> None:
-    painter.literal(("mark", len(condition.transfers) - condition.covered, condition.outstanding))
+def _mark_condition(drawing: Drawing, condition: MarkCondition) -> None:
+    drawing.literal(("mark", len(condition.transfers) - condition.covered, condition.outstanding))
 
 
 @draws_value(CounterCondition)
-def _counter_condition(painter: Painter, condition: CounterCondition) -> None:
-    painter.literal((condition.counter, condition.outstanding))
-    painter.works(condition.works)
+def _counter_condition(drawing: Drawing, condition: CounterCondition) -> None:
+    drawing.literal((condition.counter, condition.outstanding))
+    drawing.works(condition.works)
 
 
 @draws_value(PhaseCondition)
-def _phase_condition(painter: Painter, condition: PhaseCondition) -> None:
+def _phase_condition(drawing: Drawing, condition: PhaseCondition) -> None:
     barrier = condition.barrier
-    painter.literal(("phase", painter.parity(barrier, condition.parity), condition.meant - barrier.current.index))
-    painter.thing(barrier)
+    drawing.literal(("phase", drawing.parity(barrier, condition.parity), condition.meant - barrier.current.index))
+    drawing.thing(barrier)
 
 
 @draws_value(StateCondition)
-def _state_condition(painter: Painter, condition: StateCondition) -> None:
-    painter.literal(("state", condition.phase - condition.barrier.current.index))
-    painter.thing(condition.barrier)
+def _state_condition(drawing: Drawing, condition: StateCondition) -> None:
+    drawing.literal(("state", condition.phase - condition.barrier.current.index))
+    drawing.thing(condition.barrier)
 
 
 @draws_value(RendezvousCondition)
-def _rendezvous_condition(painter: Painter, condition: RendezvousCondition) -> None:
-    painter.literal(("rendezvous", condition.generation - condition.barrier.generation))
-    painter.thing(condition.barrier)
+def _rendezvous_condition(drawing: Drawing, condition: RendezvousCondition) -> None:
+    drawing.literal(("rendezvous", condition.generation - condition.barrier.generation))
+    drawing.thing(condition.barrier)
 
 
 @draws_value(EndOfAgents)
-def _end_of_agents(painter: Painter, condition: EndOfAgents) -> None:
-    painter.sequence(condition.agents)
+def _end_of_agents(drawing: Drawing, condition: EndOfAgents) -> None:
+    drawing.sequence(condition.agents)

@@ -1,5 +1,5 @@
 """
-What the parts of the machine are drawn on: a painter, and what it puts off until it is known which names are used.
+What the parts of the machine are drawn on: a drawing, and what it puts off until it is known which names are used.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import NoReturn
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.snapshot.barriers import paint_queue
+from tileas_xdsl.checker.snapshot.barriers import draw_queue
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.settled import is_settled
-from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError
+from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError
 from tileas_xdsl.machine.core.agents import Activation, Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.memory import MemoryObject
@@ -26,47 +26,47 @@ from tileas_xdsl.machine.parts.tasks import end_of
 class PartCanvas:
     """The `Canvas` of one snapshot (see `machine.core.state`)."""
 
-    painter: Painter
+    drawing: Drawing
     put_off: PutOff
     bases: dict[int, MemoryObject] = field(default_factory=dict[int, MemoryObject])
     """By serial number, the objects that can still be named."""
 
     @property
     def live(self) -> Sequence[Agent]:
-        return self.painter.machine.live
+        return self.drawing.machine.live
 
     def literal(self, value: object) -> None:
-        self.painter.literal(value)
+        self.drawing.literal(value)
 
     def value(self, value: object) -> None:
-        self.painter.value(value)
+        self.drawing.value(value)
 
     def thing(self, value: object) -> None:
-        self.painter.thing(value)
+        self.drawing.thing(value)
 
     def sequence(self, values: Iterable[object]) -> None:
-        self.painter.sequence(values)
+        self.drawing.sequence(values)
 
     def works(self, works: Iterable[AsyncWork]) -> None:
-        self.painter.works(works)
+        self.drawing.works(works)
 
     def without_settled_front(self, works: Sequence[AsyncWork]) -> Sequence[AsyncWork]:
         for number, work in enumerate(works):
-            if not is_settled(work, self.painter.witnesses):
+            if not is_settled(work, self.drawing.actors):
                 return works[number:]
         return ()
 
     def has_drawn(self, value: object) -> bool:
-        return self.painter.has_drawn(value)
+        return self.drawing.has_drawn(value)
 
     def is_under_way(self, activation: Activation) -> bool:
-        return id(activation) in self.painter.activations
+        return id(activation) in self.drawing.activations
 
     def own_queue(self, queue: GroupQueue, owner: Agent) -> None:
-        paint_queue(self.painter, queue, owner)
+        draw_queue(self.drawing, queue, owner)
 
     def task(self, child: Agent, op: Operation) -> None:
-        known = (witness.knows_moment(child.number, end_of(child)) for witness in self.painter.witnesses)
+        known = (actor.knows_moment(child.number, end_of(child)) for actor in self.drawing.actors)
         if not (child.finished and all(known)):
             self.put_off.task(child, op)
 
@@ -75,11 +75,11 @@ class PartCanvas:
         self.put_off.barrier(self.bases.get(serial), offset, value)
 
     def marked(self, agent: Agent, values: Sequence[object]) -> None:
-        if self.painter.in_piles:
+        if self.drawing.gathers_leftovers:
             # A fence fences all of them; which ones they are is said where they are drawn.
-            self.painter.unfenced.update(dict.fromkeys(map(id, values), self.painter.name_of(agent)))
+            self.drawing.unfenced.update(dict.fromkeys(map(id, values), self.drawing.name_of(agent)))
         else:
-            self.painter.sequence(values)
+            self.drawing.sequence(values)
 
     def refuse(self, what: str) -> NoReturn:
         raise UnknownStateError(what)

@@ -1,5 +1,5 @@
 """
-What turns leave behind, gathered in piles.
+What turns leave behind, gathered in heaps and rows.
 
 Some loops leave more behind with every turn: stores under way for which only the end waits, tasks that nobody has
 awaited yet, elements of which somebody has yet to learn, a barrier for each tile. The state grows, and still the rest
@@ -12,7 +12,7 @@ of the execution does the same, as long as it treats all that was left behind al
 
 They are drawn as one heap: of which kind, and which clocks know of them, but not how many they are. Where they have
 places in memory, these make *rows*: offsets in even distances. A row grows at its end or is used up from its front;
-`meetings` looks after who comes across it.
+`separation` looks after who comes across it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.rings import note_turns
 from tileas_xdsl.checker.snapshot.settled import Unsettled
-from tileas_xdsl.checker.snapshot.snapshot import Painter, Portrait, UnknownStateError
+from tileas_xdsl.checker.snapshot.snapshot import Drawing, Snapshot, UnknownStateError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.parts.rings import Rings
@@ -16,57 +16,57 @@ from tileas_xdsl.machine.parts.rings import Rings
 ROOMS = (agents, asynchronous_work, barriers, rings, values)
 
 
-def draw(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool, in_piles: bool) -> Portrait:
-    """The portrait of `machine`, all agents of which have paused."""
-    painter = Painter(machine, unsettled, as_slots_turn, in_piles)
+def take_snapshot(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool, gathers_leftovers: bool) -> Snapshot:
+    """The snapshot of `machine`, all agents of which have paused."""
+    drawing = Drawing(machine, unsettled, as_slots_turn, gathers_leftovers)
     try:
-        paint_machine(painter)
+        draw_machine(drawing)
     except UnknownStateError as error:
-        return Portrait((), (), (), refusal=f"the state holds {error}")
-    return painter.finished()
+        return Snapshot((), (), (), refusal=f"the state holds {error}")
+    return drawing.finished()
 
 
-def paint_machine(painter: Painter) -> None:
+def draw_machine(drawing: Drawing) -> None:
     """All of it. Raises `UnknownStateError`."""
-    machine = painter.machine
+    machine = drawing.machine
     if machine.violations or machine.indeterminacies or machine.open_questions:
         raise UnknownStateError("a mistake")
-    painter.literal(machine.late_values)
+    drawing.literal(machine.late_values)
     for ring in machine.part(Rings).made:
-        note_turns(painter, ring)
-    painter.literal(str([getattr(check, "__qualname__", "") for check in machine.at_end]))
+        note_turns(drawing, ring)
+    drawing.literal(str([getattr(check, "__qualname__", "") for check in machine.at_end]))
     for agent in machine.live:
         if agent.recording is not None:
             raise UnknownStateError("an asynchronous scope that is half recorded")
-        painter.thing(agent)
-    painter.value(machine.order.last)
-    painter.draw_things()
-    put_off = PutOff(painter)
-    canvas = PartCanvas(painter, put_off)
-    for work in dict.fromkeys([*machine.works_under_way(), *painter.unsettled.works(machine, painter.witnesses)]):
+        drawing.thing(agent)
+    drawing.value(machine.order.last)
+    drawing.draw_things()
+    put_off = PutOff(drawing)
+    canvas = PartCanvas(drawing, put_off)
+    for work in dict.fromkeys([*machine.works_under_way(), *drawing.unsettled.works(machine, drawing.actors)]):
         put_off.work(work)
     for part in machine.parts:
         part.draw(canvas)
-    painter.draw_things()
-    canvas.bases = {thing.serial: thing for thing in painter.things if isinstance(thing, MemoryObject)}
+    drawing.draw_things()
+    canvas.bases = {thing.serial: thing for thing in drawing.things if isinstance(thing, MemoryObject)}
     for part in machine.parts:
         part.draw_places(canvas)
-    painter.draw_things()
-    _paint_memory(painter, canvas)
+    drawing.draw_things()
+    _draw_memory(drawing, canvas)
     put_off.draw_what_was_named()
     put_off.leave_the_rest()
 
 
-def _paint_memory(painter: Painter, canvas: PartCanvas) -> None:
+def _draw_memory(drawing: Drawing, canvas: PartCanvas) -> None:
     """The accesses on file of all objects that can still be reached, and what parts know of them."""
     place = 0
-    while place < len(painter.things):
-        base = painter.things[place]
+    while place < len(drawing.things):
+        base = drawing.things[place]
         if isinstance(base, MemoryObject):
-            painter.literal(("memory", place))
-            for access in painter.unsettled.accesses(painter.machine, base, painter.witnesses):
+            drawing.literal(("memory", place))
+            for access in drawing.unsettled.accesses(drawing.machine, base, drawing.actors):
                 canvas.put_off.access(access)
-            for part in painter.machine.parts:
+            for part in drawing.machine.parts:
                 part.draw_object(canvas, base)
-            painter.draw_things()
+            drawing.draw_things()
         place += 1

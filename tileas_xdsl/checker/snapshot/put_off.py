@@ -2,7 +2,7 @@
 What turns leave behind: works, accesses, tasks and barriers that nothing refers to by name.
 
 Whether something does is known only when all else has been drawn. Until then they are put off; what has been named by
-the end is drawn where it stands, the rest is left to be gathered in piles (see `piles`).
+the end is drawn where it stands, the rest is left to be gathered (see `leftovers`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.checker.snapshot.leftovers import Leftover
 from tileas_xdsl.checker.snapshot.settled import is_settled, is_settled_phase
-from tileas_xdsl.checker.snapshot.snapshot import Painter, UnknownStateError
+from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock
 from tileas_xdsl.machine.core.memory import MemoryObject
@@ -32,33 +32,33 @@ Placed = tuple[MemoryObject | None, int, PlacedBarrier]
 """A barrier at a byte of an object; that is None where nobody can name it any more."""
 
 
-def can_be_left(painter: Painter, work: AsyncWork) -> bool:
+def can_be_left(drawing: Drawing, work: AsyncWork) -> bool:
     """
     Whether `work`, if nothing refers to it by name, only waits to be learnt of: it has begun and tells nobody of its
     end, and so it is with the works that whoever learns of it learns of besides, none of which brings any others.
     """
-    besides = _known_besides(painter, work)
-    return _only_waits(painter, work) and all(
-        _only_waits(painter, before) and not _known_besides(painter, before) for before in besides
+    besides = _known_besides(drawing, work)
+    return _only_waits(drawing, work) and all(
+        _only_waits(drawing, before) and not _known_besides(drawing, before) for before in besides
     )
 
 
-def _only_waits(painter: Painter, work: AsyncWork) -> bool:
+def _only_waits(drawing: Drawing, work: AsyncWork) -> bool:
     tells_somebody = not work.complete and bool(work.signals)
     is_plain = work.resource is None and work.look is None
-    return painter.in_piles and work.ready and is_plain and not tells_somebody
+    return drawing.gathers_leftovers and work.ready and is_plain and not tells_somebody
 
 
-def _known_besides(painter: Painter, work: AsyncWork) -> list[AsyncWork]:
+def _known_besides(drawing: Drawing, work: AsyncWork) -> list[AsyncWork]:
     """The works known to whoever learns of `work`, unless everybody knows of them."""
-    return [before for before in work.mind.works if not is_settled(before, painter.witnesses)]
+    return [before for before in work.mind.works if not is_settled(before, drawing.actors)]
 
 
 @dataclass
 class PutOff:
-    """What is put off, for one portrait."""
+    """What is put off, for one snapshot."""
 
-    painter: Painter
+    drawing: Drawing
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
     accesses: list[Access] = field(default_factory=list[Access])
     tasks: list[tuple[Agent, Operation]] = field(default_factory=list["tuple[Agent, Operation]"])
@@ -66,88 +66,88 @@ class PutOff:
 
     def work(self, work: AsyncWork) -> None:
         """A work that is under way, or of which somebody may still have to learn."""
-        if can_be_left(self.painter, work):
+        if can_be_left(self.drawing, work):
             self.works.append(work)
         else:
-            self.painter.thing(work)
+            self.drawing.thing(work)
 
     def access(self, access: Access) -> None:
         """An access with which somebody may race."""
         work = access.work
-        if self.painter.in_piles and (work is None or can_be_left(self.painter, work)):
+        if self.drawing.gathers_leftovers and (work is None or can_be_left(self.drawing, work)):
             self.accesses.append(access)
         else:
-            self.painter.access(access)
+            self.drawing.access(access)
 
     def task(self, child: Agent, op: Operation) -> None:
         """A task that somebody still has to await."""
-        if self.painter.in_piles and child.finished:
+        if self.drawing.gathers_leftovers and child.finished:
             self.tasks.append((child, op))
         else:
-            self._paint_task((child, op))
+            self._draw_task((child, op))
 
     def barrier(self, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> None:
         """A barrier at byte `offset` of `base`; that is None where nobody can name it any more."""
-        if self.painter.in_piles and _is_at_rest(self.painter, barrier.state):
+        if self.drawing.gathers_leftovers and _is_at_rest(self.drawing, barrier.state):
             self.barriers.append((base, offset, barrier))
         else:
-            self._paint_barrier((base, offset, barrier))
+            self._draw_barrier((base, offset, barrier))
 
-    def _paint_task(self, task: tuple[Agent, Operation]) -> None:
+    def _draw_task(self, task: tuple[Agent, Operation]) -> None:
         child, op = task
-        self.painter.literal(("task", id(op)))
-        self.painter.thing(child)
-        self.painter.moment(child.number, end_of(child))
+        self.drawing.literal(("task", id(op)))
+        self.drawing.thing(child)
+        self.drawing.moment(child.number, end_of(child))
 
     def _has_drawn_barrier(self, placed: Placed) -> bool:
         barrier = placed[2]
-        return self.painter.has_drawn(barrier) or self.painter.has_drawn(barrier.state)
+        return self.drawing.has_drawn(barrier) or self.drawing.has_drawn(barrier.state)
 
-    def _paint_barrier(self, placed: Placed) -> None:
-        painter, (base, offset, barrier) = self.painter, placed
-        painter.literal("mbarrier")
+    def _draw_barrier(self, placed: Placed) -> None:
+        drawing, (base, offset, barrier) = self.drawing, placed
+        drawing.literal("mbarrier")
         if base is not None:
-            painter.thing(base)
-            painter.barriers.append((len(painter.numbers), base))
-            painter.number(offset)
-        painter.thing(barrier)
-        painter.literal(painter.unfenced.get(id(barrier)))
+            drawing.thing(base)
+            drawing.barriers.append((len(drawing.numbers), base))
+            drawing.number(offset)
+        drawing.thing(barrier)
+        drawing.literal(drawing.unfenced.get(id(barrier)))
 
     # The end ----------------------------------------------------------------------------------------------------------
 
     def draw_what_was_named(self) -> None:
         """Draw what something refers to by name after all."""
-        painter = self.painter
+        drawing = self.drawing
         drawn = -1
-        while drawn != len(painter.things):
-            drawn = len(painter.things)
-            self.works = _sifted(self.works, painter.has_drawn, painter.thing)
-            self.accesses = _sifted(self.accesses, lambda access: painter.has_drawn(access.work), painter.access)
-            self.tasks = _sifted(self.tasks, lambda task: painter.has_drawn(task[0]), self._paint_task)
-            self.barriers = _sifted(self.barriers, self._has_drawn_barrier, self._paint_barrier)
-            painter.draw_things()
+        while drawn != len(drawing.things):
+            drawn = len(drawing.things)
+            self.works = _sifted(self.works, drawing.has_drawn, drawing.thing)
+            self.accesses = _sifted(self.accesses, lambda access: drawing.has_drawn(access.work), drawing.access)
+            self.tasks = _sifted(self.tasks, lambda task: drawing.has_drawn(task[0]), self._draw_task)
+            self.barriers = _sifted(self.barriers, self._has_drawn_barrier, self._draw_barrier)
+            drawing.draw_things()
 
     def leave_the_rest(self) -> None:
-        """Leave to the piles what nothing refers to. Raises `UnknownStateError`."""
-        painter = self.painter
-        if any(painter.has_drawn(work) for work in painter.passed_over):
+        """Leave to be gathered what nothing refers to. Raises `UnknownStateError`."""
+        drawing = self.drawing
+        if any(drawing.has_drawn(work) for work in drawing.passed_over):
             raise UnknownStateError("an old group of a queue, some work of which is known by another name")
         bring: dict[AsyncWork, list[AsyncWork]] = {}
         for work in self.works:
-            for before in _known_besides(painter, work):
+            for before in _known_besides(drawing, work):
                 bring.setdefault(before, []).append(work)
-        painter.leftovers += [_left_work(painter, work, bring) for work in self.works]
-        painter.leftovers += [_left_access(painter, access, bring) for access in self.accesses]
-        painter.leftovers += [_left_task(child, op) for child, op in self.tasks]
-        painter.leftovers += [_left_barrier(painter, *barrier) for barrier in self.barriers]
+        drawing.leftovers += [_left_work(drawing, work, bring) for work in self.works]
+        drawing.leftovers += [_left_access(drawing, access, bring) for access in self.accesses]
+        drawing.leftovers += [_left_task(child, op) for child, op in self.tasks]
+        drawing.leftovers += [_left_barrier(drawing, *barrier) for barrier in self.barriers]
 
 
-def _sifted(items: list[Item], is_named: Callable[[Item], bool], paint: Callable[[Item], None]) -> list[Item]:
+def _sifted(items: list[Item], is_named: Callable[[Item], bool], draw: Callable[[Item], None]) -> list[Item]:
     """Paint those of `items` that are named; returns the others."""
     left: list[Item] = []
     for item in items:
         if is_named(item):
-            paint(item)
+            draw(item)
         else:
             left.append(item)
     return left
@@ -157,25 +157,25 @@ Bringers = dict[AsyncWork, list[AsyncWork]]
 """By work, those left behind with which it becomes known."""
 
 
-def _left_work(painter: Painter, work: AsyncWork, bring: Bringers) -> Leftover:
+def _left_work(drawing: Drawing, work: AsyncWork, bring: Bringers) -> Leftover:
     touched = tuple(sorted({touch.view.base.family for touch in work.touches}))
-    kind = ("work", id(work.op), work.engine, work.complete, touched, _queues_of(painter, work))
-    minds = (work.mind, *(before.mind for before in _known_besides(painter, work)))
+    kind = ("work", id(work.op), work.engine, work.complete, touched, _queues_of(drawing, work))
+    minds = (work.mind, *(before.mind for before in _known_besides(drawing, work)))
     return Leftover(kind, (work.observers,), work=work, brought_by=tuple(bring.get(work, ())), minds=minds)
 
 
-def _queues_of(painter: Painter, work: AsyncWork) -> tuple[int, ...]:
+def _queues_of(drawing: Drawing, work: AsyncWork) -> tuple[int, ...]:
     """The queues in an old group of which `work` is: who waits for one of them learns of the works in there only."""
-    return tuple(painter.passed_over.get(work, ()))
+    return tuple(drawing.passed_over.get(work, ()))
 
 
-def _left_access(painter: Painter, access: Access, bring: Bringers) -> Leftover:
+def _left_access(drawing: Drawing, access: Access, bring: Bringers) -> Leftover:
     region, work = access.region, access.work
     form = (region.counts, region.strides, region.itemsize)
-    kind = ("access", id(access.op), painter.name_of(region.base), form, access.is_write, access.proxy, work is None)
+    kind = ("access", id(access.op), drawing.name_of(region.base), form, access.is_write, access.proxy, work is None)
     if work is None:
         return Leftover(kind, ({access.agent.number: access.moment},), region.base, region.offset, access)
-    kind = (*kind, _queues_of(painter, work))
+    kind = (*kind, _queues_of(drawing, work))
     brought_by = (work, *bring.get(work, ()))
     return Leftover(kind, (work.observers,), region.base, region.offset, access, brought_by=brought_by)
 
@@ -184,17 +184,17 @@ def _left_task(child: Agent, op: Operation) -> Leftover:
     return Leftover(("task", id(op)), ({child.number: end_of(child)},))
 
 
-def _left_barrier(painter: Painter, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> Leftover:
+def _left_barrier(drawing: Drawing, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> Leftover:
     state = barrier.state
     last = state.last_completed
     moments = [{agent: clock[agent]} for clock in _moments_of(last) for agent in sorted(clock)]
     kind = (
         "barrier",
         id(barrier.op),
-        None if base is None else painter.name_of(base),
+        None if base is None else drawing.name_of(base),
         barrier.fenced,
-        painter.unfenced.get(id(barrier)),
-        (state.expected, state.counted_by_hand, state.valid, painter.parity(state, state.current.index)),
+        drawing.unfenced.get(id(barrier)),
+        (state.expected, state.counted_by_hand, state.valid, drawing.parity(state, state.current.index)),
         (last.arrived, last.bytes_arrived, *map(len, _moments_of(last))),
     )
     known_by = ({barrier.maker.number: barrier.moment}, *moments)
@@ -205,12 +205,12 @@ def _moments_of(phase: Phase) -> tuple[Clock, ...]:
     return (phase.arrivals, phase.expectations, phase.waits)
 
 
-def _is_at_rest(painter: Painter, barrier: PhaseBarrier) -> bool:
+def _is_at_rest(drawing: Drawing, barrier: PhaseBarrier) -> bool:
     """Whether the present phase has not begun, and everybody knows of the one before, and what it hands on."""
     present, last = barrier.current, barrier.last_completed
     untouched = barrier.pending == barrier.expected and not barrier.bytes_outstanding and not barrier.contributors
     nobody = not (present.arrivals or present.expectations or present.waits or present.works)
     if not (untouched and nobody) or barrier.hands_on:
         return False
-    fenced = all(witness.has_fenced_all(last.knowledge.fenced) for witness in painter.witnesses)
-    return fenced and is_settled_phase(last, painter.witnesses)
+    fenced = all(actor.has_fenced_all(last.knowledge.fenced) for actor in drawing.actors)
+    return fenced and is_settled_phase(last, drawing.actors)

@@ -2,91 +2,91 @@
 
 from __future__ import annotations
 
-from tileas_xdsl.checker.snapshot.snapshot import Painter, draws_thing, draws_value
+from tileas_xdsl.checker.snapshot.snapshot import Drawing, draws_thing, draws_value
 from tileas_xdsl.machine.parts.rings import Ring, Slot, StageIndex, StageToken
 
 
 @draws_thing(Ring)
-def _ring(painter: Painter, ring: Ring) -> None:
+def _ring(drawing: Drawing, ring: Ring) -> None:
     """Stages count from the first free one."""
     free = _first_free(ring)
-    painter.rings.append((len(painter.numbers), ring))
-    painter.number(free)
-    painter.literal((id(ring.op), ring.depth, ring.consumers, None if _turns(painter, ring) else free % ring.turns))
-    painter.value(ring.buffer)
-    for k in (ring.produced, *(ring.consumed.get(agent.number, 0) for agent in painter.machine.live)):
-        _paint_count(painter, ring, k, free)
-    painter.literal(str(sorted(k - free for k in ring.acquired if k not in ring.committed)))
-    painter.literal(str([k - free for k in ring.left]))
+    drawing.rings.append((len(drawing.numbers), ring))
+    drawing.number(free)
+    drawing.literal((id(ring.op), ring.depth, ring.consumers, None if _turns(drawing, ring) else free % ring.turns))
+    drawing.value(ring.buffer)
+    for k in (ring.produced, *(ring.consumed.get(agent.number, 0) for agent in drawing.machine.live)):
+        _draw_count(drawing, ring, k, free)
+    drawing.literal(str(sorted(k - free for k in ring.acquired if k not in ring.committed)))
+    drawing.literal(str([k - free for k in ring.left]))
     for agent, k in sorted(ring.held):
-        painter.thing(painter.machine.agents[agent])
-        painter.literal(k - free)
+        drawing.thing(drawing.machine.agents[agent])
+        drawing.literal(k - free)
     for k, works in ring.works.items():
         if k not in ring.committed:
-            painter.literal(k - free)
-            painter.works(works)
-    for place, slot in _slots_in_order(painter, ring, free):
-        painter.literal((place, None if slot.live is None else slot.live - free, slot.releases))
-        painter.thing(slot.full)
-        painter.thing(slot.empty)
-        painter.sequence(slot.storage)
+            drawing.literal(k - free)
+            drawing.works(works)
+    for place, slot in _slots_in_order(drawing, ring, free):
+        drawing.literal((place, None if slot.live is None else slot.live - free, slot.releases))
+        drawing.thing(slot.full)
+        drawing.thing(slot.empty)
+        drawing.sequence(slot.storage)
 
 
-def _turns(painter: Painter, ring: Ring) -> bool:
+def _turns(drawing: Drawing, ring: Ring) -> bool:
     """Whether a slot is told by its turn, not by its number."""
-    return painter.as_slots_turn and ring.has_equal_slots
+    return drawing.as_slots_turn and ring.has_equal_slots
 
 
-def note_turns(painter: Painter, ring: Ring) -> None:
+def note_turns(drawing: Drawing, ring: Ring) -> None:
     """From which turn of each slot the parities of its barriers count."""
-    if not _turns(painter, ring) or ring.depth is None:
+    if not _turns(drawing, ring) or ring.depth is None:
         return
     free = _first_free(ring)
-    for place, slot in _slots_in_order(painter, ring, free):
+    for place, slot in _slots_in_order(drawing, ring, free):
         for barrier in (slot.full, slot.empty):
-            painter.turns[id(barrier)] = (free + place) // ring.depth
+            drawing.turns[id(barrier)] = (free + place) // ring.depth
 
 
-def _slots_in_order(painter: Painter, ring: Ring, free: int) -> list[tuple[int, Slot]]:
+def _slots_in_order(drawing: Drawing, ring: Ring, free: int) -> list[tuple[int, Slot]]:
     """The slots with their numbers, or with the places in which their turns come."""
-    if not _turns(painter, ring):
+    if not _turns(drawing, ring):
         return sorted(ring.slots.items())
     present = ((number, slot) for number, slot in ring.slots.items() if not ring.is_past(number))
     return sorted((ring.slot_number(number - free), slot) for number, slot in present)
 
 
-def _paint_count(painter: Painter, ring: Ring, k: int, free: int) -> None:
+def _draw_count(drawing: Drawing, ring: Ring, k: int, free: int) -> None:
     """A count of stages, for those who do not name theirs. Where all do it is far behind, or stays at 0."""
-    painter.number(k)
-    follows = free - k <= ring.turns and (k > 0 or not _turns(painter, ring))
-    painter.literal((None if _turns(painter, ring) else k % ring.turns, k - free if follows else None))
+    drawing.number(k)
+    follows = free - k <= ring.turns and (k > 0 or not _turns(drawing, ring))
+    drawing.literal((None if _turns(drawing, ring) else k % ring.turns, k - free if follows else None))
 
 
 @draws_value(Slot)
-def _slot(painter: Painter, slot: Slot) -> None:
+def _slot(drawing: Drawing, slot: Slot) -> None:
     """A slot that code at hand refers to: it is drawn with its ring."""
-    painter.thing(slot.full)
+    drawing.thing(slot.full)
 
 
 def _first_free(ring: Ring) -> int:
     return max(max(ring.committed, default=-1), max(ring.acquired, default=-1)) + 1
 
 
-def paint_stage(painter: Painter, ring: Ring, k: int) -> None:
-    painter.thing(ring)
-    painter.literal((k - _first_free(ring), k in ring.committed))
+def draw_stage(drawing: Drawing, ring: Ring, k: int) -> None:
+    drawing.thing(ring)
+    drawing.literal((k - _first_free(ring), k in ring.committed))
 
 
 @draws_value(StageToken)
-def _stage_token(painter: Painter, token: StageToken) -> None:
-    painter.literal(token.side)
+def _stage_token(drawing: Drawing, token: StageToken) -> None:
+    drawing.literal(token.side)
     if token.ring is not None and token.k is not None:
-        paint_stage(painter, token.ring, token.k)
+        draw_stage(drawing, token.ring, token.k)
     else:
-        painter.value(token.ring)
-    painter.thing(token.event)
+        drawing.value(token.ring)
+    drawing.thing(token.event)
 
 
 @draws_value(StageIndex)
-def _stage_index(painter: Painter, index: StageIndex) -> None:
-    paint_stage(painter, index.ring, index.k)
+def _stage_index(drawing: Drawing, index: StageIndex) -> None:
+    draw_stage(drawing, index.ring, index.k)

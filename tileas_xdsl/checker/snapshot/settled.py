@@ -75,7 +75,7 @@ def role_of(agent: Agent) -> object:
     return agent.name if agent.started_by is None else agent.started_by
 
 
-class Witness:
+class Actor:
     """Somebody who will act: what it knows now, or will know by then of what others know now."""
 
     def __init__(self, agent: Agent, minds: list[Mind]) -> None:
@@ -109,10 +109,10 @@ class Witness:
         return self.knows_moments(phase.arrivals) and all(self.knows_work(work) for work in phase.works)
 
 
-def those_who_act(machine: Machine) -> list[Witness]:
+def actors_of(machine: Machine) -> list[Actor]:
     """Everybody who may act: the live agents, and the works that have not begun."""
-    agents = [Witness(agent, _minds_of(agent)) for agent in machine.live]
-    return [*agents, *(Witness(w.issuer, [w.mind]) for w in machine.works_under_way() if not w.ready)]
+    agents = [Actor(agent, _minds_of(agent)) for agent in machine.live]
+    return [*agents, *(Actor(w.issuer, [w.mind]) for w in machine.works_under_way() if not w.ready)]
 
 
 def _minds_of(agent: Agent) -> list[Mind]:
@@ -124,18 +124,18 @@ def _minds_of(agent: Agent) -> list[Mind]:
     return minds
 
 
-def is_settled(work: AsyncWork, witnesses: Iterable[Witness]) -> bool:
-    """Whether all of `witnesses` know that `work` is complete."""
-    return work.complete and all(witness.knows_work(work) for witness in witnesses)
+def is_settled(work: AsyncWork, actors: Iterable[Actor]) -> bool:
+    """Whether all of `actors` know that `work` is complete."""
+    return work.complete and all(actor.knows_work(work) for actor in actors)
 
 
-def is_settled_phase(phase: Phase, witnesses: Iterable[Witness]) -> bool:
-    """Whether all of `witnesses` know that `phase` is complete."""
-    return all(witness.knows_phase(phase) for witness in witnesses)
+def is_settled_phase(phase: Phase, actors: Iterable[Actor]) -> bool:
+    """Whether all of `actors` know that `phase` is complete."""
+    return all(actor.knows_phase(phase) for actor in actors)
 
 
 class Unsettled:
-    """Keeps track, over the portraits of one execution, of what is not settled, and forgets the rest."""
+    """Keeps track, over the snapshots of one execution, of what is not settled, and forgets the rest."""
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
@@ -143,23 +143,23 @@ class Unsettled:
         self._works: list[AsyncWork] = []
         self._seen = 0
 
-    def works(self, machine: Machine, witnesses: list[Witness]) -> list[AsyncWork]:
+    def works(self, machine: Machine, actors: list[Actor]) -> list[AsyncWork]:
         """The works of which somebody may still have to learn, oldest first."""
         self._works += machine.works[self._seen :]
         self._seen = len(machine.works)
-        first = [witness for witness in witnesses if witness.agent is machine.agents[0]]
-        self._works = [w for w in self._works if not is_settled(w, witnesses if self._ends(w) else first)]
+        first = [actor for actor in actors if actor.agent is machine.agents[0]]
+        self._works = [w for w in self._works if not is_settled(w, actors if self._ends(w) else first)]
         return self._works
 
     def _ends(self, work: AsyncWork) -> bool:
         return any(touch.view.base.family in self.reach.ended for touch in work.touches)
 
-    def accesses(self, machine: Machine, base: MemoryObject, witnesses: list[Witness]) -> list[Access]:
+    def accesses(self, machine: Machine, base: MemoryObject, actors: list[Actor]) -> list[Access]:
         """The accesses to `base` that are not settled, oldest first; the others are taken off its file."""
         history = machine.history_of(base)
         if history is None:
             return []
-        concerned = [witness for witness in witnesses if (base.family, role_of(witness.agent)) in self.reach.by]
+        concerned = [actor for actor in actors if (base.family, role_of(actor.agent)) in self.reach.by]
         left: list[Access] = []
         for access in history.all():
             if self._is_settled(access, base, concerned):
@@ -168,9 +168,9 @@ class Unsettled:
                 left.append(access)
         return left
 
-    def _is_settled(self, access: Access, base: MemoryObject, concerned: list[Witness]) -> bool:
-        if not all(witness.knows(access) for witness in concerned):
+    def _is_settled(self, access: Access, base: MemoryObject, concerned: list[Actor]) -> bool:
+        if not all(actor.knows(access) for actor in concerned):
             return False
         if access.proxy is not Proxy.GENERIC or base.family not in self.reach.fenced:
             return True
-        return all(witness.has_fenced(access, base.space) for witness in concerned)
+        return all(actor.has_fenced(access, base.space) for actor in concerned)

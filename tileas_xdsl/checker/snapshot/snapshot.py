@@ -1,7 +1,7 @@
 """
 The machine at a loop head, drawn so that two turns can be compared: all that the rest of the execution can depend on.
 
-A portrait has two parts. The *shape* is equal for two states that differ only by names (which object, which work) and
+A snapshot has two parts. The *shape* is equal for two states that differ only by names (which object, which work) and
 by the numbers that the program computes: agents and where they stand in the code, barriers and their parity, queues,
 marks, rings, works under way, accesses that somebody may still race with. The *numbers* are those that may move on
 from turn to turn: values of integer type, byte offsets, bounds of loops, the first free stage of a ring.
@@ -14,8 +14,8 @@ Clocks are drawn by what they know: of all moments of an agent only those count 
 still refers to. What is settled (see `settled`) is left out. Anything of a kind that nobody has said how to draw is
 refused, never skipped.
 
-Where `in_piles`, what turns leave behind and nobody tells apart is drawn in piles (see `piles`), without saying how
-many there are. Numbers in memory, of which a loop may leave more and more, are not followed then.
+Where `gathers_leftovers`, what turns leave behind and nobody tells apart is drawn in rows (see `leftovers`), without
+saying how many there are. Numbers in memory, of which a loop may leave more and more, are not followed then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tileas_xdsl.checker.snapshot.settled import Unsettled, Witness, those_who_act
+from tileas_xdsl.checker.snapshot.settled import Actor, Unsettled, actors_of
 from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 
 class UnknownStateError(Exception):
-    """The state holds something that portraits do not compare."""
+    """The state holds something that snapshots do not compare."""
 
 
 @dataclass(frozen=True)
-class Pile:
+class DrawnRow:
     """A row of things left behind, and the places in `numbers` of the offsets of its first and last members."""
 
     row: Row
@@ -56,7 +56,7 @@ class Pile:
 
 
 @dataclass(frozen=True)
-class Portrait:
+class Snapshot:
     """One state of the machine, see above."""
 
     shape: tuple[object, ...]
@@ -65,35 +65,35 @@ class Portrait:
     """(place in `numbers` of its byte offset, access) for each access that is not settled."""
     rings: tuple[tuple[int, Ring], ...] = ()
     """(place in `numbers`, ring) for the first free stage of each ring."""
-    piles: tuple[Pile, ...] = ()
+    rows: tuple[DrawnRow, ...] = ()
     """What lies about in even distances, and nobody tells apart."""
     barriers: tuple[tuple[int, MemoryObject], ...] = ()
-    """(place in `numbers` of its byte offset, object) for each barrier in memory that is in no pile."""
+    """(place in `numbers` of its byte offset, object) for each barrier in memory that is in no row."""
     countdowns: tuple[int, ...] = ()
     """Places in `numbers` of those that have not come to 0 yet, where something happens."""
     refusal: str | None = None
     """Why the state cannot be compared."""
 
 
-PaintThing = Callable[["Painter", Any], None]
-THINGS: dict[type, PaintThing] = {}
+DrawThing = Callable[["Drawing", Any], None]
+THINGS: dict[type, DrawThing] = {}
 """How to draw what has an identity: a barrier, a queue, a work. Drawn once; elsewhere its name stands for it."""
-VALUES: dict[type, PaintThing] = {}
+VALUES: dict[type, DrawThing] = {}
 """How to draw what has none: views, tokens, conditions."""
 
 
-def draws_thing(*types: type) -> Callable[[PaintThing], PaintThing]:
-    def register(paint: PaintThing) -> PaintThing:
-        THINGS.update(dict.fromkeys(types, paint))
-        return paint
+def draws_thing(*types: type) -> Callable[[DrawThing], DrawThing]:
+    def register(draw: DrawThing) -> DrawThing:
+        THINGS.update(dict.fromkeys(types, draw))
+        return draw
 
     return register
 
 
-def draws_value(*types: type) -> Callable[[PaintThing], PaintThing]:
-    def register(paint: PaintThing) -> PaintThing:
-        VALUES.update(dict.fromkeys(types, paint))
-        return paint
+def draws_value(*types: type) -> Callable[[DrawThing], DrawThing]:
+    def register(draw: DrawThing) -> DrawThing:
+        VALUES.update(dict.fromkeys(types, draw))
+        return draw
 
     return register
 
@@ -104,14 +104,14 @@ CODE = (Operation, Block, Region, SSAValue, Attribute, type, Step)
 
 
 @dataclass
-class Painter:
-    """Draws one portrait."""
+class Drawing:
+    """Draws one snapshot."""
 
     machine: Machine
     unsettled: Unsettled
     as_slots_turn: bool = False
-    in_piles: bool = False
-    """Whether what turns leave behind is drawn in piles: see `piles`."""
+    gathers_leftovers: bool = False
+    """Whether what turns leave behind is gathered: see `leftovers`."""
     shape: list[object] = field(default_factory=list[object])
     numbers: list[int | float] = field(default_factory=list["int | float"])
     accesses: list[tuple[int, Access]] = field(default_factory=list[tuple[int, Access]])
@@ -131,7 +131,7 @@ class Painter:
     turns: dict[int, int] = field(default_factory=dict[int, int])
     """By id of a barrier of a ring, the turn of its slot from which parities count."""
     things: list[Any] = field(default_factory=list[Any])
-    witnesses: list[Witness] = field(default_factory=list[Witness])
+    actors: list[Actor] = field(default_factory=list[Actor])
     activations: set[int] = field(default_factory=set[int])
     """The calls that are under way, by id."""
     _names: dict[int, int] = field(default_factory=dict[int, int])
@@ -141,7 +141,7 @@ class Painter:
     _moments: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
     def __post_init__(self) -> None:
-        self.witnesses = those_who_act(self.machine)
+        self.actors = actors_of(self.machine)
 
     # What a state is made of -----------------------------------------------------------------------------------------
 
@@ -201,9 +201,9 @@ class Painter:
     def value(self, value: Any) -> None:
         """Any value that an SSA name, a local name or a container may hold."""
         kind: type = type(cast("object", value))
-        paint = VALUES.get(kind)
-        if paint is not None:
-            paint(self, value)
+        draw = VALUES.get(kind)
+        if draw is not None:
+            draw(self, value)
         elif kind in THINGS:
             self.thing(value)
         elif isinstance(value, LITERALS):
@@ -249,9 +249,9 @@ class Painter:
             self._drawn += 1
             THINGS[type(thing)](self, thing)
 
-    def finished(self) -> Portrait:
-        """The portrait, with every clock replaced by which of the moments that matter it knows."""
-        piles = self._gathered()
+    def finished(self) -> Snapshot:
+        """The snapshot, with every clock replaced by which of the moments that matter it knows."""
+        rows = self._gathered()
         order = {agent: sorted(moments) for agent, moments in self._moments.items()}
         drawn = [thing.number for thing in self.things if isinstance(thing, Agent)]
         numbered = enumerate([*drawn, *sorted(set(order) - set(drawn))])
@@ -261,30 +261,30 @@ class Painter:
                 (names[agent], bisect_right(order[agent], moment)) for agent, moment in clock.items() if agent in order
             ]
             self.shape[place] = tuple(sorted(entry for entry in known if entry[1]))
-        return Portrait(
+        return Snapshot(
             tuple(self.shape),
             tuple(self.numbers),
             tuple(self.accesses),
             tuple(self.rings),
-            piles,
+            rows,
             tuple(self.barriers),
             tuple(self.countdowns),
         )
 
-    def _gathered(self) -> tuple[Pile, ...]:
-        """Draw what was left behind, in piles."""
+    def _gathered(self) -> tuple[DrawnRow, ...]:
+        """Draw what was left behind, in rows."""
         if not self.leftovers:
             return ()
         from tileas_xdsl.checker.snapshot.leftovers import gather
 
-        piles: list[Pile] = []
+        rows: list[DrawnRow] = []
         for heap in gather(self.leftovers, [clock for _, clock in self._clocks]):
             self.literal(("left behind", *heap.kind, heap.known_by))
             for clock in heap.learnt:
                 self.clock(clock)
             for row in heap.rows:
                 self.literal(row.step)
-                piles.append(Pile(row, len(self.numbers), len(self.numbers) + 1))
+                rows.append(DrawnRow(row, len(self.numbers), len(self.numbers) + 1))
                 self.number(row.members[0].offset)
                 self.number(row.members[-1].offset)
-        return tuple(piles)
+        return tuple(rows)

@@ -18,7 +18,7 @@ from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
-from tileas_xdsl.checker.verdict.over_wait_search import look_for_over_waits
+from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, made_up_extent
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.machine.arguments import (

@@ -19,7 +19,7 @@ from tileas_xdsl.machine.core.orders import Prompt
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
 if TYPE_CHECKING:
-    from tileas_xdsl.checker.proof.recorded_run import Tape
+    from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 EXTENT_OF_PROOFS = 1 << 16
 """Of open dimensions: an array is taken to be as large as the loops that walk it."""
@@ -103,14 +103,14 @@ def _is_proved(case: Case, name: str, counts: Sequence[int]) -> bool:
     return True
 
 
-def _execute(case: Case, trip_count: int, tape: Tape) -> bool:
+def _execute(case: Case, trip_count: int, run: RecordedRun) -> bool:
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
     case.report.executions += 1
     case.tell(f"{case.call((trip_count,))}: proving every trip count")
     machine = case.subject.machine(Prompt())
     machine.trace.recording = False
-    machine.observer = tape
+    machine.observer = run
     machine.step_budget = STEPS_OF_PROOFS
     try:
         case.subject.execute(machine, case.scalars((trip_count,)), EXTENT_OF_PROOFS)

@@ -33,7 +33,7 @@ from tileas_xdsl.machine.parts.globals import global_object
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.tiles.numerics import element_of, view_of
 from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
-from tileas_xdsl.machine.tiles.windows import Numbers, Window, filled, groups_of
+from tileas_xdsl.machine.tiles.slices import Numbers, Window, filled, groups_of
 
 ADDRESS = "computes an address from"
 

@@ -27,7 +27,7 @@ from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.lanes import run_on_each
 from tileas_xdsl.machine.tiles.numerics import Array, element_of, is_array, to_scalar
-from tileas_xdsl.machine.tiles.windows import Numbers, Window, filled
+from tileas_xdsl.machine.tiles.slices import Numbers, Window, filled
 
 terminators(tensor.YieldOp)
 

@@ -1,24 +1,86 @@
 """
-Rectangular parts of tiles, as the slice ops of both tile dialects spell them.
+Rectangular parts of arrays and tiles, as ops spell them: offsets, sizes and strides, each static or an operand.
 
-Offsets, sizes and strides are each static, operands, or (in `nv_tileas`) mixed with markers for the operands. Sizes
-left out are those of the part's type, strides left out are 1.
+`memref.subview`, `memref.reinterpret_cast`, `tensor.extract_slice` and `tensor.insert_slice` have three lists of
+numbers in which a marker stands for "the next operand" (`Window`). The slice ops of the tile dialects have operands,
+static numbers, or both (`TileSlice`); sizes left out are those of the part's type, strides left out are 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.tiles.tiles import restructured, sliced, tile_shape
-from tileas_xdsl.machine.tiles.windows import Window, filled
+
+Numbers = tuple[int, ...]
+
+
+class HasWindow(Protocol):
+    """An op with the three lists."""
+
+    @property
+    def static_offsets(self) -> DenseArrayBase[Any]: ...
+
+    @property
+    def static_sizes(self) -> DenseArrayBase[Any]: ...
+
+    @property
+    def static_strides(self) -> DenseArrayBase[Any]: ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """The static part of a window: what it holds for all runs of its op."""
+
+    offsets: Numbers
+    sizes: Numbers
+    strides: Numbers
+
+    @staticmethod
+    def of(op: HasWindow) -> Window:
+        lists = (op.static_offsets, op.static_sizes, op.static_strides)
+        return Window(*(tuple(int(number) for number in numbers.get_values()) for numbers in lists))
+
+    def with_operands(self, operands: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+        """Offsets, sizes and strides, with `operands` in the places of the markers, in order."""
+        rest = iter(operands)
+        return filled(self.offsets, rest), filled(self.sizes, rest), filled(self.strides, rest)
+
+    def dropped_for(self, shape: Sequence[int]) -> list[int]:
+        """
+        The unit dimensions that a result type of `shape` leaves out.
+
+        Where several would do it does not matter which: they differ by no byte.
+        """
+        wanted = list(shape)
+        dropped: list[int] = []
+        for dimension, size in enumerate(self.sizes):
+            if wanted and wanted[0] == size:
+                wanted.pop(0)
+            else:
+                dropped.append(dimension)
+        return dropped
+
+
+def filled(static: Sequence[int], operands: Iterator[int]) -> list[int]:
+    """`static` with the next of `operands` in the place of every marker."""
+    return [next(operands) if number == DYNAMIC_INDEX else number for number in static]
+
+
+def groups_of(reassociation: ArrayAttr[ArrayAttr[IntegerAttr]]) -> list[Numbers]:
+    """The dimensions that `expand_shape` and `collapse_shape` tie together, group by group."""
+    return [tuple(number.value.data for number in group) for group in reassociation]
+
+
+# Slices of tiles ----------------------------------------------------------------------------------------------------
 
 
 class HasSlice(Protocol):
@@ -39,7 +101,7 @@ class HasSlice(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class TileSlice:
     """Where a part of a tile lies in it."""
 
     offsets: tuple[int, ...]
@@ -60,7 +122,7 @@ class Part:
 
 def part_of(
     agent: Agent, op: Operation, spelled: HasSlice, rank: int, part: Attribute, operands: Sequence[Any]
-) -> Part:
+) -> TileSlice:
     """
     The part that `op` means of a tile of `rank`; `part` is its type, `operands` the run-time offsets, sizes and
     strides, in that order.
@@ -70,7 +132,7 @@ def part_of(
     sizes = _group(spelled.static_sizes, spelled.sizes, numbers)
     strides = _group(spelled.static_strides, spelled.strides, numbers)
     shape = tile_shape(part)
-    return Part(offsets, sizes or (1,) * (rank - len(shape)) + shape, strides or (1,) * rank)
+    return TileSlice(offsets, sizes or (1,) * (rank - len(shape)) + shape, strides or (1,) * rank)
 
 
 def _group(static: DenseArrayBase[Any] | None, dynamic: Sequence[SSAValue], numbers: Any) -> tuple[int, ...]:

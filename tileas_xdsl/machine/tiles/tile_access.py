@@ -28,7 +28,7 @@ from tileas_xdsl.machine.tiles.tiled_views import (
     Lanes,
     Piece,
     TiledView,
-    Window,
+    TileWindow,
     pieces_behind,
     read_pieces,
     write_pieces,
@@ -80,7 +80,7 @@ def _behind_pointer(op: Operation, pointer: Pointer, place: Place, tile: Attribu
     return Piece(pointer.view(shape, element_of(op, tile)), (slice(None),) * len(shape))
 
 
-def _window(agent: Agent, op: Operation, base: Any, place: Place, tile: Attribute) -> Window:
+def _window(agent: Agent, op: Operation, base: Any, place: Place, tile: Attribute) -> TileWindow:
     coordinates = [agent.known(c, op, "computes an address from") for c in place.coordinates]
     if isinstance(base, TiledView):
         view = base
@@ -90,10 +90,10 @@ def _window(agent: Agent, op: Operation, base: Any, place: Place, tile: Attribut
         raise UnsupportedError(op, "reaches memory through a value that is no array here")
     if len(coordinates) != len(view.tile):
         raise UnsupportedError(op, f"gives {len(coordinates)} coordinates for tiles of rank {len(view.tile)}")
-    return view.at(coordinates) if place.counts_tiles else Window(view, tuple(coordinates))
+    return view.at(coordinates) if place.counts_tiles else TileWindow(view, tuple(coordinates))
 
 
-def _check_bounds(agent: Agent, op: Operation, window: Window, place: Place, tile: Attribute) -> None:
+def _check_bounds(agent: Agent, op: Operation, window: TileWindow, place: Place, tile: Attribute) -> None:
     rank = len(window.start)
     # A promise for fewer axes is one for the last ones: the leading axes of the tile have extent 1.
     promised = [True] * rank if not tile_shape(tile) else [False] * rank

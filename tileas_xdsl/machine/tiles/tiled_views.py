@@ -49,9 +49,9 @@ class TiledView:
             raise UnsupportedError(op, f"takes tiles of rank {len(tile)} from an array of rank {len(array.shape)}")
         return TiledView(array, (1,) * missing + tuple(tile), tuple((axis,) for axis in range(len(array.shape))))
 
-    def at(self, coordinates: Sequence[int]) -> Window:
+    def at(self, coordinates: Sequence[int]) -> TileWindow:
         """The tile at tile coordinates."""
-        return Window(self, tuple(c * extent for c, extent in zip(coordinates, self.tile, strict=True)))
+        return TileWindow(self, tuple(c * extent for c, extent in zip(coordinates, self.tile, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class Window:
+class TileWindow:
     """A tile of a view, from element position `start` along each axis of the tile; it may stick out."""
 
     of: TiledView

@@ -22,20 +22,22 @@ from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.math import fused_multiply_add
 from tileas_xdsl.machine.tiles.numerics import (
+    RESIDUALS,
     Array,
+    Residual,
     as_unsigned,
     bits_of,
     element_of,
     from_bits,
     is_array,
     quietly,
+    rounded,
     scalar_of,
     to_float,
     to_type,
     width_of,
 )
 from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
-from tileas_xdsl.machine.tiles.rounding import RESIDUALS, Residual, rounded
 from tileas_xdsl.machine.tiles.tiles import PointerTile, computes
 
 Compute = Callable[..., Any]

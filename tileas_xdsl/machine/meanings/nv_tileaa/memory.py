@@ -28,10 +28,10 @@ from tileas_xdsl.machine.meanings.nv_tileaa.elementwise import pointee_size
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
 from tileas_xdsl.machine.tiles.numerics import element_of, view_of
 from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.slices import filled
 from tileas_xdsl.machine.tiles.tile_access import Place, bounds_of, load_tile, store_tile
 from tileas_xdsl.machine.tiles.tiled_views import TiledView
 from tileas_xdsl.machine.tiles.tiles import PointerTile, placed, read_tile
-from tileas_xdsl.machine.tiles.windows import filled
 
 binds_type(ArrayType.name)(bind_array)
 binds_type(PointerType.name)(bind_pointer)

@@ -18,7 +18,7 @@ from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import element_of
-from tileas_xdsl.machine.tiles.slices import Part, part_of, without_axes
+from tileas_xdsl.machine.tiles.slices import TileSlice, part_of, without_axes
 from tileas_xdsl.machine.tiles.tiles import fresh_storage, read_tile, retyped, tile_shape, with_part, write_tile
 
 
@@ -42,7 +42,7 @@ def _async_extract_slice(
     return _extracted(agent, op, source, operands), as_token(token)
 
 
-def _target(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Part:
+def _target(agent: Agent, op: Any, operands: tuple[Any, ...]) -> TileSlice:
     return part_of(agent, op, op, len(tile_shape(op.destination.type)), op.source.type, operands)
 
 

@@ -28,7 +28,7 @@ from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import view_of
-from tileas_xdsl.machine.tiles.tiled_views import Lanes, TiledView, Window, assembled
+from tileas_xdsl.machine.tiles.tiled_views import Lanes, TiledView, TileWindow, assembled
 from tileas_xdsl.machine.tiles.tiles import retyped, storage_of, tile_shape
 
 
@@ -59,14 +59,16 @@ def _make_descriptor(agent: Agent, op: tma.MakeTiledTmaDescOp, view: Any, *box_d
     return Descriptor(array, box or None, padding)
 
 
-def _window(agent: Agent, op: tma.TransferOp, descriptor: Descriptor, coordinates: Sequence[Any], tile: Any) -> Window:
+def _window(
+    agent: Agent, op: tma.TransferOp, descriptor: Descriptor, coordinates: Sequence[Any], tile: Any
+) -> TileWindow:
     """The box at element coordinates; without a box in the descriptor, one of the shape of the tile."""
     start = tuple(agent.known(coordinate, op, "computes an address from") for coordinate in coordinates)
     atom_box = op.atom.box if isinstance(op.atom, AtomAttr) else None
     view = TiledView.plain(descriptor.array, descriptor.box or atom_box or tile_shape(tile), op)
     if len(start) != len(view.tile):
         raise UnsupportedError(op, f"gives {len(start)} coordinates for an array of rank {len(view.tile)}")
-    return Window(view, start)
+    return TileWindow(view, start)
 
 
 def _descriptor(agent: Agent, op: Operation, value: Any) -> Descriptor:
