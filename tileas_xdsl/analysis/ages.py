@@ -1,11 +1,11 @@
 """
-How many groups were committed since a token's own: the bridge from tokens to counts.
+The age of a token: how many groups were committed to its queue since its own. It turns a token into a count.
 
     age(t, p) = the least number of groups committed to t's queue after t's group, on any path to p
 
-A wait for `t` at `p` that leaves `age(t, p)` groups unfinished is the longest-leash wait that is safe on every path
-(design: "Age"). A token that a loop carries ages by what an iteration commits, one that a branch chooses has the lesser
-of its ages, and each queue has its own count:
+A queue finishes its groups in order. So a wait at `p` that leaves `age(t, p)` groups unfinished covers `t` on every
+path, and no larger count does. A token that a loop carries ages by the groups that an iteration commits. A token that a
+branch chooses has the smaller of the two ages. Each queue is counted for itself:
 
     %0 = commit; %1 = commit                                            %1: 0, %0: 1
     scf.for ... iter_args(%a = %0, %b = %1) {
@@ -14,14 +14,14 @@ of its ages, and each queue has its own count:
       scf.yield %b, %c
     }                                                                   after it: 0 and 1 again
 
-What commits a group is said by the caller, so that ages of groups that are only planned can be asked for. A token is
-the value that names a group, or, for a commit without a result, the op: its age is that of the group that the op
-committed last. An age comes with the path that attains it.
+The caller says which ops commit a group, so ages of groups that are only planned can be computed too. A token is the
+value that names a group. For a commit without a result the token is the op itself; its age is that of the group that
+the op committed last. Each age comes with a path on which it is attained.
 
-A queue is named by whatever compares equal for one queue only. Where it cannot be told which queue an op commits to
-(None), that group is not counted for any token, and nothing is counted for its own; likewise for a token that may be of
-one queue or another. Groups committed by other agents, or in calls that cannot be followed, are not counted either: a
-count may be too low, which waits for more, and never too high.
+Queues are named by hashable keys: equal keys are one queue. Where the queue of a commit is not known (None), its group
+is counted for no token, and its own token has age 0. A token that may be of several queues has age 0 as well. Groups
+committed by other agents, or in calls that are not followed, are not counted. So a count may be too low, which makes a
+wait block longer than needed, but never too high.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ CommitsOf = Callable[[Operation], Sequence[Commit]]
 """The groups that an op appends, in this order, when control leaves it."""
 
 Combined = tuple[SSAValue, Sequence[SSAValue]]
-"""A token that stands for all of some others, or for one of them: it has the least of their ages."""
+"""A token, and its parts: it stands for all of them, or for one of them. Its age is the least of theirs."""
 
 
 def selected(op: Operation) -> Combined | None:
-    """The token that a selection makes."""
+    """The token that `arith.select` makes, and its parts; None for any other op."""
     return (op.result, (op.lhs, op.rhs)) if isinstance(op, arith.SelectOp) else None
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """A step of a path: a group that counts is committed by `op`, or, with an edge, the path takes that edge."""
+    """One step of a path: `op` commits a group that counts or, where `edge` is given, the path takes that edge."""
 
     op: Operation
     edge: FlowEdge | None = None
@@ -111,7 +111,7 @@ Ageing = Mapping[Token, Age]
 
 
 class Ages:
-    """The ages of all tokens at all points of one function; valid as long as nobody changes it."""
+    """The ages of all tokens at all points of one function. Stale once the function changes."""
 
     def __init__(
         self,
@@ -122,21 +122,21 @@ class Ages:
         finished: AbstractSet[SSAValue] = frozenset(),
     ) -> None:
         """
-        `commits_of` defaults to the commits in the IR (`written_commits`), `is_token_value`, which tells the values
-        that are tokens, to the values of a token type. `combined` tells the token that an op makes of others, or to
-        which it adds others, which may be itself. The tokens in `finished` are complete from the start: a token that
-        is one of them on some paths has the age that it has on the others.
+        `commits_of` says which groups an op commits; the default reads the commits in the IR (`written_commits`).
+        `is_token_value` says which values are tokens; the default goes by type. `combined` gives, for an op that makes
+        a token of others, that token and its parts; the token may be one of the parts. Tokens in `finished` are
+        complete from the start. A token that is one of them on some paths has the age that it has on the other paths.
         """
         commits = written_commits(function) if commits_of is None else commits_of
         client = _Ageing(commits, is_token_value or _has_token_type, combined, finished)
         self._flow: Flow[Ageing] = analyse(function, client, dict.fromkeys(finished, COMPLETE))
 
     def at(self, point: Operation) -> Ageing:
-        """The ages when control comes to `point`, of every token with a group by then; empty where it never does."""
+        """The age of every token when control reaches `point`; empty where no path reaches it."""
         return self._flow.before.get(point, {})
 
     def age(self, token: Token, point: Operation) -> Age | None:
-        """The age of `token` when control comes to `point`; None where no path commits it and leads there."""
+        """The age of `token` when control reaches `point`; None where no path leads from its commit to `point`."""
         if point not in self._flow.before:
             return None
         unfollowed = UNFOLLOWED if isinstance(token, SSAValue) else None
@@ -149,7 +149,7 @@ class Ages:
 
 
 class _Ageing(FlowClient[Ageing]):
-    """A state has the least age of each token on the paths seen so far; one without an entry has no group yet."""
+    """The client of `forward_flow`. A state maps each token to its least age on the paths seen so far."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class _Ageing(FlowClient[Ageing]):
         return met
 
     def leave_elsewhere(self, op: Operation, state: Ageing) -> Ageing:
-        """Groups that others commit come at no known time."""
+        """Other agents may commit at any time, so their groups are not counted."""
         theirs = [commit.token for inner in op.walk() if inner is not op for commit in self.commits_of(inner)]
         return {**state, **dict.fromkeys(theirs, UNFOLLOWED)} if theirs else state
 
@@ -207,7 +207,7 @@ def _older(age: Age, commit: Commit, op: Operation) -> Age:
 
 
 def _least(ages: Sequence[tuple[Age, FlowEdge | None]]) -> Age:
-    """The age after one of several ways; where they differ, the path says by which way the least one came."""
+    """The age where paths meet: the least one. Where the ages differ, the path records which edge brought it."""
     ages = [item for item in ages if item[0] is not COMPLETE]
     if not ages:
         return COMPLETE
@@ -249,9 +249,9 @@ def written_commits(function: Operation) -> CommitsOf:
 
 def queue_identity(queue: int | SSAValue, function: Operation) -> Queue | None:
     """
-    What names the queue while `function` runs: a number, or a value that is computed once in a run; else None.
+    A key of the queue that holds for a whole run of `function`: a constant id, or a value computed once; else None.
 
-    A value that a loop computes anew may be another queue each time, and so may an argument of a called function.
+    A value that a loop computes may name another queue in each iteration, and an argument another one in each call.
     """
     if isinstance(queue, int):
         return queue
@@ -272,7 +272,7 @@ def describe_path(age: Age) -> str:
     """
     The path of an age in words: `committed by 'x.commit' at a.mlir:3:5, then 'x.commit' at a.mlir:7:5`.
 
-    The groups that count are told by the op that commits them, and by name where it has no location.
+    Each group that counts is named by the op that commits it, with its location or, without one, with its name only.
     """
     if age.path is None:
         return "on any path"

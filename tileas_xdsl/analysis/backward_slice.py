@@ -1,9 +1,10 @@
 """
-What is needed to compute some values, or to do some things, inside one region?
+The backward slice of values and roots inside one region: all ops that they need.
 
-The walk goes from values to their defining ops and on to those ops' operands, and to what their nested regions
-capture. It stops at the three boundaries of the TileAS shrinker (seed 004), in this order: a value without a defining
-op, an op of another region, an op of a boundary type. Visited ops are known by identity, never by equality.
+The walk goes from a value to its defining op, and on to that op's operands and to the values that its nested regions
+capture. It stops at three boundaries, tested in this order: a value without a defining op (a block argument), an op of
+another region, an op of a boundary type. These are the boundaries of the region shrinker in the description of TileAS.
+Visited ops are keyed by identity, never by equality.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ def backward_slice(
     """
     The ops of `region` itself that are needed for `values` and for `roots`, which are ops of `region`.
 
-    Ops of type `boundary` end the walk unless they are roots. The result is a set keyed by identity: ask it, do not
-    iterate over it. Linear in the size of the region.
+    Ops of type `boundary` end the walk unless they are roots. The result is a set keyed by identity, to be used for
+    membership tests only, since its order means nothing. Linear in the size of the region.
     """
     needed: set[Operation] = set()
     worklist = list(values)
@@ -41,7 +42,7 @@ def backward_slice(
 
 
 def _include(op: Operation, needed: set[Operation], worklist: list[SSAValue]) -> None:
-    """Add `op` once; what it takes comes next."""
+    """Add `op` once; its operands and captures come next."""
     if op in needed:
         return
     needed.add(op)

@@ -1,13 +1,14 @@
 """
-Who touches a buffer, and with which token is that over?
+Which ops touch a buffer, and which token says that they are done.
 
-    %t = async_region.region [%d] {                  %m is touched in the region; that is over when %t is complete,
-      %c = async_region.copy %m to %n ...            because the region yields the token of the copy
+    %t = async_region.region [%d] {                  %m is touched in the region. The touch is over when %t is complete,
+      %c = async_region.copy %m to %n ...            because the region yields the token of the copy.
       async_region.yield after [%c]
     }
 
-A buffer is followed through views and the arguments of launches. It *escapes* where somebody else may hold on to it: as
-a result, as a yielded or stored value, in a call. Source: seed 001 (buffer assignment on an asynchronous program).
+A buffer is followed through views and the arguments of launches. It *escapes* where code that is not seen may keep it:
+as a result, as a yielded or stored value, in a call. Reusing a buffer once its token is complete is the buffer
+assignment that the MLIR RFC "New dialect for modelling asynchronous execution at a higher-level" proposes.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class Touches:
     ops: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, "list[Operation]"])
     """Op of the block -> the ops in it (or itself) that touch the buffer."""
     deallocations: list[Operation] = field(default_factory=list[Operation])
-    """Those that stand in the block itself; they count as no touches."""
+    """The deallocations in the block itself; they are not among `ops`."""
 
 
 def allocated_buffer(op: Operation) -> SSAValue | None:
-    """The memory that `op` makes, where that is all it does besides returning a token; else None."""
+    """The buffer that `op` allocates, where `op` does nothing else besides returning a token; else None."""
     if not op.results or op.regions:
         return None
     effects = get_effects(op)
@@ -49,7 +50,7 @@ def allocated_buffer(op: Operation) -> SSAValue | None:
 
 
 def touches_of(buffer: SSAValue, block: Block) -> Touches | None:
-    """All that is done to `buffer`, allocated in `block`; None where it escapes. Linear in its uses and their depth."""
+    """All accesses to `buffer`, allocated in `block`; None where it escapes. Linear in its uses and their depth."""
     found = Touches()
     stack = [buffer]
     while stack:
@@ -68,7 +69,9 @@ def touches_of(buffer: SSAValue, block: Block) -> Touches | None:
 
 
 def _names_made(use: Use) -> Sequence[SSAValue] | None:
-    """Other names that `use` gives the buffer, none where it only touches it; None where it escapes."""
+    """
+    The other names that `use` gives the buffer; empty where it only touches the buffer, None where the buffer escapes.
+    """
     op, value = use.operation, use.operation.operands[use.index]
     regional = AsyncRegionOpInterface.of(op)
     if regional is not None:
@@ -89,14 +92,15 @@ def _names_made(use: Use) -> Sequence[SSAValue] | None:
 
 
 def _is_known(op: Operation) -> bool:
-    """Whether it is known what `op` does to memory; xDSL's linalg ops do not say, and touch their operands only."""
+    """Whether the memory effects of `op` are known. xDSL's linalg ops declare none; they touch their operands only."""
     return isinstance(op, LinalgStructuredOperation) or stated_effects(op) is not None
 
 
 def over_with(op: Operation, touches: Sequence[Operation], facts: Completions) -> list[SSAValue] | None:
     """
-    The token with which `touches`, made in or by `op`, are over; no token when they are once control has passed `op`;
-    None when that cannot be told.
+    The token whose completion ends all of `touches`, made in or by `op`.
+
+    The answer is no token where they have ended when control has passed `op`, and None where the end is not known.
     """
     view = AsyncOpInterface.of(op)
     token = view.async_token if view is not None else None
@@ -114,7 +118,7 @@ def over_with(op: Operation, touches: Sequence[Operation], facts: Completions) -
 
 
 def starts_after_dependencies(op: Operation, touches: Sequence[Operation], facts: Completions) -> bool:
-    """Whether `touches`, in or by the asynchronous `op`, all come after what `op` depends on."""
+    """Whether all of `touches`, in or by the asynchronous `op`, happen after the dependencies of `op` are complete."""
     regional = AsyncRegionOpInterface.of(op)
     ready = regional.async_region_token(0) if regional is not None else None
     if ready is None:
@@ -134,7 +138,9 @@ def starts_after_dependencies(op: Operation, touches: Sequence[Operation], facts
 
 
 def _asynchronous_around(touch: Operation, op: Operation) -> list[SSAValue]:
-    """The tokens of the asynchronous ops in `op`, `op` left out, that `touch` is or stands in."""
+    """
+    The tokens of the asynchronous ops that are, or hold, `touch`, inside `op`; the token of `op` itself is left out.
+    """
     tokens: list[SSAValue] = []
     node: Operation | None = touch
     while node is not None and node is not op:
@@ -146,7 +152,7 @@ def _asynchronous_around(touch: Operation, op: Operation) -> list[SSAValue]:
 
 
 def _waits_for_groups(op: Operation) -> bool:
-    """Whether the members of a group, which may be issued later than `op`, may have to complete before `op`."""
+    """Whether completion of `op` may need a group whose members are issued later than `op`."""
     return any(isinstance(operand.type, GroupType) for inner in op.walk() for operand in inner.operands)
 
 

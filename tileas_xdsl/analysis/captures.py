@@ -1,5 +1,5 @@
 """
-Which values does a region take from its surroundings?
+The values that a region captures from outside.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ def _collect(block: Block, inside: set[int], local: set[SSAValue], captured: dic
 
 
 def _defined_inside(value: SSAValue, inside: set[int]) -> bool:
-    """For values whose definition has not been passed yet: blocks need not come in order of dominance."""
+    """
+    Whether `value` is defined in one of the regions `inside` (their ids).
+
+    Blocks need not stand in order of dominance, so the walk may meet a use before the definition.
+    """
     owner = value.owner
     node: Operation | Block | None = owner
     while node is not None:

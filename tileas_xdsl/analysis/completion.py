@@ -1,19 +1,19 @@
 """
-What is complete when: for each token what is complete once it is, and for each op what its agent knows to be complete.
+Which completions a token implies, and which completions an agent knows of at each op.
 
-    async.await %a                       from here on %a is known, and whatever %a came after
+    async.await %a                       from here on %a is known, and whatever completed before %a
     %t = async_region.region [%b] {      inside, %b is known as well
       async.await %c
       async_region.yield after [%d]
     }                                    once %t is complete so are %b, %c, %d, and what was known at its issue (%a)
 
-Both are facts about happens-before, not only about readiness: a token's completion makes all of it known to whoever
-waits. The facts come from `AsyncOpInterface` and `AsyncRegionOpInterface`, and hold on every path: what branches know
-alike is known after them, what the body of a loop waits for is not known after the loop, and a token that a loop
-carries or a branch chooses says nothing but its own completion.
+These are facts about happens-before: whoever waits for a token also sees everything that happened before its
+completion. They follow from `AsyncOpInterface` and `AsyncRegionOpInterface`, and hold on every path. After a branch,
+what both sides know is known. What the body of a loop waits for is not known after the loop. A token that a loop
+carries or a branch chooses implies nothing but its own completion.
 
-Tokens are numbered, and a set of them is an integer with a bit for each, so that the cost of an op is one union as long
-as the function has tokens.
+Tokens are numbered, and a set of tokens is an integer with one bit for each. An op costs one union, linear in the
+number of tokens of the function.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Tokens = int
 
 
 class Completions:
-    """The facts about one function; valid as long as nobody changes it."""
+    """The facts about one function. Stale once the function changes."""
 
     def __init__(self, function: Operation) -> None:
         self._numbers: dict[SSAValue, int] = {}
@@ -48,32 +48,35 @@ class Completions:
                 self._visit_block(block, 0, ChainMap())
 
     def bit(self, token: SSAValue) -> Tokens:
-        """The set that holds `token` alone; tokens that are one by another name have one bit."""
+        """The set that holds `token` alone. Values that are other names of one token have one bit."""
         if token not in self._numbers:
             self._numbers[token] = len(self._numbers)
         return 1 << self._numbers[token]
 
     def past(self, token: SSAValue) -> Tokens:
-        """What is complete once `token` is, itself included."""
+        """The tokens that are complete once `token` is, itself included."""
         return self._past.get(token, 0) | self.bit(token)
 
     def pasts(self, tokens: Sequence[SSAValue]) -> Tokens:
-        """What is complete once all of `tokens` are."""
+        """The tokens that are complete once all of `tokens` are."""
         total = 0
         for token in tokens:
             total |= self.past(token)
         return total
 
     def known_before(self, op: Operation) -> Tokens:
-        """What is known to be complete by the agent that comes to `op`."""
+        """The tokens that the agent which reaches `op` knows to be complete."""
         return self._known.get(op, 0)
 
     def complete_anyway(self, op: Operation) -> Tokens:
-        """What is complete once `op`, which has a body, is, whatever tokens the body yields."""
+        """The tokens that are complete once `op`, which has a body, is complete, whatever tokens the body yields."""
         return self._implicit.get(op, 0)
 
     def payload_before(self, op: Operation) -> SSAValue | None:
-        """The payload of what `op` waits for, where an earlier wait or a body around has it at hand."""
+        """
+        The payload of the promise that `op` waits for, where an earlier wait or a surrounding body already unwrapped
+        it.
+        """
         return self._payloads.get(op)
 
     def payloads_used(self) -> set[SSAValue]:
@@ -81,13 +84,13 @@ class Completions:
         return set(self._payloads.values())
 
     def completes_once(self, value: SSAValue) -> bool:
-        """Whether `value` is a token or a promise; a group is not, since only a run tells who its members are."""
+        """Whether `value` is a token or a promise. A group is neither: its members are known only at run time."""
         return isinstance(value.type, TokenType | ValueType) or value.type in self._token_types
 
     # The walk -------------------------------------------------------------------------------------------------------
 
     def _visit_block(self, block: Block, known: Tokens, payloads: ChainMap[SSAValue, SSAValue]) -> Tokens:
-        """Note the facts in `block`, which an agent enters knowing `known`; returns what it knows at the end."""
+        """Record the facts in `block`, which an agent enters with `known`; return what it knows at the end."""
         for op in block.ops:
             self._known[op] = known
             known = self._visit(op, known, payloads)
@@ -110,7 +113,7 @@ class Completions:
         return known | self.pasts(dependencies)
 
     def _visit_ordinary(self, op: Operation, known: Tokens, payloads: ChainMap[SSAValue, SSAValue]) -> Tokens:
-        """An op that runs its regions itself, if it has any: perhaps never, perhaps many times."""
+        """An op that is not asynchronous. Its regions, if any, run in place, any number of times or never."""
         ends: list[Tokens] = []
         inside = ChainMap[SSAValue, SSAValue]() if op.has_trait(IsolatedFromAbove) else payloads
         entered = 0 if op.has_trait(IsolatedFromAbove) else known
@@ -165,7 +168,7 @@ class Completions:
         issued: Tokens,
         payloads: ChainMap[SSAValue, SSAValue],
     ) -> Tokens:
-        """The body of an asynchronous op; returns what is known at its end."""
+        """The body of an asynchronous op; return what is known at its end."""
         token = regional.async_region_token(index)
         scope = ChainMap[SSAValue, SSAValue]() if op.has_trait(IsolatedFromAbove) else payloads.new_child()
         for operand, argument in regional.async_region_arguments(index):
@@ -184,12 +187,12 @@ class Completions:
 
 
 def is_unwrapped(operand: SSAValue, argument: SSAValue) -> bool:
-    """Whether a body gets the payload of the promise `operand` as `argument`."""
+    """Whether `argument` of a body is the payload of the promise `operand`."""
     return isinstance(operand.type, ValueType) and operand.type.value_type == argument.type
 
 
 def _hands_on(op: Operation, promise: SSAValue) -> bool:
-    """Whether `promise` may be one that the body of `op` was given or made, and which completes when it likes."""
+    """Whether `promise` may be one that the body of `op` received or made: then it may complete at any time."""
     blocks = [region.last_block for region in op.regions]
     ends = [block.last_op for block in blocks if block is not None]
     return any(operand.type == promise.type for end in ends if end is not None for operand in end.operands)

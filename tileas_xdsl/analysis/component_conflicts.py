@@ -1,20 +1,21 @@
 """
-Which statements of a loop must not overtake each other, and at which distance.
+Which statements of a loop conflict, and at which distance.
 
-Enters the statements of a loop body (`async_queue.block`s, in program order) and the number of versions of each buffer
-that has its own ones; leaves `Conflict`s. A conflict from `p` to `c` at distance `d` says that `p` in iteration `j` and
-`c` in iteration `j + d` touch the same bytes, that one of them writes, and that `p` came first in the sequential loop:
+Input: the statements of a loop body (`async_queue.block`s, in program order), and the number of versions of each buffer
+that has versions. Output: `Conflict`s. A conflict from `p` to `c` at distance `d` says that `p` in iteration `j` and
+`c` in iteration `j + d` touch the same bytes, that at least one of them writes, and that `p` came first in the
+sequential loop:
 
     B[0] = A[i]           0 -> 1 at distance 0: flow through B
     C[i] = B[0]           1 -> 0 at distance 1: anti through B; with 2 versions of B at distance 2
                           0 -> 0 at distance 1: output through B; with 2 versions of B at distance 2
 
-Distances are the least possible ones; a greater one says nothing new, since what is done stays done. In a buffer with
-versions every iteration writes what it reads, so only writes of a later iteration meet an earlier one there.
+Distances are the least possible. A greater distance follows from the least one, since completed work stays completed.
+In a buffer with versions every iteration writes before it reads, so across iterations only a later write conflicts.
 
-It differs from `analysis/dependence.py` in three ways: it looks through the scopes of `async_queue`, whose queues are
-the pipeline's own business; it knows versions; and it leaves no edge out as implied by others, since asynchronous work
-is waited for pair by pair. Quadratic in the number of different places.
+This differs from `analysis/dependence.py` in three ways. It looks through the scopes of `async_queue`, whose queues the
+pipeline itself manages. It knows versions. It drops no edge that others imply, since asynchronous work is waited for
+pair by pair. Quadratic in the number of different places.
 """
 
 from __future__ import annotations
@@ -37,30 +38,30 @@ from tileas_xdsl.dialects.async_queue import QueueScope, ScopeOp
 from tileas_xdsl.interfaces import Resource
 
 MOST_ROUNDS = 64
-"""How many multiples of the number of versions are tried before the first distance is taken for granted."""
+"""How many multiples of the number of versions are tried. Beyond that the answer is the first one, which is safe."""
 
 
 COUNTED = MemoryObject(ObjectKind.RESOURCE, Resource("the queues of one nested pipeline"))
-"""What the parts of an asynchronous pipeline share: each counts on what the others commit."""
+"""The resource that orders the parts of one asynchronous pipeline: each counts the groups that the others commit."""
 
 
 @dataclass(frozen=True)
 class Touch:
-    """A component reads or writes a place."""
+    """A read or write of a place by a component."""
 
     component: int
     writes: bool
     place: Place
     opaque: bool = False
-    """By an op of which nothing is known."""
+    """The access is made by an op whose effects are unknown."""
     late: bool = False
-    """The access was begun by an earlier component, and may go on until this one is done."""
+    """An earlier component started the access; it may go on until this component is done."""
     issued: bool = False
-    """It stands in an `async_queue.scope`, so it may go on when the component ends."""
+    """The access stands in an `async_queue.scope`, so it may go on after the component ends."""
 
     @property
     def buffer(self) -> SSAValue | None:
-        """The allocation that is touched, if it is one and surely that one."""
+        """The allocation that is touched, where the access goes to exactly one; else None."""
         if self.opaque or len(self.place.objects) != 1:
             return None
         (target,) = self.place.objects
@@ -76,9 +77,9 @@ class Conflict:
     distance: int
     kind: DependenceKind
     through: MemoryObject | None
-    """None where an op of which nothing is known takes part."""
+    """What both touch; None where an op whose effects are unknown takes part."""
     issued: bool = False
-    """What `source` does stands in an `async_queue.scope`."""
+    """The access of `source` stands in an `async_queue.scope`."""
 
     def __str__(self) -> str:
         carrier = "unknown effects" if self.through is None else str(self.through)
@@ -87,9 +88,9 @@ class Conflict:
 
 def leaves(component: Operation) -> Iterator[tuple[Operation, bool]]:
     """
-    The ops that act by themselves in `component`, in program order, and whether each is issued and not executed.
+    The innermost ops of `component`, in program order, each with whether it is issued rather than executed.
 
-    What only runs its regions (scopes, branches, loops) is looked through.
+    Scopes, branches and loops only run their regions, so the walk descends into them.
     """
     stack = [(component, False)]
     while stack:
@@ -111,9 +112,9 @@ def _only_runs_regions(op: Operation) -> bool:
 
 def touches_of(loop: scf.ForOp, components: Sequence[Operation], nests: Sequence[Sequence[int]] = ()) -> list[Touch]:
     """
-    What the components of `loop` touch, each place once for reading and once for writing, in program order.
+    What the components of `loop` touch, in program order: each place at most once as a read and once as a write.
 
-    Each of `nests` lists components that are the parts of one asynchronous pipeline: what a part issues may still be in
+    Each of `nests` lists the components that are the parts of one asynchronous pipeline. What a part issues may be in
     flight until the last part is done, so the later parts touch it late.
     """
     reader = AccessReader(LoopIndices(loop))
@@ -136,9 +137,10 @@ def conflicts_between(
     loop: scf.ForOp, touches: Sequence[Touch], versions: Mapping[SSAValue, int], nests: Sequence[Sequence[int]] = ()
 ) -> tuple[Conflict, ...]:
     """
-    All conflicts, by source, sink and distance. `versions` has the buffers of which each iteration has its own version.
+    All conflicts, ordered by source, sink and distance. `versions` holds the buffers of which each iteration has its
+    own version.
 
-    The parts of each of `nests` conflict in their order: they share queues, and count on each other's commits.
+    The parts of each of `nests` conflict in their order: they share queues, and count each other's commits.
     """
     trips = static_trip_count(loop)
     found: dict[tuple[int, int, int, DependenceKind, bool], Conflict] = {}
@@ -157,7 +159,9 @@ def conflicts_between(
 
 
 def meets_later(source: Touch, sink: Touch, trips: int | None) -> bool:
-    """Whether the two may touch the same bytes, `sink` in a later iteration than `source`, were there one version."""
+    """
+    Whether the two may touch the same bytes, `sink` in a later iteration than `source`, if the buffer had one version.
+    """
     return _distance(source, sink, 1, trips) is not None
 
 
@@ -195,7 +199,9 @@ def _distance(source: Touch, sink: Touch, least: int, trips: int | None) -> int 
 
 
 def _distance_between_versions(source: Touch, sink: Touch, versions: int, trips: int | None) -> int | None:
-    """The smallest multiple of `versions`, above 0, at which the two meet; never more than the true one."""
+    """
+    The least multiple of `versions`, above 0, at which the two touch the same bytes; may be too small, never too large.
+    """
     least = versions
     for _ in range(MOST_ROUNDS):
         distance = _distance(source, sink, least, trips)

@@ -1,23 +1,27 @@
 """
-What must come before what in a loop: the dependence graph of a loop body, and the check of a schedule against it.
+The dependence graph of a loop body, and the check of a schedule against it.
 
-Enters an `scf.for`; leaves the ops of its body and edges between them. An edge from `p` to `c` at distance `d` says
-that `p` in iteration `j` must be done before `c` in iteration `j + d`:
+Input: an `scf.for`. Output: the ops of its body and the edges between them. An edge from `p` to `c` at distance `d`
+says that `p` in iteration `j` must be done before `c` in iteration `j + d`:
 
     %a = memref.load %A[%i]           %a -> store, flow, 0       (the value)
     memref.store %a, %A[%i + 1]       store -> load, flow, 1     (the next iteration loads what this one stores)
 
-Edges come from four sources: SSA values, also through the carried arguments; memory, where two accesses, one of them a
-write, may touch the same bytes; ops of which nothing is known, which keep their order with all effects; and
-*providers*, functions that a dialect adds for what memory does not show (a pipeline slot that must be released before
-it is acquired again). Distances are exact where the subscripts are linear in the induction variable, else the least
-that is possible.
+Edges come from four sources:
+
+1. SSA values, also through loop-carried arguments;
+2. memory: two accesses that may touch the same bytes, at least one of them a write;
+3. ops whose effects are unknown: they keep their order with every effect;
+4. *providers*: functions that a dialect adds for what memory does not show, such as a pipeline slot that must be
+   released before it is acquired again.
+
+Distances are exact where the subscripts are linear in the induction variable, else the least possible.
 
 A *placement* gives each op a stage and an order: the op runs iteration `j` at time `(j + stage, order)`. A schedule is
 legal when every edge goes forward in time; `violations` lists the edges that do not.
 
-Of the edges between accesses to one location those that follow from others are left out, so their number stays linear
-in the number of accesses there. Different function arguments are taken not to alias unless the caller says otherwise.
+Edges between accesses to one location that follow from other edges are left out, so their number stays linear in the
+number of accesses. Different function arguments do not alias unless the caller says so.
 """
 
 from __future__ import annotations
@@ -40,17 +44,17 @@ from tileas_xdsl.analysis.memory.places import Place
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a schedule puts an op: in iteration `j` it runs in slot `j + stage`, and there at position `order`."""
+    """The place of an op in a schedule: it runs iteration `j` in slot `j + stage`, at position `order` of that slot."""
 
     stage: int
     order: int
 
     def precedes(self, other: Placement, distance: int = 0) -> bool:
-        """Whether what is placed here runs iteration `j` before the other one runs iteration `j + distance`."""
+        """Whether the op placed here runs iteration `j` before the op at `other` runs iteration `j + distance`."""
         return (self.stage, self.order) < (other.stage + distance, other.order)
 
     def least_distance(self, other: Placement) -> int:
-        """The least distance at which this place precedes the other."""
+        """The least distance at which the op placed here precedes the op at `other`."""
         return self.stage - other.stage + (self.order >= other.order)
 
 
@@ -64,14 +68,17 @@ class DependenceKind(Enum):
     OUTPUT = "output"
     """Both write."""
     CONTROL = "control"
-    """One of them has effects of which nothing is known."""
+    """At least one of the two has effects that are unknown."""
     TOKEN = "token"
-    """The sink waits on a token of the source."""
+    """The sink waits for a token of the source."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """`source` in iteration `j` before `sink` in iteration `j + distance`, because of what `through` names."""
+    """
+    `source` in iteration `j` must precede `sink` in iteration `j + distance`; `through` is what the dependence goes
+    through.
+    """
 
     source: Operation
     sink: Operation
@@ -84,13 +91,13 @@ class Edge:
 
     @property
     def carrier(self) -> str:
-        """What the dependence goes through, as people know it."""
+        """The name of what the dependence goes through, for diagnostics."""
         if isinstance(self.through, str):
             return self.through
         return f"%{self.through.name_hint}" if self.through.name_hint else "an unnamed value"
 
     def holds(self, placements: Mapping[Operation, Placement]) -> bool:
-        """Whether the source comes before the sink in time."""
+        """Whether the placements run the source before the sink."""
         return placements[self.source].precedes(placements[self.sink], self.distance)
 
 
@@ -126,7 +133,7 @@ class DependenceGraph:
         return tuple(edge for edge in self.edges if not edge.holds(placements))
 
     def keeping(self, wanted: Callable[[Edge], bool]) -> DependenceGraph:
-        """The same graph with only the wanted edges: for a caller that removes some, as by versioning a buffer."""
+        """The graph without the edges that `wanted` rejects, such as those that versioning a buffer removes."""
         return replace(self, edges=tuple(edge for edge in self.edges if wanted(edge)))
 
     def _by_op(self, end: Callable[[Edge], Operation]) -> Mapping[Operation, tuple[Edge, ...]]:
@@ -145,8 +152,8 @@ def dependence_graph(
     """
     The dependences between the ops of the body of `loop`.
 
-    `arguments_alias` says that different function arguments may be the same memory. Each of `providers` is called once
-    and adds edges between ops of the body.
+    With `arguments_alias`, different function arguments may be the same memory. Each of `providers` is called once and
+    adds edges between ops of the body.
     """
     values = LoopValues(loop)
     edges = [*_value_edges(values), *_MemoryEdges(values, arguments_alias).edges()]
@@ -169,7 +176,7 @@ def _in_order(edges: Iterable[Edge], values: LoopValues) -> tuple[Edge, ...]:
 
 
 def is_token(value_type: Attribute) -> bool:
-    """Whether values of this type say that something is done: `!async.token`, `!gpu.async.token` and their like."""
+    """Whether values of this type are completion tokens: `!async.token`, `!gpu.async.token` and the like."""
     return value_type.name.rsplit(".", 1)[-1] == "token"
 
 
@@ -188,7 +195,7 @@ def _value_edges(values: LoopValues) -> Iterator[Edge]:
 
 @dataclass(frozen=True)
 class _Location:
-    """The accesses of one place, in program order: the unit between which distances are computed."""
+    """The accesses to one place, in program order. Distances are computed between locations, not between accesses."""
 
     place: Place
     opaque: bool
@@ -200,7 +207,7 @@ class _Location:
 
     @cached_property
     def last(self) -> Sequence[Access]:
-        """The last write and the reads after it: what later iterations must wait for."""
+        """The last write and the reads after it: later iterations must come after these."""
         tail: list[Access] = []
         for access in reversed(self.accesses):
             tail.append(access)
@@ -215,7 +222,7 @@ class _Location:
 
     @cached_property
     def first(self) -> Sequence[Access]:
-        """The first write and the reads before it: what earlier iterations must not be overtaken by."""
+        """The first write and the reads before it: earlier iterations must come before these."""
         head: list[Access] = []
         for access in self.accesses:
             head.append(access)
@@ -268,9 +275,9 @@ class _MemoryEdges:
 
     def _within_iteration(self, source: _Location, sink: _Location) -> Iterator[Edge]:
         """
-        Distance 0: accesses of `sink` after those of `source` that precede them.
+        Edges at distance 0: from accesses of `source` to the accesses of `sink` that follow them.
 
-        A write of `sink` stands for all that follows it there, so what it was ordered after need not be told again.
+        A write of `sink` is ordered before all later accesses of `sink`, so edges to those would be redundant.
         """
         write: Access | None = None
         reads: list[Access] = []

@@ -1,8 +1,8 @@
 """
-How many iterations lie between two accesses that may touch the same bytes.
+The number of iterations between two accesses that may touch the same bytes.
 
-Enters two places (`analysis/memory/places.py`) that the body of one loop accesses; leaves the smallest distance at
-which the second may meet the first:
+Input: two places (`analysis/memory/places.py`) that the body of one loop accesses. Output: the smallest distance at
+which the second may touch what the first touched:
 
     %a = memref.load %A[%i]               store at j = load at j + d      when j + 3 = j + d, so at distance 3
     memref.store %x, %A[%i + 3]
@@ -24,10 +24,10 @@ from tileas_xdsl.analysis.memory.places import Place, Span, byte_span
 def smallest_distance(source: Place, sink: Place, least: int, trips: int | None) -> int | None:
     """
     The smallest `d >= least` such that `source` in some iteration `j` and `sink` in iteration `j + d` may touch the
-    same bytes, given that their objects may alias; None where there is none.
+    same bytes, given that their objects may alias; None where there is no such `d`.
 
-    `trips` is the trip count of the loop, if it is known. Exact for single elements at linear subscripts on one axis,
-    for any extents at equal rates, and for slots of one ring; else never more than the true distance.
+    `trips` is the trip count of the loop, if known. Exact for single elements at linear subscripts on one axis, for any
+    extents at equal rates, and for slots of one ring; otherwise at most the true distance.
     """
     if trips is not None and least >= trips:
         return None
@@ -43,7 +43,10 @@ def smallest_distance(source: Place, sink: Place, least: int, trips: int | None)
 
 
 def _comparable_spans(source: Place, sink: Place) -> list[tuple[Span, Span]]:
-    """Axis by axis where both places are seen in one frame, else as bytes; without the axes that are not known."""
+    """
+    The pairs of spans to compare: axis by axis where both places have one frame, else as bytes. Unknown axes are left
+    out.
+    """
     if source.frame is not None and source.frame == sink.frame:
         return [(a, b) for a, b in zip(source.spans, sink.spans, strict=True) if a is not None and b is not None]
     bytes_of_source, bytes_of_sink = byte_span(source), byte_span(sink)
@@ -53,7 +56,7 @@ def _comparable_spans(source: Place, sink: Place) -> list[tuple[Span, Span]]:
 
 
 def _common_distance(axes: Sequence[tuple[Span, Span]], least: int, trips: int | None) -> int | None:
-    """The smallest distance at which the spans may meet on every axis."""
+    """The smallest distance at which the spans may overlap on every axis."""
     most = None if trips is None else trips - 1
     comparable = [pair for pair in axes if pair[0].index.terms == pair[1].index.terms]
     rings = [ring for source, sink in comparable if (ring := _ring(source, sink)) is not None]
@@ -77,7 +80,9 @@ def _common_distance(axes: Sequence[tuple[Span, Span]], least: int, trips: int |
 
 
 def _meeting_interval(source: Span, sink: Span, least: int) -> tuple[int, int | None] | None:
-    """The distances at which two spans that move at one rate meet: an interval, whose upper end may be open (None)."""
+    """
+    The distances at which two spans that move at one rate overlap: an interval; None as upper end means unbounded.
+    """
     low = source.index.low - (sink.index.high + sink.extent - 1)
     high = (source.index.high + source.extent - 1) - sink.index.low
     per_iteration, per_step = source.index.rate
@@ -94,7 +99,9 @@ def _meeting_interval(source: Span, sink: Span, least: int) -> tuple[int, int | 
 
 
 def _meeting_at_unknown_step(low: int, high: int, per_step: int, least: int) -> tuple[int, int | None] | None:
-    """As above, where each iteration moves by `per_step` times a step of which only the sign is known."""
+    """
+    The distances at which two spans overlap that move by `per_step` times a loop step of which only the sign is known.
+    """
     if per_step < 0:
         low, high, per_step = -high, -low, -per_step
     if least == 0 and low <= 0 <= high:
@@ -107,10 +114,10 @@ def _meeting_at_unknown_step(low: int, high: int, per_step: int, least: int) -> 
 
 def _crossing_distance(source: Span, sink: Span, least: int, most: int | None, trips: int | None) -> int | None:
     """
-    The smallest distance in `[least, most]` at which two spans that move at different rates meet in some iteration.
+    The smallest distance in `[least, most]` at which two spans that move at different rates overlap in some iteration.
 
-    Exact for single elements; anything else is answered with `least`. With rates `r` and `s` and offsets `a` and `b`,
-    `r j + a = s (j + d) + b` must have a solution with `j >= 0`, and `j + d < trips`.
+    Exact for single elements; for larger spans the answer is `least`. With rates `r` and `s` and offsets `a` and `b`,
+    `r j + a = s (j + d) + b` must have a solution with `j >= 0` and `j + d < trips`.
     """
     points = source.extent == sink.extent == 1 and all(i.low == i.high for i in (source.index, sink.index))
     if not points or source.index.per_step or sink.index.per_step:
@@ -140,12 +147,12 @@ def _crossing_distance(source: Span, sink: Span, least: int, most: int | None, t
 # Rings ----------------------------------------------------------------------------------------------------------------
 
 LARGEST_PERIOD = 4096
-"""Rings whose slots come round together only after more iterations than this are taken to meet at once."""
+"""Rings whose common period exceeds this many iterations are assumed to overlap at once, which is safe."""
 
 
 @dataclass(frozen=True)
 class _Ring:
-    """The distances at which two turns on one ring may meet: those in `distances` modulo `period`."""
+    """The distances at which two turns on one ring may overlap: those in `distances` modulo `period`."""
 
     period: int
     distances: frozenset[int]
@@ -157,10 +164,10 @@ def _without_turn(span: Span) -> Span:
 
 def _ring(source: Span, sink: Span) -> _Ring | None:
     """
-    Where both spans are slots of one ring, the distances at which they may meet; None where that is no matter of turns.
+    The distances at which two slots of one ring may overlap; None where the spans are not slots of one ring.
 
-    With numbers `a j + b` and `a (j + d) + c` of the turns, the slots are `delta` apart when `b - c - a d` leaves the
-    remainder `delta`. They meet for those `delta` at which the rest of the subscripts, which does not move, overlaps.
+    With turn numbers `a j + b` and `a (j + d) + c`, the slots are `delta` apart when `b - c - a d` leaves the remainder
+    `delta`. They overlap for those `delta` at which the rest of the subscripts, which does not move, overlaps.
     """
     one, other = source.index.turn, sink.index.turn
     if one is None or other is None or (one.slots, one.scale) != (other.slots, other.scale) or one.scale == 0:
@@ -178,7 +185,7 @@ def _ring(source: Span, sink: Span) -> _Ring | None:
 
 
 def _apart(source: Span, sink: Span, turn: Turn, least: int) -> frozenset[int]:
-    """By how many slots, modulo their number, the source may be ahead of the sink where the two meet."""
+    """By how many slots, modulo the number of slots, the source may be ahead of the sink where the two overlap."""
     low = sink.index.low - (source.index.high + source.extent - 1)
     high = (sink.index.high + sink.extent - 1) - source.index.low
     if turn.scale < 0:

@@ -1,10 +1,10 @@
 """
-Does every use of a value come after its definition, on every path?
+Whether each use of a value is dominated by its definition.
 
-xDSL verifies types but not dominance: a use before its definition parses, verifies and prints, and only MLIR objects.
-One sweep over the module keeps the set of values visible at the current op. Regions see what is visible around them
-unless their op is isolated from above. Between the blocks of one region the classic iterative dominator tree (Cooper,
-Harvey, Kennedy, 2001) decides.
+xDSL verifies types but not dominance: a use before its definition parses, verifies and prints, and only MLIR rejects
+it. One sweep over the module keeps the set of values visible at the current op. Regions see what is visible around them
+unless their op is isolated from above. Between the blocks of one region the iterative dominator algorithm of Cooper,
+Harvey and Kennedy (A Simple, Fast Dominance Algorithm, 2001) decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tileas_xdsl.diagnostics import location_of, op_name
 
 @dataclass(frozen=True)
 class DominanceViolation:
-    """Operand `operand_index` of `user` is not visible there."""
+    """Operand `operand_index` of `user` is used where its definition does not dominate."""
 
     user: Operation
     operand_index: int
@@ -70,7 +70,7 @@ def _in_op(op: Operation, visible: set[SSAValue]) -> Iterator[DominanceViolation
 
 
 def _in_region(region: Region, visible: set[SSAValue]) -> Iterator[DominanceViolation]:
-    """`visible` comes back as it was."""
+    """Check the blocks of a region; `visible` is the same before and after."""
     entry = region.first_block
     if entry is None:
         return

@@ -1,21 +1,21 @@
 """
-How many groups of a queue may be unfinished: at most, on any path, at each point of a function.
+The greatest number of unfinished groups of a queue, on any path, at each point of a function.
 
-This is what bounds the memory that a program's waiting needs: a group that is not among the `n` youngest, where at most
-`n` may be unfinished, is known to be complete and need not be remembered.
+The bound limits the state that a program's waits need: where at most `n` groups are unfinished, every group but the `n`
+youngest is complete and need not be remembered.
 
-    scf.for %i = %c0 to %c2 step %c1 { async_queue.commit 0 {...} }     0, then 1: at most 2 behind the loop
+    scf.for %i = %c0 to %c2 step %c1 { async_queue.commit 0 {...} }     0, then 1: at most 2 after the loop
     scf.for %i = %c0 to %n step %c1 {                                   2 at its head, in every iteration
       async_queue.commit 0 {...}                                        3
       async_queue.wait 0, 2 {...}                                       2
     }
 
-A commit counts one up, a wait for `n` brings the bound down to `n`, and paths that meet take the larger. Bounds are the
-levels of `forward_flow/levels.py`: linear in the number of ops times the largest bound. Bounds that no wait of the
-function could come near are not told apart: `UNBOUNDED`.
+A commit adds one, a wait for `n` lowers the bound to `n`, and paths that meet take the maximum. Bounds are the levels
+of `forward_flow/levels.py`: linear in the number of ops times the largest bound. A bound far above the count of every
+wait is `UNBOUNDED`.
 
-At the function's entry all queues are empty. With `least`, paths that meet take the smaller, and the levels give a
-bound from below; where both agree the number is exact.
+At the function's entry all queues are empty. With `least`, paths that meet take the minimum, and the result is a lower
+bound. Where both bounds agree the number is exact.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ UNBOUNDED = 1 << 62
 """The bound of a queue in which any number of groups may be unfinished."""
 
 SPARE = 16
-"""By how many groups a bound may exceed every wait's count before it is taken for none."""
+"""How far a bound may exceed the largest count of a wait before it is treated as `UNBOUNDED`."""
 
 MOST_LEVELS = 1 << 12
-"""Counts of waits beyond this are not told apart from it: such a wait brings no bound down."""
+"""Counts of waits beyond this are treated as this count, and such a wait lowers no bound."""
 
 LEGS = (scf.ForOp, scf.IfOp, scf.WhileOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
-"""The control flow that is followed."""
+"""The control flow ops that are followed."""
 
 Bounds = dict[int, int]
 """Queue -> how many of its groups may be unfinished."""
@@ -49,37 +49,37 @@ Bounds = dict[int, int]
 
 @dataclass
 class InFlight:
-    """The bounds in one function whose queue ids are all known to be among finitely many."""
+    """The bounds in one function in which every queue id lies in a known finite range."""
 
     function: Operation
     ranges: ValueRanges
     queues: tuple[int, ...] = ()
-    """Every id that a commit may have, ascending."""
+    """Every id that a commit may have, in ascending order."""
     deepest: dict[int, int] = field(default_factory=dict[int, int])
-    """Queue -> the largest limited count of a wait that may be for it, `MOST_LEVELS` at most; 0 without one."""
+    """Queue -> the largest count of a wait that may be for it, at most `MOST_LEVELS`; 0 where there is no wait."""
     behind: dict[Operation, Bounds] = field(default_factory=dict[Operation, Bounds])
-    """Commits, waits and control flow -> the bounds once they are over (of a wait: before its body)."""
+    """Commits, waits and control flow ops -> the bounds after them (for a wait: before its body)."""
     heads: dict[Operation, Bounds] = field(default_factory=dict[Operation, Bounds])
-    """Loops -> the bounds whenever an iteration begins."""
+    """Loops -> the bounds at the start of every iteration."""
     before: dict[Operation, Bounds] = field(default_factory=dict[Operation, Bounds])
-    """Waits -> the bounds when they are reached."""
+    """Waits -> the bounds when control reaches them."""
     end: Bounds = field(default_factory=dict[int, int])
     """The bounds when the function returns."""
     least: bool = False
-    """Whether these are bounds from below."""
+    """Whether these are lower bounds."""
 
     def ids(self, op: CommitOp | WaitOp) -> range:
-        """The queues that `op` may be for."""
+        """The ids that the queue of `op` may have."""
         found = self.range_of(op.queue)
         return range(found.low, found.high + 1)
 
     def is_for_one(self, op: CommitOp | WaitOp) -> bool:
-        """Whether it is known which queue `op` is for. (Python counts no range of all numbers.)"""
+        """Whether the queue id of `op` is a constant. (`len` of Python refuses a range of all numbers.)"""
         found = self.range_of(op.queue)
         return found.low == found.high
 
     def count(self, op: WaitOp) -> Range:
-        """Between which numbers the count of `op` lies; a negative one counts as 0."""
+        """The range of the count of `op`; a negative count is taken as 0."""
         found = self.range_of(op.count)
         return Range(max(found.low, 0), max(found.high, 0))
 
@@ -89,9 +89,9 @@ class InFlight:
 
 def in_flight(function: Operation, ranges: ValueRanges | None = None, *, least: bool = False) -> InFlight:
     """
-    The bounds at every commit, wait and loop of `function`: how many groups at most, or at `least`.
+    The bounds at every commit, wait and loop of `function`: upper bounds, or lower bounds with `least`.
 
-    Requires: ids of queues in finite ranges, and queue ops only where `LEGS` and scopes of `async_queue` lead to.
+    Requires: queue ids in finite ranges, and queue ops only inside `LEGS` and scopes of `async_queue`.
     """
     facts = InFlight(function, ranges if ranges is not None else ValueRanges(), least=least)
     commits = [op for op in function.walk() if isinstance(op, CommitOp)]
@@ -105,7 +105,7 @@ def in_flight(function: Operation, ranges: ValueRanges | None = None, *, least: 
 
 
 class _Unfinished(LevelClient):
-    """How many groups of one queue are unfinished; the top level is any number. Queues do not influence each other."""
+    """The number of unfinished groups of one queue as a level; the top level is any number. Queues are independent."""
 
     def __init__(self, facts: InFlight, queue: int, commits: Iterable[CommitOp], waits: Iterable[WaitOp]) -> None:
         self.queue = queue
@@ -133,12 +133,12 @@ class _Unfinished(LevelClient):
         return min(level + 1, self.top) if op in self._adds else level
 
     def bound(self, level: int) -> int:
-        """The bound that a level says."""
+        """The bound that a level stands for."""
         return level if level < self.top else UNBOUNDED
 
 
 def _note_bounds(facts: InFlight, client: _Unfinished) -> None:
-    """Follow one queue through the function, and note its bounds."""
+    """Analyse one queue of the function, and record its bounds."""
     flow = analyse_levels(facts.function, client)
     facts.end[client.queue] = client.bound(flow.end)
 
@@ -154,7 +154,7 @@ def _note_bounds(facts: InFlight, client: _Unfinished) -> None:
 
 
 def _static_repetitions(op: Operation, function: Operation) -> int:
-    """How often loops of few constant trips repeat `op`; other loops count once."""
+    """The number of times that loops with small constant trip counts repeat `op`; other loops count once."""
     total = 1
     for node in ancestors(op, function):
         trips = static_trip_count(node) if isinstance(node, scf.ForOp) else None

@@ -1,17 +1,17 @@
 """
-What a loop's induction variable is worth: constants, trip counts, and subscripts as functions of the iteration number.
+Constants, trip counts, and subscripts as linear functions of the iteration number.
 
-Enters an `scf.for`; leaves, for an integer value inside it, the linear form
+Input: an `scf.for` and an integer value inside it. Output: the linear form
 
     value(j) = per_iteration * j + per_step * step * j + sum of coefficient * symbol + [low, high] + turn(j)
 
-where `j` counts the iterations of that loop from 0, a symbol is any value that the loop does not change, and
-`[low, high]` is a constant, or an interval where the value also runs with a nested loop of constant bounds. `%i + %c4`,
-`2 * %i - %n`, a pointer that the loop carries and advances by a constant: all have such a form. The last part is a
-*turn*, the slot of a ring: `scale * (linear form mod slots)`, for remainders by a constant. What has no such form (a
-loaded value) is unknown.
+`j` counts the iterations of that loop from 0. A symbol is a value that the loop does not change. `[low, high]` is a
+constant, or an interval where the value also depends on a nested loop with constant bounds. `%i + %c4`, `2 * %i - %n`,
+a pointer that the loop carries and advances by a constant: all have such a form. The last term is a *turn*, the slot of
+a ring: `scale * (linear form mod slots)`, from a remainder by a constant. A value without such a form, such as a loaded
+one, is unknown.
 
-Index arithmetic is taken not to wrap around, as in every dependence analysis.
+Index arithmetic is assumed not to wrap around, as is usual in dependence analysis.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 
 def constant_integer(value: SSAValue) -> int | None:
-    """The number that `value` is a constant of, read as signed, or None."""
+    """The constant that `value` is, read as signed; None if it is no constant."""
     if not isinstance(value, OpResult) or not isinstance(value.op, arith.ConstantOp):
         return None
     attribute = value.op.value
@@ -44,7 +44,7 @@ def signed(number: int, width: int) -> int:
 
 
 def trip_count_of(lower: int, upper: int, step: int) -> int:
-    """How often `for i = lower to upper step step` runs; `step` is positive."""
+    """The trip count of `for i = lower to upper step step`; `step` is positive."""
     return max(0, -((lower - upper) // step))
 
 
@@ -59,10 +59,10 @@ def static_trip_count(loop: scf.ForOp) -> int | None:
 @dataclass(frozen=True)
 class Turn:
     """
-    `scale * r`, where `r` leaves the same remainder as `number`, divided by `slots`, and lies in `[least, slots)`.
+    `scale * r`, where `r` is the remainder of `number` divided by `slots` that lies in `[least, slots)`.
 
-    `least` is 0, or `1 - slots` where a negative number may leave a negative remainder. `number` is one number in each
-    iteration, without an interval and without a turn in it.
+    `least` is 0, or `1 - slots` where the remainder of a negative number may be negative. `number` is one number in
+    each iteration, without an interval and without a nested turn.
     """
 
     number: AffineIndex
@@ -74,8 +74,8 @@ class Turn:
 @dataclass(frozen=True)
 class AffineIndex:
     """
-    One linear form (see the module's docstring). Two forms with equal `rate` and `terms`, and without turns, differ by
-    a constant.
+    One linear form; its terms are those in the module's docstring. Two forms with equal `rate` and `terms`, and without
+    turns, differ by a constant.
     """
 
     low: int = 0
@@ -95,24 +95,24 @@ class AffineIndex:
 
     @property
     def rate(self) -> tuple[int, int]:
-        """Growth for each iteration: a constant, and a multiple of the unknown step."""
+        """The growth per iteration: a constant, and a multiple of the unknown step."""
         return self.per_iteration, self.per_step
 
     @property
     def as_constant(self) -> int | None:
-        """The number this is, if it is one."""
+        """The constant that the form is, or None."""
         if self.low != self.high or any(self.rate) or self.terms or self.turn is not None:
             return None
         return self.low
 
     @property
     def is_never_negative(self) -> bool:
-        """Whether that is known, for every iteration."""
+        """Whether the value is known to be at least 0 in every iteration."""
         return self.low >= 0 and self.per_iteration >= 0 and self.per_step >= 0 and not self.terms and self.turn is None
 
     @property
     def without_turn(self) -> AffineIndex:
-        """The same with an interval in place of the turn: all that it may be."""
+        """The form with the turn replaced by the interval of its values."""
         if self.turn is None:
             return self
         scale = self.turn.scale
@@ -149,14 +149,14 @@ _REMAINDERS = (arith.RemUIOp, arith.RemSIOp, arith.AndIOp)
 
 @dataclass
 class LoopIndices:
-    """Linear forms of the values in and around one loop, computed on demand and kept."""
+    """The linear forms of the values in and around one loop, computed on demand and cached."""
 
     loop: scf.ForOp
     _known: dict[SSAValue, AffineIndex | None] = field(default_factory=dict[SSAValue, AffineIndex | None])
     _inside: dict[Block, bool] = field(default_factory=dict[Block, bool])
 
     def index_of(self, value: SSAValue) -> AffineIndex | None:
-        """The linear form of `value`, or None where there is none. Linear in the number of ops seen, over all calls."""
+        """The linear form of `value`, or None. Linear in the number of ops seen, over all calls."""
         stack = [value]
         while stack:
             current = stack[-1]
@@ -188,7 +188,7 @@ class LoopIndices:
         return self.is_inside(owner.parent if isinstance(owner, Operation) else owner)
 
     def _sources(self, value: SSAValue) -> Sequence[SSAValue]:
-        """The values whose forms that of `value` is made of."""
+        """The values from whose forms that of `value` is computed."""
         if isinstance(value, OpResult):
             return value.op.operands if isinstance(value.op, (*_LINEAR, *_REMAINDERS)) else ()
         if value is self.loop.body.block.args[0]:
@@ -208,7 +208,7 @@ class LoopIndices:
         return None if self.defined_inside(value) else AffineIndex.symbol(value)
 
     def _linear_form(self, op: Operation) -> AffineIndex | None:
-        """The form of an arithmetic op, all of whose operands have been looked at."""
+        """The form of an arithmetic op whose operands' forms are known."""
         forms = [self._known[operand] for operand in op.operands]
         if any(form is None for form in forms):
             return None if self.defined_inside(op.results[0]) else AffineIndex.symbol(op.results[0])
@@ -228,7 +228,7 @@ class LoopIndices:
                 return first
 
     def _remainder_form(self, op: Operation) -> AffineIndex | None:
-        """The form of a remainder by a constant: a turn where that can be told, else all numbers that it may be."""
+        """The form of a remainder by a constant: a turn where possible, else the interval of all remainders."""
         number, divisor = (self._known[operand] for operand in op.operands)
         slots = divisor.as_constant if divisor is not None else None
         if isinstance(op, arith.AndIOp) and slots is not None:
@@ -264,7 +264,10 @@ class LoopIndices:
         return start.plus(growth)
 
     def _advance(self, value: SSAValue) -> tuple[int, int] | None:
-        """`(index among the carried values, growth)` of a carried integer that every iteration moves by a constant."""
+        """
+        `(index among the carried values, growth)` of a carried integer that every iteration advances by a constant;
+        else None.
+        """
         if not isinstance(value, BlockArgument) or value.block is not self.loop.body.block or value.index == 0:
             return None
         if not isinstance(value.type, IndexType | IntegerType):

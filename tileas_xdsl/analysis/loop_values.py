@@ -1,17 +1,16 @@
 """
-Where the values that a loop body works on come from.
+The origins of the values that a loop body reads.
 
-Enters an `scf.for`. Each value that an op of the body reads has an *origin*: the op of the body that makes it, and how
-many iterations earlier it does so. A carried argument leads through the terminator to what the iteration before
-yielded, which may again be an argument:
+The *origin* of a value is the op of the body that makes it, and how many iterations earlier. A carried argument leads
+through the terminator to the value that the previous iteration yielded, which may itself be an argument:
 
     scf.for ... iter_args(%a = %0, %b = %1) {
       %c = f(%a, %b)                 %c: itself           %a: %c, 1 iteration earlier
       scf.yield %c, %a               %b: %c, 2 iterations earlier
     }
 
-Arguments that no op of the body makes rotate (two buffers that change places, a copy of the induction variable) or
-never change.
+Arguments that no op of the body makes either rotate (two buffers that change places, a copy of the induction variable)
+or never change.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 
 class OriginKind(Enum):
-    """How a value of the body comes about."""
+    """Where a value of the body comes from."""
 
     INDUCTION = auto()
-    """It is the induction variable."""
+    """The value is the induction variable."""
     MADE = auto()
-    """An op of the body makes it, in this or in an earlier iteration."""
+    """The result of an op of the body, in this or in an earlier iteration."""
     ROTATING = auto()
     """A carried argument that takes its value from another argument, the induction variable or outside the loop."""
     CONSTANT = auto()
-    """A carried argument that every iteration yields as it is."""
+    """A carried argument that every iteration yields unchanged."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,15 @@ class LoopValues:
         return self.block.args[1:]
 
     def next_value(self, argument: BlockArgument) -> SSAValue:
-        """What `argument` becomes in the next iteration."""
+        """The value of `argument` in the next iteration."""
         return self.yielded[argument.index - 1]
 
     def first_value(self, argument: BlockArgument) -> SSAValue:
-        """What `argument` is in the first iteration."""
+        """The value of `argument` in the first iteration."""
         return self.loop.iter_args[argument.index - 1]
 
     def is_own(self, value: SSAValue) -> bool:
-        """Whether `value` is an argument of the body or the result of one of its ops, nested regions apart."""
+        """Whether `value` is an argument of the body or a result of an op directly in it."""
         owner = value.owner
         return owner is self.block if isinstance(owner, Block) else owner.parent is self.block
 
@@ -91,7 +90,7 @@ class LoopValues:
         return self._origins[value]
 
     def _find_origins(self) -> dict[SSAValue, Origin]:
-        """The origins of the arguments; linear, since every chain of arguments is walked once."""
+        """The origins of the arguments. Linear: every chain of arguments is walked once."""
         origins: dict[SSAValue, Origin] = {self.block.args[0]: Origin(OriginKind.INDUCTION)}
         for argument in self.carried:
             chain: dict[BlockArgument, None] = {}

@@ -1,5 +1,5 @@
 """
-Which asynchronous tasks may be unfinished, in the order of their start, and by which tokens a thread can wait for them.
+Which asynchronous tasks may be unfinished, in the order of their start, and which tokens name them.
 
     %a = start A                    A(%a)
     %b = start B                    A(%a), B(%b)
@@ -10,12 +10,12 @@ Which asynchronous tasks may be unfinished, in the order of their start, and by 
       scf.yield %c
     }
 
-Waiting for a token finishes its task and says nothing about others. A task whose token nobody can name any more stays
-outstanding for good. Instances of a task are told apart by their names alone, so names that nobody will use again are
-dropped, and a loop that rotates its tokens comes back to the state that it started from.
+Waiting for a token finishes its task and implies nothing about others. A task whose token is no longer live stays
+outstanding for ever. Instances of a task differ only by the tokens that name them. Tokens that are dead are dropped, so
+a loop that rotates its tokens returns to the state that it started from.
 
-What the answer is for: tasks in one FIFO finish in the order of their start, so a wait for the younger of two that are
-outstanding waits for the older one, too.
+Purpose: in one FIFO, tasks finish in the order of their start. There a wait for the younger of two outstanding tasks
+waits for the older one too.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from tileas_xdsl.analysis.forward_flow import Arrival, EdgeKind, FlowClient, ana
 
 @dataclass(frozen=True)
 class TokenEvents:
-    """What an op does with tokens, as the caller sees it: it waits, then it starts a task, then it combines tokens."""
+    """The effect of an op on tokens, given by the caller: it waits, then starts a task, then combines tokens."""
 
     waits: Sequence[SSAValue] = ()
     starts: SSAValue | None = None
     """The token of the task that the op starts."""
     chooses: tuple[SSAValue, Sequence[SSAValue]] | None = None
-    """A token that is one of several others."""
+    """The token that the op selects from several others."""
     joins: tuple[SSAValue, Sequence[SSAValue]] | None = None
-    """A token that comes to stand for all of others, too, besides what it stands for already: a group and members."""
+    """A token (a group) that from now on stands for all of others too, besides what it already stands for."""
 
 
 LineOf = Callable[[Operation], Hashable]
@@ -47,7 +47,7 @@ EventsOf = Callable[[Operation], TokenEvents]
 NO_EVENTS = TokenEvents()
 
 MOST_ROUNDS = 24
-"""A loop that comes round more often has its instances told apart by line alone."""
+"""After this many rounds of a loop without a fixpoint, instances of one line are no longer told apart."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class Instance:
     """
     A task that may be unfinished.
 
-    `tasks` are the ops of which one started it, `must` the tokens that are its own wherever it is outstanding, `may`
-    those that are on some path.
+    `tasks` are the ops one of which started it, `must` the tokens that name it on every path on which it is
+    outstanding, `may` the tokens that name it on some path.
     """
 
     tasks: tuple[Operation, ...]
     must: frozenset[SSAValue]
     may: frozenset[SSAValue]
     unordered: bool = False
-    """Whether its place among those of its own line differs from path to path."""
+    """Whether its order among the instances of its own line differs between paths."""
     shuffled: bool = False
-    """Whether its place among those of other lines does."""
+    """Whether its order relative to instances of other lines differs between paths."""
 
     def without(self, gone: Callable[[SSAValue], bool]) -> Instance:
-        """The instance without the names that are `gone`."""
+        """The instance without the tokens that are `gone`."""
         if not any(map(gone, self.may)):
             return self
         kept = frozenset(name for name in self.may if not gone(name))
@@ -76,25 +76,25 @@ class Instance:
 
 
 Order = tuple[Instance, ...]
-"""What may be outstanding, the oldest first."""
+"""The tasks that may be outstanding, oldest first."""
 
 
 @dataclass(frozen=True)
 class Forced:
-    """A wait in one FIFO for `token`, whose task is `awaited`, would wait for `older` as well."""
+    """In one FIFO, a wait for `token`, whose task is `awaited`, would wait for `older` as well."""
 
     awaited: Instance
     older: Instance
     is_choice: bool
-    """Whether the token may be that of `older` itself, on another path."""
+    """Whether the token may name `older` itself, on another path."""
 
 
 class OutstandingTasks:
     """
-    What may be outstanding at each op of a function; valid as long as nobody changes it.
+    The tasks that may be outstanding at each op of a function. Stale once the function changes.
 
-    `line_of` tells which tasks are of one *line*: those whose tokens one name may stand for. Where paths meet, order is
-    followed more closely within a line than between lines.
+    `line_of` tells which tasks are of one *line*: those that one token may name. Where paths meet, order is tracked
+    more precisely within a line than between lines.
     """
 
     def __init__(self, function: Operation, events_of: EventsOf, line_of: LineOf) -> None:
@@ -102,12 +102,12 @@ class OutstandingTasks:
         self._flow = analyse(function, _Tracking(events_of, line_of, _last_users(function)), ())
 
     def before(self, op: Operation) -> Order:
-        """What may be outstanding when control comes to `op`."""
+        """The tasks that may be outstanding when control reaches `op`."""
         return self._flow.before.get(op, ())
 
     def forced(self, op: Operation, waits: Sequence[SSAValue]) -> Iterator[Forced]:
         """
-        What else a wait for all of `waits` at `op` would wait for, if all tasks were in one FIFO: each pair of a task
+        What a wait for all of `waits` at `op` would also wait for, if all tasks were in one FIFO: each pair of a task
         that is waited for and an older one that is not.
         """
         order, wanted = self.before(op), frozenset(waits)
@@ -121,7 +121,7 @@ class OutstandingTasks:
                     yield Forced(instance, older, bool(named <= older.may))
 
     def _may_cross(self, first: Instance, second: Instance) -> bool:
-        """Whether the order of the two may be the other way round."""
+        """Whether the two may have started in the other order."""
         if self._line_of(first.tasks[0]) == self._line_of(second.tasks[0]):
             return first.unordered or second.unordered
         return first.shuffled or second.shuffled
@@ -133,7 +133,7 @@ class _Tracking(FlowClient[Order]):
     line_of: LineOf
     last_users: dict[Operation, list[SSAValue]] = field(repr=False)
     rounds: dict[Operation, int] = field(default_factory=dict[Operation, int], repr=False)
-    """How often each loop has come round."""
+    """Loop -> the number of rounds run through so far."""
 
     def leave(self, op: Operation, state: Order) -> Order:
         events = self.events_of(op)
@@ -156,7 +156,7 @@ class _Tracking(FlowClient[Order]):
         return _collapsed((*state, Instance((op,), names, names)), self.line_of)
 
     def _forget(self, op: Operation, state: Order) -> Order:
-        """Drop the names that nobody can use after `op`; what a terminator hands on is dropped once it has arrived."""
+        """Drop the tokens that are dead after `op`; operands of a terminator are dropped after they are assigned."""
         if op.has_trait(IsTerminator, value_if_unregistered=False):
             return state
         dead = frozenset(self.last_users.get(op, ()))
@@ -185,7 +185,7 @@ class _Tracking(FlowClient[Order]):
         return _collapsed(renamed, self.line_of)
 
     def _dead_inside(self, op: Operation | None) -> Iterator[SSAValue]:
-        """The names that `op` is the last to use, and not in its regions."""
+        """The tokens whose last use is `op` itself, not an op in its regions."""
         if op is None:
             return
         for name in self.last_users.get(op, ()):
@@ -202,13 +202,15 @@ class _Tracking(FlowClient[Order]):
         return met
 
     def _is_restless(self, loop: Operation) -> bool:
-        """Count a round of `loop`; whether it takes too many to tell the instances of a line apart."""
+        """Count a round of `loop`; return whether it has had too many to tell the instances of a line apart."""
         self.rounds[loop] = self.rounds.get(loop, 0) + 1
         return self.rounds[loop] > MOST_ROUNDS
 
 
 def _named(state: Order, name: SSAValue, sources: Sequence[SSAValue], certain: frozenset[SSAValue]) -> Order:
-    """Give those that one of `sources` may name another name, certain for those that `certain` names for sure."""
+    """
+    Add a name to each instance that one of `sources` may name; certain for those that `certain` names on every path.
+    """
     wanted = frozenset(sources)
     return tuple(
         replace(
@@ -223,7 +225,7 @@ def _named(state: Order, name: SSAValue, sources: Sequence[SSAValue], certain: f
 
 
 def _collapsed(instances: Iterator[Instance] | Sequence[Instance], line_of: LineOf) -> Order:
-    """Instances of one line that no name tells apart are kept as one, at the place of the oldest."""
+    """Merge instances of one line that have the same tokens; the result stands at the place of the oldest."""
     kept: dict[tuple[frozenset[SSAValue], frozenset[SSAValue], Hashable], Instance] = {}
     for instance in instances:
         key = (instance.must, instance.may, line_of(instance.tasks[0]))
@@ -240,7 +242,7 @@ def _collapsed(instances: Iterator[Instance] | Sequence[Instance], line_of: Line
 
 
 def _one_a_line(instances: Order, line_of: LineOf) -> Order:
-    """One instance for all of a line, of which little is known; so that a loop settles whatever it does."""
+    """Merge all instances of each line into one of which little is known, so that every loop reaches its fixpoint."""
     kept: dict[Hashable, Instance] = {}
     for instance in instances:
         line = line_of(instance.tasks[0])
@@ -254,10 +256,10 @@ def _one_a_line(instances: Order, line_of: LineOf) -> Order:
 
 def _merge(first: Order, second: Order, line_of: LineOf) -> Iterator[Instance]:
     """
-    What is outstanding on one of two paths.
+    The tasks that may be outstanding where two paths meet.
 
-    Instances that share a name are one instance, in order where several do; those without a name are one if they are of
-    one line. What only one of the paths has keeps its place there.
+    Instances that share a token are one instance, paired in order where several do. Instances without a token are one
+    if they are of one line. An instance that only one path has keeps its place.
     """
     partner = _partners(first, second, line_of)
     matched = set(partner.values())
@@ -306,7 +308,7 @@ def _met(first: Instance, second: Instance, *, unordered: bool, shuffled: bool) 
 
 
 def _last_users(function: Operation) -> dict[Operation, list[SSAValue]]:
-    """For each op the values of its own block that it, or an op in its regions, is the last to use."""
+    """For each op the values defined in its own block of which it, or an op in its regions, is the last user."""
     found: dict[Operation, list[SSAValue]] = {}
     place = {op: index for index, op in enumerate(function.walk())}
     for op in place:
@@ -323,7 +325,7 @@ def _last_users(function: Operation) -> dict[Operation, list[SSAValue]]:
 
 
 def _ancestor_beside(value: SSAValue, user: Operation) -> Operation | None:
-    """The op around `user`, or itself, in the block that defines `value`; None where there is none."""
+    """The ancestor of `user`, or itself, in the block that defines `value`; None where there is none."""
     block = value.owner if isinstance(value.owner, Block) else value.owner.parent
     node: Operation | None = user
     while node is not None and node.parent is not block:
@@ -332,7 +334,7 @@ def _ancestor_beside(value: SSAValue, user: Operation) -> Operation | None:
 
 
 def _is_alone(block: Block) -> bool:
-    """Whether `block` is the whole of its region."""
+    """Whether `block` is the only block of its region."""
     return block.parent is not None and block.parent.first_block is block.parent.last_block
 
 
@@ -344,7 +346,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _holds(op: Operation, inner: Operation) -> bool:
-    """Whether `inner` is `op` or stands in one of its regions."""
+    """Whether `inner` is `op` or nested in it."""
     node: Operation | None = inner
     while node is not None and node is not op:
         node = node.parent_op()

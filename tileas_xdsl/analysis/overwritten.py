@@ -1,13 +1,13 @@
 """
-Whether an iteration writes everything that it reads of a buffer, before it reads it.
+Whether an iteration writes everything that it reads of a buffer before it reads it (a kill analysis).
 
-Then nothing in the buffer survives from one iteration to the next, and each may have a version of its own. Enters the
-ops of one iteration in program order; answers with the first read that some iteration may do without having written
-all of it.
+If so, no content of the buffer is live from one iteration to the next, and each iteration may have a version of its
+own. Input: the ops of one iteration, in program order. Output: the first read that some iteration may do before it has
+written all of what is read.
 
-Only what is certain counts as written: a store that no branch can skip, at subscripts that are fixed or run densely
-through the trips of a loop of constant bounds; `memref.copy` and `linalg.fill` onto the whole buffer, or a subview of
-it at fixed offsets. Writes add up: two halves make a whole.
+Only certain writes enter the kill set: a store that no branch can skip, at subscripts that are fixed or run densely
+through a loop with constant bounds; `memref.copy` and `linalg.fill` onto the whole buffer, or onto a subview at fixed
+offsets. Writes add up: two halves make a whole.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tileas_xdsl.dialects.upstream_memory import vector_extents
 
 @dataclass(frozen=True)
 class _Interval:
-    """Positions `low .. high` of one axis, from a base that two intervals must share to be compared."""
+    """Positions `low .. high` on one axis, relative to a base; only intervals with one base can be compared."""
 
     base: object
     low: int
@@ -44,7 +44,9 @@ Box = tuple[_Interval, ...]
 
 @dataclass(frozen=True)
 class _Write:
-    """A certain write: where it stands, and the box that it fills over all trips around it, if it does."""
+    """
+    A certain write: where it stands, and the box that it fills over all trips of the loops around it, if it is dense.
+    """
 
     op: Operation
     box: Box | None
@@ -54,7 +56,9 @@ class _Write:
 
 
 def first_uncovered_read(loop: scf.ForOp, components: Sequence[Operation], buffer: SSAValue) -> Operation | None:
-    """The first op that may read bytes of `buffer` that its iteration of `loop` has not written; None if none does."""
+    """
+    The first op that may read bytes of `buffer` that its iteration of `loop` has not written; None if there is none.
+    """
     buffer_type = _type_of(buffer)
     indices = LoopIndices(loop)
     reader = AccessReader(indices)
@@ -79,7 +83,7 @@ def _touches(access: Access, buffer: SSAValue) -> bool:
 
 
 def _enclosing_loops(op: Operation, loop: scf.ForOp) -> Iterator[Operation]:
-    """What stands around `op` inside the body of `loop`, blocks and scopes apart."""
+    """The ops around `op` inside the body of `loop`, without blocks and scopes."""
     node = op.parent_op()
     while node is not None and node is not loop:
         if not isinstance(node, QueueScope):
@@ -98,7 +102,7 @@ def _is_certain(op: Operation, loop: scf.ForOp) -> bool:
 def _certain_writes(
     op: Operation, buffer: SSAValue, indices: LoopIndices, accesses: Sequence[Access]
 ) -> Iterator[_Write]:
-    """What `op`, of these `accesses` to `buffer`, surely writes."""
+    """The certain writes of `op`, given its `accesses` to `buffer`."""
     written = _written_by(op)
     if written is None or buffer_behind(written[0]) is not buffer:
         return
@@ -112,9 +116,9 @@ def _certain_writes(
 
 def _is_filled(place: Place, memory: SSAValue, dense: Box | None, has_subscripts: bool) -> bool:
     """
-    Whether a write of `memory` fills all that lies between the ends of `place`.
+    Whether a write of `memory` fills everything between the ends of `place`.
 
-    What varies must be its subscripts, in steps of 1 (then `dense` has where they run), and not where a view begins.
+    Only its subscripts may vary, in steps of 1 (then `dense` has their bounds), and not the offset of a view.
     """
     axes = axes_by_name(memory)
     if axes is None or dense is None:
@@ -129,7 +133,10 @@ def _is_filled(place: Place, memory: SSAValue, dense: Box | None, has_subscripts
 
 
 def _written_by(op: Operation) -> tuple[SSAValue, tuple[SSAValue, ...], tuple[int, ...]] | None:
-    """The memory that `op` surely writes: from which subscripts on, and how many elements. No subscripts: all of it."""
+    """
+    The memory that `op` certainly writes, as subscripts of the first element and the extents; no subscripts mean all of
+    it.
+    """
     match op:
         case memref.CopyOp():
             return op.destination, (), ()
@@ -150,7 +157,7 @@ def _written_by(op: Operation) -> tuple[SSAValue, tuple[SSAValue, ...], tuple[in
 
 
 def _box_at(place: Place, buffer_type: MemRefType[Attribute]) -> Box | None:
-    """The box from the least to the greatest element of a place in a buffer, where that is known."""
+    """The box from the least to the greatest element of a place in a buffer, where known; else None."""
     if place.frame != Frame(buffer_type):
         return None
     known = [span for span in place.spans if span is not None]
@@ -158,7 +165,7 @@ def _box_at(place: Place, buffer_type: MemRefType[Attribute]) -> Box | None:
 
 
 def _dense_box(subscripts: Sequence[SSAValue], extents: Sequence[int], indices: LoopIndices) -> Box | None:
-    """What a store at `subscripts` writes over all trips of the loops around it, if that is a box without holes."""
+    """The box that a store at `subscripts` writes over all trips of the loops around it; None if that has holes."""
     intervals: list[_Interval] = []
     runners: dict[SSAValue, None] = {}
     for subscript, extent in zip(subscripts, extents, strict=True):
@@ -175,7 +182,7 @@ def _dense_box(subscripts: Sequence[SSAValue], extents: Sequence[int], indices: 
 
 
 def _dense_runner(subscript: SSAValue) -> SSAValue | None:
-    """The induction variable that `subscript` is, but for a constant, when that runs in steps of 1."""
+    """The induction variable from which `subscript` differs by a constant, where it runs in steps of 1; else None."""
     while isinstance(subscript, OpResult) and isinstance(subscript.op, arith.AddiOp):
         left, right = subscript.op.operands
         if constant_integer(left) is None and constant_integer(right) is None:
@@ -233,7 +240,7 @@ def _covers_everything(boxes: Sequence[Box], shape: Sequence[int]) -> bool:
 
 
 def _remainder(wanted: list[Box], boxes: Sequence[Box], shape: Sequence[int]) -> list[Box]:
-    """What is left of `wanted` without `boxes`. A read through a subscript in bounds lies within the whole axis."""
+    """The part of `wanted` that `boxes` do not cover. A read at an in-bounds subscript lies within the whole axis."""
     for box in boxes:
         wanted = [piece for want in wanted for piece in _without(want, box, shape)]
         if not wanted:
@@ -242,7 +249,7 @@ def _remainder(wanted: list[Box], boxes: Sequence[Box], shape: Sequence[int]) ->
 
 
 def _without(want: Box, box: Box, shape: Sequence[int]) -> list[Box]:
-    """`want` without `box`, in disjoint pieces; `want` itself where the two cannot be compared."""
+    """`want` without `box`, as disjoint boxes; `want` itself where the two cannot be compared."""
     pieces: list[Box] = []
     rest = list(want)
     for axis, (mine, other) in enumerate(zip(want, box, strict=True)):

@@ -1,19 +1,19 @@
 """
-What pipelines add to the dependence graph of a loop body (analysis/dependence.py).
+The dependence edges that pipelines add to a loop body (`analysis/dependence.py`).
 
-Each side of a pipeline takes its stages in order, so its ops keep theirs: they all touch one resource. Between the
-sides there are edges:
+Each side of a pipeline takes its stages in order, so the ops of one side keep their order: they all touch one resource.
+Between the sides there are three kinds of edges:
 
     produce (commits)   -> consume (waits)      distance 0     the stage must be published before it is taken
     use of a read view  -> op that releases     distance 0     the slot may be overwritten from then on
     op that releases    -> produce (acquires)   distance d     the slot comes round again after `depth` stages
 
-With `m` stages produced per iteration and `n` slots, the release of the stage number `r` of an iteration precedes the
-acquire of the stage number `(r + n) mod m`, `(r + n) div m` iterations later. A schedule that breaks one of the last
-edges has fewer slots than stages in flight.
+With `m` stages produced per iteration and `n` slots, the release of stage `r` of an iteration precedes the acquire of
+stage `(r + n) mod m`, `(r + n) div m` iterations later. A schedule that breaks an edge of the last kind has fewer slots
+than stages in flight.
 
-Where one of these steps stands in a branch or in a loop of its own, nobody knows how many there are in an iteration.
-Then each side keeps its place among those of the other: what comes first in the body comes first in time.
+Where a step stands in a branch or in a nested loop, the number of stages per iteration is unknown. Then the two sides
+keep their order relative to each other: what comes first in the body comes first in time.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.dialects.tiles.views import is_view, names_bytes_of_operand
 
 WITHOUT_A_STEP = (ProducerWriteOp, ConsumerReadOp)
-"""Ops that use a stage and neither take nor give it."""
+"""Ops that use a stage but neither acquire, commit, wait for nor release it."""
 
 
 def _pipelines_of(op: Operation, roots: PipelineRoots) -> list[PipelineRoot | None]:
-    """The pipelines that `op` works on: one, but for a commit or release of several."""
+    """The pipelines that `op` works on: one, except that a commit or release may have tokens of several."""
     if isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
         return list(dict.fromkeys(roots.of(token) for token in op.tokens))
     return [roots.of_op(op)]
@@ -53,7 +53,7 @@ def _pipelines_of(op: Operation, roots: PipelineRoots) -> list[PipelineRoot | No
 
 @dataclass
 class _Sides:
-    """The ops of one pipeline in a loop body that move its stages on, in program order."""
+    """The ops in a loop body that advance the stages of one pipeline, by side, in program order."""
 
     root: PipelineRoot
     acquires: list[Operation] = field(default_factory=list[Operation])
@@ -61,13 +61,13 @@ class _Sides:
     waits: list[Operation] = field(default_factory=list[Operation])
     releases: list[Operation] = field(default_factory=list[Operation])
     views: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, list[Operation]])
-    """Op that takes a stage -> ops of the body that use a view of it."""
+    """Op that takes a stage -> the ops of the body that use a view of it."""
     countable: bool = True
-    """Whether each step happens once in every iteration."""
+    """Whether each step happens exactly once in every iteration."""
 
 
 def pipeline_edges(values: LoopValues) -> Iterator[Edge]:
-    """The edges that the pipelines in the loop add. Linear in the body for each pipeline."""
+    """The edges of all pipelines in the loop. For each pipeline linear in the size of the body."""
     for sides in _sides_by_root(values).values():
         name = name_of(sides.root)
         if sides.countable:
@@ -93,9 +93,10 @@ def _in_turn(
     values: LoopValues, first: Sequence[Operation], second: Sequence[Operation], kind: DependenceKind, name: str
 ) -> Iterator[Edge]:
     """
-    Every op of `second` comes after those of `first` that precede it in the body, and after those of iterations before.
+    Edges that put every op of `second` after the ops of `first` that precede it in the body, and after those of earlier
+    iterations.
 
-    The ops of each side keep their order anyhow, so the nearest one is enough.
+    The ops of each side keep their order anyway, so an edge from the nearest op suffices.
     """
     if not first or not second:
         return
@@ -150,7 +151,7 @@ def _happens_once(op: Operation, inner: Operation) -> bool:
 
 
 def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, roots: PipelineRoots) -> None:
-    """Note which steps `inner`, which is or lies in the body op `op`, does."""
+    """Record the steps of `inner`, which is the body op `op` or nested in it."""
     takes, gives = False, False
     if isinstance(inner, ProduceOp | ConsumeOp):
         steps = own_steps(inner)
@@ -168,7 +169,7 @@ def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, roots: PipelineR
 
 
 def _stages_of(op: ClassifiedOp, root: PipelineRoot, roots: PipelineRoots) -> int:
-    """How many stages of the pipeline a commit or release stands for: one for each token of it."""
+    """The number of stages that a commit or release stands for: one for each token of the pipeline."""
     if not isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
         return 1
     return sum(roots.of(token) == root for token in op.tokens)
@@ -190,7 +191,7 @@ def _users_of_views(op: Operation) -> list[Operation]:
 
 
 def _in_block(op: Operation, sibling: Operation) -> Operation | None:
-    """The op of the block of `sibling` that is, or holds, `op`."""
+    """The ancestor of `op`, or itself, in the block of `sibling`."""
     node: Operation | None = op
     while node is not None and node.parent_block() is not sibling.parent_block():
         node = node.parent_op()

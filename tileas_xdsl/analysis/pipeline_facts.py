@@ -1,10 +1,10 @@
 """
-What the ops on one pipeline say about it together: what a slot holds, how many agents take each stage, what it is
-called.
+What the ops of one pipeline together say about it: the payload of a slot, the number of consumers of each stage, its
+name.
 
-A pipeline is known by its root (`pipeline_root`): the op that creates it, or the produce op without token operand
-that is one by itself; clones of such an op share a `pipeline_id`. One walk over the function collects the facts of
-all its pipelines.
+A pipeline is identified by its root (`pipeline_root`): the op that creates it, or a produce op without token operand,
+which is a pipeline by itself. Clones of such an op share a `pipeline_id`. One walk over the function collects the facts
+of all its pipelines.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class PipelineFact:
     """One pipeline of a function."""
 
     key: Hashable
-    """Equal for everything that belongs to the pipeline."""
+    """Equal for all ops of one pipeline."""
     name: str
     payload: tuple[Attribute, ...] = ()
     """The types of what a slot holds."""
     consumers: int = 1
-    """How many agents take each stage."""
+    """The number of agents that take each stage."""
     source: int = 0
-    """The number of the pipeline in its function; what abstract produce ops write depends on it."""
+    """The number of the pipeline in its function; abstract produce ops write data that is a function of it."""
 
 
 @dataclass
@@ -51,18 +51,18 @@ class PipelineFacts:
     pipelines: dict[Hashable, PipelineFact] = field(default_factory=dict[Hashable, PipelineFact])
 
     def of_root(self, op: Operation) -> PipelineFact:
-        """The facts of the pipeline that `op` creates, or is."""
+        """The facts of the pipeline whose root is `op`."""
         return self.pipelines[root_key(op)]
 
 
 def root_key(op: Operation) -> Hashable:
-    """How a root op is known: by its `pipeline_id` where it has one, else by itself."""
+    """The key of a root op: its `pipeline_id` where it has one, else the op itself."""
     identity = op.pipeline_id if isinstance(op, ProduceOp) else None
     return op if identity is None else identity.value.data
 
 
 def is_root(op: Operation) -> bool:
-    """Whether `op` makes a pipeline, or is an implicit one."""
+    """Whether `op` creates a pipeline, or is an implicit one."""
     return isinstance(op, CreatePipelineOp) or (isinstance(op, ProduceOp) and op.token is None)
 
 
@@ -108,7 +108,7 @@ def _complete(fact: PipelineFact, members: list[Operation]) -> None:
 
 
 def _payload(root: Operation | None, members: Iterable[Operation]) -> tuple[Attribute, ...]:
-    """From the buffer, listed types, an iterator, what bodies yield or consumers take; the first that knows."""
+    """The payload: from the buffer, listed types, an iterator, yielded values or consumers; the first that is known."""
     if isinstance(root, CreatePipelineOp) and root.buffers:
         buffer = root.buffers[0].type
         if isa(buffer, TensorType[Attribute]):
@@ -151,7 +151,9 @@ def _taken(op: Operation) -> tuple[Attribute, ...]:
 
 
 def _consumers(root: Operation | None, members: Iterable[Operation]) -> int:
-    """The agents of the region in which the pipeline is consumed; 1 outside of those, and if each has its own."""
+    """
+    The number of agents of the region that consumes; 1 outside of agent regions, or if each agent has its own pipeline.
+    """
     for op in members:
         if not isinstance(op, ConsumeOp | ConsumerReadOp | ConsumerWaitOp):
             continue
@@ -165,5 +167,5 @@ def _consumers(root: Operation | None, members: Iterable[Operation]) -> int:
 
 
 def _holds_its_creation(region: Region, root: Operation | None) -> bool:
-    """Whether each agent that runs `region` makes a pipeline of its own there."""
+    """Whether the pipeline is created inside `region`, so that each agent that runs the region has its own."""
     return isinstance(root, CreatePipelineOp) and region.is_ancestor(root)

@@ -1,19 +1,19 @@
 """
-Which pipeline does a token, an iterator or a value belong to? (spec/tileas-dialects.md 2.5.4)
+The pipeline to which a token, an iterator or a value belongs.
 
-Tokens have no parameters, so the answer is where they come from. The walk goes back over uses:
+Tokens have no parameters, so the pipeline is found by walking back from a use to where the token comes from:
 
     %p, %c = create_pipeline ...              the root, for both ends
     %i = create_iterator %c                   back to %c
     %v, %c1 = consume_one %c, %i              back to %c
     %t1 = consume_one %t0                     back to %t0
-    %p, %t = produce_one_async %n             no token comes in: the op itself is an implicit pipeline
-    %out = scf.for ... iter_args(%t = %t0)    back to %t0, and to what is yielded where %t0 has no pipeline
+    %p, %t = produce_one_async %n             no token operand: the op itself is an implicit pipeline
+    %out = scf.for ... iter_args(%t = %t0)    back to %t0, or to the yielded value where %t0 has no pipeline
     ^bb0(%slot) of a produce or consume op    the pipeline of the op
     %n = create_none, create_null_token       no pipeline
 
-Clones of an implicit pipeline's producer are still one pipeline: they and their consumers carry one `pipeline_id`, and
-equal ids are equal roots.
+A pass may clone the producer of an implicit pipeline (peeling, stage expansion). All clones and their consumers then
+carry one `pipeline_id`, and equal ids are equal roots.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
 
 @dataclass(frozen=True)
 class PipelineRoot:
-    """One pipeline. Roots are equal when they are one pipeline; `op` is where this one was found."""
+    """One pipeline. Roots of one pipeline are equal; `op` is the op at which this one was found."""
 
     key: Operation | int
-    """The op that is the pipeline, or the `pipeline_id` that its clones share."""
+    """The root op, or the `pipeline_id` that its clones share."""
     op: Operation = field(compare=False)
 
     @property
     def is_implicit(self) -> bool:
-        """Whether no `create_pipeline` made it."""
+        """Whether the pipeline has no `create_pipeline`."""
         return not isinstance(self.key, CreatePipelineOp)
 
     @property
     def has_buffers(self) -> bool:
-        """Whether the slots lie in buffers that the program names."""
+        """Whether the program names the buffers that hold the slots."""
         return isinstance(self.op, CreatePipelineOp) and bool(self.op.buffers)
 
     @property
     def depth(self) -> int | None:
-        """The number of slots; None for an implicit pipeline that does not say."""
+        """The number of slots; None for an implicit pipeline without `num_stages`."""
         if isinstance(self.op, CreatePipelineOp):
             return self.op.depth
         depth = self.op.attributes.get("num_stages")
@@ -61,10 +61,10 @@ class PipelineRoot:
 
 def pipeline_root(value: SSAValue) -> PipelineRoot | None:
     """
-    The pipeline that `value` belongs to, or None when it has none, or when the arms of an `scf.if` disagree.
+    The pipeline of `value`; None where it has none, or where the arms of an `scf.if` disagree.
 
-    `value` is a token, an iterator, or any other result or slot argument of a pipeline op. Takes time linear in the
-    length of the walk back; ask `PipelineRoots` for many values of one function.
+    `value` is a token, an iterator, or any other result or slot argument of a pipeline op. Linear in the length of the
+    walk back; use `PipelineRoots` for many values of one function.
     """
     return PipelineRoots().of(value)
 
@@ -75,7 +75,7 @@ def pipeline_of(op: Operation) -> PipelineRoot | None:
 
 
 class PipelineRoots:
-    """Roots of many values: remembers what it found. Stale once the IR changes."""
+    """The roots of many values, cached. Stale once the IR changes."""
 
     def __init__(self) -> None:
         self._found: dict[SSAValue, PipelineRoot] = {}
@@ -96,7 +96,7 @@ class PipelineRoots:
         return None
 
     def _search(self, start: SSAValue, seen: set[SSAValue]) -> PipelineRoot | None:
-        """Depth first over where values come from; a value met before in this search adds nothing."""
+        """Depth-first search over the sources of a value; a value visited before in this search adds nothing."""
         parents: dict[SSAValue, SSAValue | None] = {start: None}
         stack = [start]
         while stack:
@@ -121,7 +121,7 @@ class PipelineRoots:
             value = parents[value]
 
     def _sources(self, value: SSAValue, seen: set[SSAValue]) -> Iterable[PipelineRoot | SSAValue]:
-        """The root of `value`, or the values that it may come from, the likelier first."""
+        """The root of `value`, or the values that it may come from, the more likely ones first."""
         if isinstance(value, BlockArgument):
             return _sources_of_argument(value)
         op = value.owner
@@ -135,7 +135,7 @@ class PipelineRoots:
         return _sources_of_op(op)
 
     def _common_root(self, op: scf.IfOp, position: int, seen: set[SSAValue]) -> Iterable[PipelineRoot]:
-        """The pipeline of both arms' values; an arm without one does not count."""
+        """The pipeline on which both arms of a branch agree; an arm without a pipeline does not count."""
         roots: list[PipelineRoot] = []
         for region in op.regions:
             last = region.block.last_op if region.first_block is not None else None
@@ -146,7 +146,7 @@ class PipelineRoots:
 
 
 def _sources_of_op(op: Operation) -> Iterable[PipelineRoot | SSAValue]:
-    """Where the results of `op` come from: a pipeline op's own rules."""
+    """The sources of the results of the pipeline op `op`."""
     if isinstance(op, CreatePipelineOp):
         return (PipelineRoot(op, op),)
     if isinstance(op, ClassifiedOp):
@@ -183,7 +183,7 @@ def _sources_of_argument(argument: BlockArgument) -> Iterable[PipelineRoot | SSA
 
 
 def _captured(parent: Operation, argument: BlockArgument) -> Iterable[SSAValue]:
-    """The operand in the position of `argument`; a leading agent number stands for none."""
+    """The operand in the position of `argument`; None for a leading agent number."""
     numbered = len(argument.block.args) - len(parent.operands)
     position = argument.index - max(numbered, 0)
     if not 0 <= position < len(parent.operands) or parent.operands[position].type != argument.type:
@@ -192,5 +192,7 @@ def _captured(parent: Operation, argument: BlockArgument) -> Iterable[SSAValue]:
 
 
 def _sources_of_carried(loop: LoopLikeOpInterface, position: int) -> Iterable[SSAValue]:
-    """The initial value first; what is yielded matters where that one has no pipeline."""
+    """
+    The sources of a loop-carried value: the initial value, then the yielded one, used where the former has no pipeline.
+    """
     return (loop.init_values[position], loop.yielded_values[position])

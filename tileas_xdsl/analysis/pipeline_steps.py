@@ -1,8 +1,8 @@
 """
-Who does a step in the life of a stage (spec/tileas-dialects.md 2.5.6)?
+Which op does each step in the life of a stage: acquire, write, commit; wait, read, release.
 
-A step done by a slot op inside the region of a produce or consume op, or by a commit or release that the op's token
-reaches, is done there. A step that nobody does, the op does itself.
+A step that a slot op inside the region of a produce or consume op does, or a commit or release that the op's token
+reaches, is done there. A step that no other op does, the produce or consume op does itself.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _own_steps(
 
 def reaches(token: SSAValue, target: type[Operation]) -> bool:
     """
-    Whether `token` comes to be an operand of a `target` op as a token of the same stage: directly, carried by loops
-    and branches, read or seen through wrappers; not through an op that stands for another stage.
+    Whether `token` reaches an operand of a `target` op as a token of the same stage: directly, carried by loops and
+    branches, read, or seen through wrappers; not through an op that stands for another stage.
     """
     stack, seen = [token], {token}
     while stack:
@@ -78,7 +78,7 @@ def reaches(token: SSAValue, target: type[Operation]) -> bool:
 
 
 def _carried(user: Operation, index: int) -> Iterable[SSAValue]:
-    """The values that stand for the same token behind operand `index` of `user`."""
+    """The values that are the same token after operand `index` of `user`."""
     match user:
         case TokenToAsyncOp() | ToAsyncOp() | ConsumerReadOp() | ConsumeOneAsyncOp() | ProducerWriteOp():
             return [result for result in user.results if is_token(result.type)]

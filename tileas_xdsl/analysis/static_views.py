@@ -1,11 +1,11 @@
 """
-Other names of a buffer: casts and subviews, whose types follow from what they show.
+Views of a buffer (casts and subviews) whose types follow from the type of the buffer.
 
     %t = memref.alloc() : memref<16xf32>                  with %t at an offset of 32 elements:
     %s = memref.subview %t[4] [8] [1]                       memref<8xf32, strided<[1], offset: 36>>
     %c = memref.cast %s to memref<?xf32, ...>               memref<?xf32, strided<[1], offset: 36>>
 
-So whoever puts another buffer in the place of `%t` can give every name of it its new type (`type_of_view`).
+A pass that replaces `%t` by another buffer can give each of its views the new type (`type_of_view`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ View = memref.CastOp | memref.SubviewOp
 
 
 def as_view(op: object) -> View | None:
-    """`op` where it makes another name of (a part of) a ranked memref, whose type follows from it; else None."""
+    """`op` where it makes a view of a ranked memref whose type follows from its source; else None."""
     if isinstance(op, memref.CastOp):
         ranked = isinstance(op.source.type, MemRefType) and isinstance(op.dest.type, MemRefType)
         return op if ranked and strides_of(_type(op.source)) is not None else None
@@ -33,14 +33,14 @@ def as_view(op: object) -> View | None:
 
 
 def buffer_behind(value: SSAValue) -> SSAValue:
-    """The value that `value` is a view of, itself where it is none."""
+    """The buffer that `value` is a view of; `value` itself where it is no view."""
     while (view := as_view(value.owner)) is not None:
         value = view.source
     return value
 
 
 def uses_by_any_name(value: SSAValue) -> Iterator[Use]:
-    """The uses of `value` and of its views; those that make the views are among them."""
+    """The uses of `value` and of its views, including the ops that make the views."""
     stack = [value]
     while stack:
         for use in list(stack.pop().uses):
@@ -50,7 +50,7 @@ def uses_by_any_name(value: SSAValue) -> Iterator[Use]:
 
 
 def strides_of(kind: MemRefType[Attribute]) -> tuple[int | None, Sequence[int | None]] | None:
-    """The offset and the strides of a memref, in elements, each None where dynamic; None for another layout."""
+    """The offset and the strides of a memref, in elements; None where one is dynamic, or for an unsupported layout."""
     if isinstance(kind.layout, StridedLayoutAttr):
         return kind.layout.get_offset(), kind.layout.get_strides()
     if not isinstance(kind.layout, NoneAttr):
@@ -64,13 +64,13 @@ def strides_of(kind: MemRefType[Attribute]) -> tuple[int | None, Sequence[int | 
 
 
 def strided(kind: MemRefType[Attribute], offset: int | None, strides: Sequence[int | None]) -> MemRefType[Attribute]:
-    """`kind` with that layout."""
+    """`kind` with the given offset and strides."""
     layout = StridedLayoutAttr(strides, NoneAttr() if offset is None else IntAttr(offset))
     return MemRefType(kind.element_type, kind.get_shape(), layout, kind.memory_space)
 
 
 def type_of_view(view: View) -> MemRefType[Attribute]:
-    """The type that the result of `view` has to have, with its source as it is by now."""
+    """The type that the result of `view` must have, given the present type of its source."""
     found = strides_of(_type(view.source))
     assert found is not None
     offset, strides = found
@@ -96,9 +96,9 @@ def _type(value: SSAValue) -> MemRefType[Attribute]:
 
 def axes_by_name(value: SSAValue) -> list[int | None] | None:
     """
-    For each axis of the buffer behind `value` the axis of `value` that runs along it, None where that has one place.
+    For each axis of the buffer behind `value` the axis of `value` that runs along it; None for an axis that is dropped.
 
-    None where a view takes steps other than 1.
+    None for the whole where a view has steps other than 1.
     """
     view = as_view(value.owner)
     if view is None:
@@ -113,7 +113,7 @@ def axes_by_name(value: SSAValue) -> list[int | None] | None:
 
 
 def views_behind(op: Operation) -> list[View]:
-    """The views that lead to the operands of `op`, those nearer to a buffer first, each once."""
+    """The views that lead to the operands of `op`, each once, those nearer to a buffer first."""
     found: dict[View, None] = {}
     for operand in op.operands:
         chain: list[View] = []

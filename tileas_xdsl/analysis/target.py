@@ -1,8 +1,8 @@
 """
-What the target allows: its compute capability, and the ops that it does not have.
+What the target allows: its compute capability, and the ops that it lacks.
 
-Block-scaled multiplication exists from sm_100 on. The gate stands where nv_tileaa becomes nv_tileas (seed 004;
-spec/tileas-passes.md 15.4): before that a program may be read and run without a target.
+Block-scaled matrix multiplication exists from sm_100 on (PTX ISA, `tcgen05.mma` with `.block_scale`). The check is made
+where nv_tileaa is converted to nv_tileas: before that, a program may be read and run without a target.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TARGET = re.compile(r"sm_(\d{2,3})[af]?")
 
 
 def compute_capability(target: str) -> int | None:
-    """`sm_100a` -> 100: major * 10 + minor of a target's name; None where it is no such name."""
+    """The compute capability, major * 10 + minor, in a target's name: `sm_100a` -> 100; None for any other name."""
     match = TARGET.fullmatch(target)
     return int(match[1]) if match else None
 
 
 def is_block_scaled(op: Operation) -> bool:
-    """Whether `op` multiplies with scale factors."""
+    """Whether `op` is a matrix multiplication with scale factors."""
     match op:
         case BlockScaledMmaOp():
             return True
@@ -42,9 +42,9 @@ def is_block_scaled(op: Operation) -> bool:
 
 def refuse_block_scaling(module: ModuleOp, target: str) -> None:
     """
-    Hold the block-scaled ops of `module` against the target: what the IR says around an op, else `target`.
+    Check the block-scaled ops of `module` against the target that the IR around an op states, else against `target`.
 
-    Raises `RefusedError` with every op that the target does not have, or that has no target at all.
+    Raises `RefusedError` with every op that the target lacks, or for which no target is known.
     """
     errors = ErrorCollector()
     for op in filter(is_block_scaled, module.walk()):

@@ -1,8 +1,8 @@
 """
-A task: an asynchronous op with one body that an agent of its own runs, and with one token.
+A task: an asynchronous op with one body, run by an agent of its own, and one token.
 
-What it waits for is asked through `AsyncOpInterface`, what it takes and yields through `AsyncRegionOpInterface`. Passes
-that join and split tasks make new ones by `task_like_this`.
+`AsyncOpInterface` gives what it waits for, `AsyncRegionOpInterface` what its body takes and yields. Passes that join or
+split tasks build new ones with `task_like_this`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface
 
 @dataclass
 class Task:
-    """An op with one body that an agent of its own runs, and one token, its first result. Asked afresh each time."""
+    """A view of an op as a task; its token is the first result. Every property is read from the IR when asked for."""
 
     op: Operation
     view: AsyncOpInterface
@@ -29,17 +29,17 @@ class Task:
 
     @property
     def promises(self) -> list[SSAValue]:
-        """The promises that its body unwraps."""
+        """The promises whose payloads the body receives."""
         return [operand for operand, _ in self.regional.async_region_arguments(0)]
 
     @property
     def dependencies(self) -> list[SSAValue]:
-        """What else it waits for."""
+        """The tokens and promises, other than `promises`, that the task waits for."""
         return list(self.view.async_dependencies)[: len(self.view.async_dependencies) - len(self.promises)]
 
     @property
     def tokens(self) -> list[SSAValue]:
-        """What the body yields for the token to wait for."""
+        """The tokens that the body yields: the task's own token waits for them."""
         return list(self.regional.async_region_dependencies(0))
 
     @property
@@ -48,7 +48,7 @@ class Task:
 
     @property
     def yielded(self) -> list[SSAValue]:
-        """What the body yields for each result but the token."""
+        """The values that the body yields, one for each result but the token."""
         terminator = self.body.last_op
         assert terminator is not None
         return list(terminator.operands)[: len(self.op.results) - 1]
@@ -68,5 +68,5 @@ def task_of(op: Operation) -> Task | None:
 
 
 def waits_for_groups(op: Operation) -> bool:
-    """Whether anything in `op` takes a group: its members may be issued later."""
+    """Whether an op in `op` uses a group, whose members may be issued after `op`."""
     return any(isinstance(operand.type, GroupType) for inner in op.walk() for operand in inner.operands)

@@ -1,9 +1,9 @@
 """
-Can everybody who waits for a token be seen?
+Whether every wait for a token can be found.
 
-A pass that moves a completion, or adds an order, has to know who waits. Tokens and promises can be followed through
-asynchronous ops, groups, terminators, loops, ops that choose among tokens, and calls of functions with a body. One that
-is stored in memory, turned into something else, or given to a function that is only declared cannot.
+A pass that moves a completion, or adds an order, has to know all waits. Tokens and promises can be followed through
+asynchronous ops, groups, terminators, loops, ops that select among tokens, and calls of functions with a body. They
+cannot be followed into memory, through an op that converts them, or into a function that is only declared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_token(value: SSAValue) -> bool:
 
 
 def refuse_untraceable_tokens(function: Operation) -> None:
-    """Raises `RefusedError` at the first op in `function` that takes a token to where it cannot be followed."""
+    """Raise `RefusedError` at the first op in `function` through which a token cannot be followed."""
     for op in function.walk():
         token = next(filter(is_token, op.operands), None)
         if token is None or _hands_on_visibly(op):

@@ -1,11 +1,11 @@
 """
-Where a value goes by another name: through the ops of structured control flow, branches between blocks and selections.
+Other names of a value: through structured control flow, branches between blocks, and selections.
 
-    scf.for ... iter_args(%a = %t)      %t goes to %a, and to the loop's result
-    scf.yield %t                        to what the op around returns, and to the next iteration
-    arith.select %c, %t, %u             to the result
+    scf.for ... iter_args(%a = %t)      %t becomes %a, and the loop's result
+    scf.yield %t                        becomes the result of the op around, and the argument of the next iteration
+    arith.select %c, %t, %u             becomes the result
 
-Any other op that takes a value uses it for something.
+Any other op is a use of the value itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue, Use
 
 
 def carried_to(use: Use) -> Sequence[SSAValue] | None:
-    """The values that are the used one by another name behind this use; None where the op uses it for itself."""
+    """The values that become another name of the used value at this use; None where the op uses the value itself."""
     op, index = use.operation, use.index
     match op:
         case scf.ForOp() if index >= 3:
@@ -52,13 +52,13 @@ def _yielded_to(terminator: scf.YieldOp, index: int) -> Sequence[SSAValue] | Non
 
 
 class Families:
-    """Values in disjoint sets: those that may be one another by other names, once they have been united."""
+    """Disjoint sets of values (union-find): values of one set may be names of one another."""
 
     def __init__(self) -> None:
         self._parent: dict[SSAValue, SSAValue] = {}
 
     def of(self, value: SSAValue) -> SSAValue:
-        """The value that stands for the family of `value`: the one that was met first."""
+        """The representative of the family of `value`: the value that was met first."""
         root = self._parent.setdefault(value, value)
         while root is not self._parent[root]:
             root = self._parent[root]
@@ -67,12 +67,12 @@ class Families:
         return root
 
     def unite(self, first: SSAValue, second: SSAValue) -> None:
-        """Make one family of two; the representative of `first` stays."""
+        """Merge two families; the representative of `first` stays."""
         self._parent[self.of(second)] = self.of(first)
 
 
 def families_of(values: Iterable[SSAValue]) -> Families:
-    """The families of `values`, as far as they are carried to each other."""
+    """The families of `values`, united along the uses that carry them."""
     families = Families()
     for value in values:
         families.of(value)

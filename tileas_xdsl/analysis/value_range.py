@@ -1,12 +1,13 @@
 """
-Between which numbers an index lies: what interval arithmetic can tell, nothing more.
+The range of an index, by interval arithmetic.
 
     %slot = arith.remui %i, %c3      [0, 2]
     %left = arith.subi %c2, %e       [0, 2] in `scf.for %e = %c0 to %c3 step %c1`
 
-Enters a value of an integer or index type; leaves a `Range`. Constants, induction variables with constant bounds,
-remainders, sums, differences, products, quotients, minima, maxima and selections have one; what is loaded, passed in or
-carried by a loop may be anything. Index arithmetic is taken not to wrap around, as in every dependence analysis.
+Input: a value of an integer or index type. Output: a `Range`. Constants, induction variables with constant bounds,
+remainders, sums, differences, products, quotients, minima, maxima and selections have one. A loaded value, an argument
+or a loop-carried value has the full range. Index arithmetic is assumed not to wrap around, as is usual in dependence
+analysis.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from tileas_xdsl.analysis.induction import constant_integer, trip_count_of
 
 NO_LIMIT = 1 << 64
-"""Stands for "any number, however large" at the upper end of a range, its negative at the lower end."""
+"""The upper end of a range without an upper limit; its negative is the lower end without a lower limit."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Range:
 
     @staticmethod
     def of(*numbers: int) -> Range:
-        """The least range that holds all of `numbers`, which stop at the limits."""
+        """The least range that holds all of `numbers`, which are clamped to the limits."""
         return Range(max(min(numbers), -NO_LIMIT), min(max(numbers), NO_LIMIT))
 
     def join(self, other: Range) -> Range:
@@ -53,16 +54,16 @@ ANYTHING = Range()
 
 class ValueRanges:
     """
-    Ranges of values, computed on demand and kept: linear in the number of ops seen, over all calls.
+    The ranges of values, computed on demand and cached: linear in the number of ops seen, over all calls.
 
-    What is `assumed` of a value is taken for granted, so that one can ask what follows from it.
+    The ranges in `assumed` are taken as given, so that one can ask what follows from them.
     """
 
     def __init__(self, assumed: Mapping[SSAValue, Range] | None = None) -> None:
         self._known: dict[SSAValue, Range] = dict(assumed or {})
 
     def of(self, value: SSAValue) -> Range:
-        """Between which numbers `value` lies."""
+        """The range of `value`."""
         stack = [value]
         while stack:
             current = stack[-1]
@@ -85,7 +86,9 @@ class ValueRanges:
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
-    """The values from whose ranges that of `value` follows; never `value` itself, for loops carry none of them."""
+    """
+    The values from whose ranges that of `value` follows. It has no cycles, since loop-carried values have no sources.
+    """
     if isinstance(value, OpResult):
         if type(value.op) not in _RULES:
             return ()
@@ -98,7 +101,7 @@ def _sources(value: SSAValue) -> Sequence[SSAValue]:
 
 
 def _induction(bounds: Sequence[Range]) -> Range:
-    """What the induction variable of `for lower to upper step step` takes on, in a loop that runs at all."""
+    """The range of the induction variable of `for lower to upper step step`, given that the loop runs at all."""
     lower, upper, step = bounds
     numbers = [bound.as_constant for bound in bounds]
     first, limit, stride = numbers
@@ -132,7 +135,9 @@ def _product(left: Range, right: Range) -> Range:
 
 
 def _remainder(left: Range, right: Range) -> Range:
-    """Of `remui` and of `remsi`: of the sign of the dividend, and nearer to 0 than the divisor."""
+    """
+    The remainder of `remui` and `remsi`: it has the sign of the dividend, and a smaller magnitude than the divisor.
+    """
     divisor = right.as_constant
     if divisor is None or divisor <= 0:
         return ANYTHING
@@ -150,7 +155,7 @@ def _unsigned_remainder(left: Range, right: Range) -> Range:
 
 
 def _quotient(left: Range, right: Range) -> Range:
-    """Of numbers that are not negative, by a constant, in all roundings."""
+    """The quotient of a non-negative number and a constant, for every rounding."""
     divisor = right.as_constant
     if divisor is None or divisor <= 0 or left.low < 0:
         return ANYTHING
@@ -166,7 +171,7 @@ def _greatest(left: Range, right: Range) -> Range:
 
 
 def _unsigned(rule: Callable[[Range, Range], Range]) -> Callable[[Range, Range], Range]:
-    """The rule where the numbers are the same with and without a sign."""
+    """`rule`, restricted to operands that are the same number read as signed and as unsigned."""
     return lambda left, right: rule(left, right) if left.low >= 0 and right.low >= 0 else ANYTHING
 
 
@@ -192,4 +197,4 @@ _RULES: dict[type[Operation], Callable[..., Range]] = {
     arith.SelectOp: Range.join,
     arith.IndexCastOp: _same,
 }
-"""Op -> how the range of its result follows from those of its operands (of a selection: of what it selects from)."""
+"""Op -> how the range of its result follows from those of its operands (for a selection: from those of its choices)."""

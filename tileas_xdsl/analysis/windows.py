@@ -1,18 +1,18 @@
 """
-How many units were issued since the k-th newest group: what turns one count into another.
+The number of units issued since the k-th newest group. It converts one wait count into another.
 
-A *sequence* is what waits count in: the groups of a queue, the marks of a function. A *unit* is what the target counts
-in: groups of the one hardware queue, marks, memory operations. A wait that leaves the N newest groups of a sequence
-unfinished needs the (N + 1)-th newest complete; where units complete in the order of their issue, it may leave
-unfinished what was issued since:
+A *sequence* is what the waits of the source program count in: the groups of a queue, the marks of a function. A *unit*
+is what the target counts in: groups of the one hardware queue, marks, memory operations. A wait that leaves the N
+newest groups of a sequence unfinished needs the (N + 1)-th newest to be complete. Where units complete in the order of
+issue, it may leave unfinished the units issued since that group:
 
     commit 0; commit 1; commit 1; wait 0, 0      a unit each: window of the newest group of queue 0 is 2   ->  wait 2
     (3 copies) mark (5) mark (2) mark; wait 2    copies are units: window of the third newest mark is 7    ->  wait 7
 
-The window of k is the least number over all paths that have k groups; no window says that no path has. Too few is safe
-and too many races, so loops go to a fixed point of minima, calls that are not followed issue nothing, and a group that
-may belong to several sequences closes in each ("Age" in the design: merging queues, inlining calls and counting
-operations are all re-ageing).
+The window of k is the least number over all paths that have k groups; no window means that no path has k groups. A
+window that is too small is safe, one that is too large is a race. So loops are iterated to a fixpoint of minima, calls
+that are not followed count as issuing nothing, and a group that may belong to several sequences is a group of each.
+Merging queues, inlining calls and counting operations in place of marks are all this computation.
 """
 
 from __future__ import annotations
@@ -28,19 +28,22 @@ from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 
 Windows = tuple[int, ...]
-"""Entry k - 1 is the window of the k-th newest group; one entry for each group that some path has, as far as asked."""
+"""
+Entry k - 1 is the window of the k-th newest group. There is one entry for each group that some path has, up to the
+depth asked for.
+"""
 
 State = tuple[Windows, ...]
 """The windows of each sequence."""
 
 
 MOST_GROUPS = 1 << 10
-"""How many groups of a sequence are told apart; hardware counts to 63."""
+"""How many groups of a sequence are told apart. Hardware counters have 6 bits: they count to 63."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """What an op does to the counts: it issues `units`, and then closes a group of each sequence in `closes`."""
+    """The effect of an op on the counts: it issues `units`, and then closes a group of each sequence in `closes`."""
 
     units: int = 0
     closes: tuple[Hashable, ...] = ()
@@ -53,10 +56,10 @@ class WindowAnalysis(FlowClient[State]):
     """
     The windows of several sequences at every op of the functions of a module.
 
-    `depths` says for each sequence how many of its newest groups are asked for; `count` tells what an op does, when it
-    is left. With `across_calls` sequences go on through calls, as queues do, and an op that calls a function without a
-    body may have closed any groups, each of them a unit. Without it every function has its own, as marks do, and a call
-    does nothing.
+    `depths` gives for each sequence how many of its newest groups are tracked; `count` gives the effect of an op. With
+    `across_calls`, sequences continue through calls, as queues do; an op that calls a function without a body may have
+    closed any groups, each of them a unit. Without it every function has its own sequences, as with marks, and a call
+    has no effect.
     """
 
     def __init__(
@@ -85,12 +88,14 @@ class WindowAnalysis(FlowClient[State]):
     # Answers --------------------------------------------------------------------------------------------------------
 
     def windows_at(self, op: Operation, sequence: Hashable) -> Windows:
-        """The windows of `sequence` when control comes to `op`; empty where no path leads there with a group."""
+        """The windows of `sequence` when control reaches `op`; empty where no path leads there with a group."""
         state = self._before.get(op)
         return () if state is None else state[self._place[sequence]]
 
     def window(self, op: Operation, sequence: Hashable, k: int) -> int | None:
-        """The window of the `k`-th newest group of `sequence` at `op` (1 is the newest); None where there is none."""
+        """
+        The window of the `k`-th newest group of `sequence` at `op` (1 is the newest); None where no path has so many.
+        """
         windows = self.windows_at(op, sequence)
         return windows[k - 1] if k <= len(windows) else None
 
@@ -115,12 +120,15 @@ class WindowAnalysis(FlowClient[State]):
 
     @property
     def at_entry(self) -> State:
-        """Nothing was issued yet."""
+        """The state in which nothing has been issued."""
         return tuple(() for _ in self._depths)
 
     @property
     def _anything(self) -> State:
-        """Any groups may have been closed. Each is a unit, so the k-th newest of a sequence is k - 1 units old."""
+        """
+        The state in which any groups may have been closed, each a unit: the k-th newest of a sequence is k - 1 units
+        old.
+        """
         return tuple(tuple(range(depth)) for depth in self._depths)
 
     # Functions and calls --------------------------------------------------------------------------------------------
@@ -145,10 +153,11 @@ class WindowAnalysis(FlowClient[State]):
 
 class LongestWindows(WindowAnalysis):
     """
-    The other end: the largest number of units since the k-th newest group on any path, counted from the entry of the
-    function on paths that do not have so many groups. Numbers from the depth of the sequence on all count as that.
+    The upper bound: the largest number of units since the k-th newest group on any path.
 
-    A count that is no less than this lets a wait block on no path for anything but the group that it is for.
+    On paths that have fewer than k groups it counts from the entry of the function. Numbers above the depth of the
+    sequence are reported as that depth. A wait whose count is at least this number blocks, on every path, for no unit
+    issued after the group.
     """
 
     def join(self, arrivals: Sequence[Arrival[State]]) -> State:
@@ -165,7 +174,7 @@ class LongestWindows(WindowAnalysis):
 
 
 def require_few_groups(wait: Operation, count: int) -> None:
-    """Raises `RefusedError` for a wait that leaves more groups unfinished than are told apart."""
+    """Raise `RefusedError` for a wait that leaves more groups unfinished than `MOST_GROUPS`."""
     if count >= MOST_GROUPS:
         refuse(
             wait,
@@ -175,7 +184,7 @@ def require_few_groups(wait: Operation, count: int) -> None:
 
 
 def least(windows: Iterable[Windows]) -> Windows:
-    """Window by window the least; the k-th exists where one of them has it."""
+    """The least of two windows, entry by entry; an entry exists where one of them has it."""
     columns: list[int] = []
     for one in windows:
         columns[: len(one)] = [min(pair) for pair in zip(columns, one, strict=False)] + list(one[len(columns) :])
@@ -183,7 +192,7 @@ def least(windows: Iterable[Windows]) -> Windows:
 
 
 def symbol_called(op: Operation) -> str | None:
-    """The name of the function that `op` calls, if it is a call in place."""
+    """The name of the function that `op` calls, if it is a call that runs in place; else None."""
     match op:
         case func.CallOp():
             return op.callee.string_value()
@@ -194,7 +203,7 @@ def symbol_called(op: Operation) -> str | None:
 
 
 def called_functions(module: Operation) -> frozenset[str]:
-    """The names of the functions that somebody in `module` calls."""
+    """The names of the functions that some op in `module` calls."""
     symbols = (symbol_called(op) for op in module.walk())
     return frozenset(symbol for symbol in symbols if symbol is not None)
 
@@ -206,6 +215,6 @@ def function_name(function: Operation) -> str:
 
 
 def functions_with_body(module: Operation) -> list[Operation]:
-    """The functions in `module` that are defined there, in program order."""
+    """The functions of `module` that have a body, in program order."""
     views = ((function, FunctionOpInterface.of(function)) for function in functions_in(module))
     return [function for function, view in views if view is not None and view.function_body.blocks]

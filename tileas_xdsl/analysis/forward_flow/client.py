@@ -1,4 +1,4 @@
-"""What an analysis brings along: its states, where they meet, and what an op does to them."""
+"""The client of a forward analysis: its states, how they join, and its transfer functions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from xdsl.dialects import func
 from xdsl.ir import Operation, Region, SSAValue
 
 State = TypeVar("State")
-"""What the client knows at a program point. Never changed in place: a client that learns something makes a new one."""
+"""What the client knows at a program point. Immutable: a transfer function returns a new state."""
 
 
 class EdgeKind(Enum):
-    """How control comes to a place where paths meet."""
+    """How control reaches a place where paths meet."""
 
     BRANCH = "takes region"
     """Through region number `index` of a branch."""
     SKIP = "skips"
-    """Past the regions of an op, none of which runs."""
+    """Past an op none of whose regions runs."""
     AGAIN = "goes round"
     """From the end of an iteration to the next one."""
     LAST = "leaves"
@@ -32,7 +32,7 @@ class EdgeKind(Enum):
 
 @dataclass(frozen=True)
 class FlowEdge:
-    """A way to a meeting place: through `op`, in the manner of `kind`."""
+    """One way to a place where paths meet: through `op`, as `kind` says."""
 
     op: Operation
     kind: EdgeKind
@@ -41,7 +41,7 @@ class FlowEdge:
 
 @dataclass(frozen=True)
 class Arrival(Generic[State]):
-    """A state and the way it came; None for one that comes straight."""
+    """A state, and the edge on which it arrives; None where control falls through."""
 
     state: State
     edge: FlowEdge | None = None
@@ -51,39 +51,42 @@ class FlowClient(ABC, Generic[State]):
     """
     The lattice of an analysis and its transfer functions.
 
-    Every method must be monotone: from a state that knows less it leads to one that knows less or the same.
+    Every method must be monotone: given a state that knows less, it returns a state that knows less or the same.
     """
 
     @abstractmethod
     def join(self, arrivals: Sequence[Arrival[State]]) -> State:
-        """What holds after any of `arrivals`, of which there is at least one."""
+        """The state after a join of `arrivals`, of which there is at least one."""
 
     def same(self, first: State, second: State) -> bool:
-        """Whether the two say the same, so that a loop need not be run through again."""
+        """Whether two states are equal, so that a loop has reached its fixpoint."""
         return first == second
 
     def enter(self, op: Operation, state: State) -> State:
-        """What holds after control came to `op`, before any of its regions runs."""
+        """The state after control has reached `op`, before any of its regions runs."""
         return state
 
     def leave(self, op: Operation, state: State) -> State:
-        """What holds after `op`, given what holds after its regions, or after `enter` where there are none."""
+        """The state after `op`, given the state after its regions, or after `enter` where it has none."""
         return state
 
     def assign(self, state: State, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> State:
-        """Each of `targets` becomes, at the same moment, what its source is; None is a value nothing is known of."""
+        """Assign to each of `targets` its source, all at once; None is a value of which nothing is known."""
         return state
 
     def enter_elsewhere(self, op: Operation, region: Region, state: State) -> State:
-        """What holds for an agent that starts on `region` of `op`, given what held when `op` started it."""
+        """The state in which another agent starts `region` of `op`, given the state in which `op` started it."""
         return state
 
     def leave_elsewhere(self, op: Operation, state: State) -> State:
-        """What holds after `op` for whoever started it, given what held before: its regions run some time, or not."""
+        """
+        The state after `op` for the agent that issued it, given the state before: its regions may run at any time, or
+        never.
+        """
         return state
 
     def opaque_call(self, op: Operation, state: State) -> State:
-        """What holds after a call that cannot be followed."""
+        """The state after a call that cannot be followed."""
         return state
 
     def callee(self, op: Operation) -> str | None:
@@ -94,10 +97,10 @@ class FlowClient(ABC, Generic[State]):
 @dataclass
 class Flow(Generic[State]):
     """
-    What holds where.
+    The states of one function.
 
-    `before` has the state at each op that some path reaches, joined over all of them; `end` is what holds when the
-    function returns, None when it never does.
+    `before` has the state at each op that some path reaches, joined over all paths; `end` is the state at the return,
+    None when the function never returns.
     """
 
     before: dict[Operation, State] = field(default_factory=dict[Operation, State])

@@ -1,4 +1,8 @@
-"""The driver: brings states along the paths through a function (see the package)."""
+"""
+The driver of a forward analysis: carries the client's states along the paths through a function.
+
+The docstring of the package says which control flow is followed and what is approximated.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,18 @@ from tileas_xdsl.dialects.async_queue import QueueScope
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, FunctionOpInterface
 
 MAX_EXACT_TRIPS = 256
-"""A nest of constant loops with no more iterations than this in all is run through iteration by iteration."""
+"""A nest of constant loops with at most this many iterations in total is run through iteration by iteration."""
 
 MAX_CALLS = 1000
-"""So many calls are followed in one analysis; the rest is opaque."""
+"""The number of calls that one analysis follows; further calls are opaque."""
 
 
 def analyse(function: Operation, client: FlowClient[State], initial: State) -> Flow[State]:
     """
-    Run through the body of `function`, which is entered in state `initial`.
+    Analyse the body of `function`, which is entered in state `initial`.
 
-    The cost is that of the client's methods, once for each op, for each round of a loop that is not settled yet, for
-    each trip of a short constant loop and for each call that leads to the op.
+    The client's methods are called once for each op, for each round of a loop until its fixpoint, for each trip of a
+    short constant loop, and for each call that leads to the op.
     """
     driver = _Driver(client, function)
     view = FunctionOpInterface.of(function)
@@ -39,14 +43,14 @@ def analyse(function: Operation, client: FlowClient[State], initial: State) -> F
 
 @dataclass(frozen=True)
 class _Exit(Generic[State]):
-    """Control leaves a region or a block: by its terminator, or at its end where the last op is none."""
+    """One way out of a region or a block: by its terminator, or off its end where it has none."""
 
     terminator: Operation | None
     state: State
 
     @property
     def values(self) -> Sequence[SSAValue]:
-        """What the terminator hands on."""
+        """The operands of the terminator."""
         if self.terminator is None:
             return ()
         return self.terminator.operands[1 if isinstance(self.terminator, scf.ConditionOp) else 0 :]
@@ -67,7 +71,7 @@ class _Driver(Generic[State]):
     # Regions and blocks ---------------------------------------------------------------------------------------------
 
     def run_function(self, function: Operation, body: Region, state: State) -> State | None:
-        """The state in which `function` returns, called with arguments of which nothing is known."""
+        """The state in which `function` returns when called with arguments of which nothing is known."""
         if body.first_block is None:
             return state
         state = self._assign_unknown(state, body.first_block.args)
@@ -75,7 +79,7 @@ class _Driver(Generic[State]):
         return None if exit is None else exit.state
 
     def _run_body(self, function: Operation, body: Region, state: State) -> _Exit[State] | None:
-        """Run through a function whose arguments are assigned; several returns count as one."""
+        """Run through a function whose arguments are assigned; several returns are joined into one."""
         self._active.append(function)
         exits = self._region(body, state)
         self._active.pop()
@@ -91,7 +95,7 @@ class _Driver(Generic[State]):
         return Arrival(state, None if exit.terminator is None else FlowEdge(exit.terminator, EdgeKind.JUMP))
 
     def _region(self, region: Region, state: State) -> list[_Exit[State]]:
-        """The ways out of `region`, whose arguments are assigned in `state`."""
+        """The ways out of `region`, whose arguments are already assigned in `state`."""
         if region.first_block is None:
             return [_Exit(None, state)]
         if region.first_block is not region.last_block:
@@ -100,7 +104,7 @@ class _Driver(Generic[State]):
         return [] if exit is None else [exit]
 
     def _once(self, region: Region, state: State) -> _Exit[State] | None:
-        """The one way out of a region of at most one block; None where control does not come out."""
+        """The one way out of a region with at most one block; None where control does not leave it."""
         exits = self._region(region, state)
         return exits[0] if exits else None
 
@@ -116,7 +120,10 @@ class _Driver(Generic[State]):
         return _Exit(None, state)
 
     def _graph(self, region: Region, state: State) -> list[_Exit[State]]:
-        """Blocks that jump to each other: those whose entry has changed are run through again, in program order."""
+        """
+        The blocks of a region with branches: a block whose entry state has changed is run through again, in program
+        order.
+        """
         blocks = list(region.blocks)
         number = {block: index for index, block in enumerate(blocks)}
         entries: dict[Block, State] = {blocks[0]: state}
@@ -137,7 +144,7 @@ class _Driver(Generic[State]):
         return [exit for exit in found if exit is not None and not _successors(exit)]
 
     def _jumps(self, exit: _Exit[State] | None) -> list[tuple[Block, State]]:
-        """The blocks that a terminator leads to, each with its arguments assigned."""
+        """The successors of a terminator, each with the state after its arguments are assigned."""
         if exit is None or exit.terminator is None:
             return []
         found: list[tuple[Block, State]] = []
@@ -152,7 +159,7 @@ class _Driver(Generic[State]):
         self.flow.before[op] = state if old is None else self._meet(old, state)
 
     def _meet(self, first: State, second: State) -> State:
-        """Join two states; neighbouring ops tend to ask for the same two, so the last answer is kept."""
+        """Join two states. Neighbouring ops often ask for the same join, so the last answer is kept."""
         if first is second:
             return first
         last = self._last_meeting
@@ -170,7 +177,7 @@ class _Driver(Generic[State]):
     # Ops ------------------------------------------------------------------------------------------------------------
 
     def _op(self, op: Operation, state: State) -> State | None:
-        """What holds after `op`, which is no terminator; None where control does not come past it."""
+        """The state after `op`, which is no terminator; None where control does not pass it."""
         if not op.regions:
             return self._call(op, state)
         entered = self.client.enter(op, state)
@@ -209,7 +216,7 @@ class _Driver(Generic[State]):
         return self._leave_loop(loop, end, [] if trips is not None else skipped)
 
     def _exact_for(self, loop: scf.ForOp, head: State, trips: int) -> State | None:
-        """A loop of `trips` iterations, each run through on its own."""
+        """A loop of `trips` iterations, run through one by one."""
         arguments, end = loop.body.block.args, None
         self._trips *= trips
         for _ in range(trips):
@@ -224,7 +231,10 @@ class _Driver(Generic[State]):
         return self._leave_loop(loop, end, [])
 
     def _leave_loop(self, loop: Operation, end: _Exit[State] | None, others: Sequence[Arrival[State]]) -> State | None:
-        """What holds after a loop whose last iteration ends so, if it ever does, and which `others` pass by."""
+        """
+        The state after a loop: its last iteration's, if the loop ever ends, joined with the paths `others` that skip
+        it.
+        """
         arrivals = list(others)
         if end is not None:
             left = self._assign(end.state, loop.results, end.values)
@@ -248,7 +258,9 @@ class _Driver(Generic[State]):
         return self._leave_loop(loop, tested, [])
 
     def _settle(self, loop: Operation, head: State, iterate: Callable[[State], State | None]) -> None:
-        """Iterate from the loop's head until one more iteration teaches nothing; the last one saw what always holds."""
+        """
+        Iterate from the loop's head to the fixpoint; the last iteration sees the states that hold in every iteration.
+        """
         while (back := iterate(head)) is not None:
             met = self.client.join([Arrival(head), Arrival(back, FlowEdge(loop, EdgeKind.AGAIN))])
             if self.client.same(head, met):
@@ -276,14 +288,14 @@ class _Driver(Generic[State]):
         return state
 
     def _elsewhere(self, op: Operation, state: State) -> State:
-        """Regions that others run: the way on does not lead through them."""
+        """Regions that other agents run: control does not pass through them."""
         for region in op.regions:
             entered = self.client.enter_elsewhere(op, region, state)
             self._region(region, self._assign_unknown(entered, region.first_block.args if region.first_block else ()))
         return self._assign_unknown(self.client.leave_elsewhere(op, state), op.results)
 
     def _any_number_of_times(self, op: Operation, state: State) -> State:
-        """Regions of which only that they run in place is known: in any order, each perhaps never."""
+        """Regions known only to run in place: in any order, each any number of times."""
         while True:
             arrivals = [Arrival(state)]
             for region in op.regions:
@@ -296,7 +308,7 @@ class _Driver(Generic[State]):
             state = met
 
     def _joined(self, arrivals: Sequence[Arrival[State]]) -> State | None:
-        """What holds after any of them; None after none."""
+        """The state after any one of the arrivals; None where there is none."""
         if len(arrivals) > 1:
             return self.client.join(arrivals)
         return arrivals[0].state if arrivals else None
@@ -345,7 +357,9 @@ def _successors(exit: _Exit[State]) -> Sequence[Block]:
 
 
 def _destinations(terminator: Operation) -> list[tuple[Block, Sequence[SSAValue] | None]]:
-    """Where a terminator of a block may lead, and what it passes there, None where that is not known."""
+    """
+    The blocks that a terminator may branch to, each with the values it passes there; None where these are not known.
+    """
     match terminator:
         case cf.BranchOp():
             return [(terminator.successor, terminator.arguments)]

@@ -1,17 +1,17 @@
 """
-The driver for states that are few and ordered: levels `0 .. top`, and tables in place of rounds.
+The driver for few, ordered states: levels `0 .. top`, and composed tables in place of fixpoint iteration.
 
-An op is a *table*: the level behind it for each level before. Tables are composed once, from the inside out, and then
-read from the outside in. So a nest of loops costs as much as its ops, where running each loop until it settles would
-run the innermost one once for every round of all the others:
+The transfer function of an op is a *table*: the level after it for each level before it. Tables are composed once, from
+the inside out, and then read from the outside in. So a nest of loops costs as much as its ops. Fixpoint iteration would
+run the innermost loop once for every round of all the others:
 
     scf.for ... {                    body      (0 1 2 3)  ->  (1 2 3 3)
-      scf.for ... { one up }         inner     (0 1 2 3)  ->  (3 3 3 3)     any number of runs, by the larger
-    }                                outer     its table is made of that of the inner one
+      scf.for ... { one up }         inner     (0 1 2 3)  ->  (3 3 3 3)     any number of runs, joined by maximum
+    }                                outer     its table is composed from that of the inner one
 
-Paths are those of `driver.py`, with two differences: a constant loop counts its trips however many there are, and
-calls are not followed: an op without regions does what its client says. Blocks of a region are taken to run in order;
-a client that must know better refuses graphs of blocks.
+The control flow is that of `driver.py`, with two differences. A constant loop counts its trips however many there are.
+Calls are not followed: an op without regions does what its client says. Blocks of a region are taken to run in order; a
+client for which that is wrong must refuse functions with branches between blocks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tileas_xdsl.dialects.async_queue import QueueScope
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface
 
 Table = tuple[int, ...]
-"""Level before -> level behind."""
+"""Level before an op -> level after it."""
 
 
 class LevelClient(ABC):
@@ -56,18 +56,20 @@ class LevelClient(ABC):
 
 @dataclass
 class LevelFlow:
-    """The levels at the ops that are touched or have regions, in program order, outer ones before inner ones."""
+    """The levels at the ops that are touched or have regions, in program order, outer ops before inner ones."""
 
     before: dict[Operation, int] = field(default_factory=dict[Operation, int])
     inside: dict[Operation, int] = field(default_factory=dict[Operation, int])
-    """Whenever a run of the first region begins; of an op without regions, what holds once it is entered."""
+    """The level whenever a run of the first region begins; for an op without regions, the level after `enter`."""
     behind: dict[Operation, int] = field(default_factory=dict[Operation, int])
     end: int = 0
-    """When the function returns."""
+    """The level when the function returns."""
 
 
 def analyse_levels(function: Operation, client: LevelClient, initial: int = 0) -> LevelFlow:
-    """Run through the regions of `function`, each entered at level `initial`. Linear in its ops, times the levels."""
+    """
+    Analyse the regions of `function`, each entered at level `initial`. Linear in the number of ops, times the levels.
+    """
     driver = _Driver(client)
     for region in function.regions:
         driver.flow.end = driver.table_of_region(region)[initial]
@@ -87,7 +89,7 @@ class _Driver:
     # Inside out: tables -----------------------------------------------------------------------------------------------
 
     def table_of_region(self, region: Region) -> Table:
-        """What running the blocks of `region` in order does to a level."""
+        """The table of running the blocks of `region` in order."""
         table = self.identity
         for op in (op for block in region.blocks for op in block.ops):
             if op.regions or self.client.touches(op):
@@ -104,7 +106,7 @@ class _Driver:
         return table
 
     def _combine(self, op: Operation, bodies: Sequence[Table]) -> Table:
-        """What the regions of `op` do together."""
+        """The table of all regions of `op` together."""
         match op:
             case _ if not bodies:
                 return self.identity
@@ -139,7 +141,10 @@ class _Driver:
         return tuple(self.client.join(_orbit(body, level, len(body))) for level in self.identity)
 
     def _iterated(self, body: Table, trips: int) -> Table:
-        """Exactly `trips` runs. Monotone steps on few levels come to rest, so more runs than levels change nothing."""
+        """
+        The table of exactly `trips` runs. Monotone steps on few levels reach a fixpoint, so more runs than levels add
+        nothing.
+        """
         if body is self.identity:
             return body
         return tuple(_orbit(body, level, min(trips, len(body)))[-1] for level in self.identity)
@@ -147,7 +152,7 @@ class _Driver:
     # Outside in: levels -----------------------------------------------------------------------------------------------
 
     def read(self, ops: Iterable[Operation], level: int) -> None:
-        """Note the levels of `ops`, which run one after the other, and of what is in them."""
+        """Record the levels of `ops`, which run one after the other, and of the ops nested in them."""
         for op in ops:
             if op in self.tables:
                 behind = self.tables[op][level]

@@ -1,8 +1,8 @@
 """
-What the ops of a loop body read and write, and where.
+The memory accesses of the ops in a loop body.
 
-Enters one op of the body; leaves its `Access`es, those of the ops nested in it included. An access names the memory
-objects that it may touch (`objects`) and, where the subscripts are linear (`analysis/induction.py`), which part of the
+Input: one op of the body. Output: its `Access`es, including those of ops nested in it. An access names the memory
+objects that it may touch (`objects`) and, where the subscripts are linear (`analysis/induction.py`), which part of each
 object (`places`).
 
     memref.store %v, %B[%i, %c3] : memref<8x16xf32>   ->   writes B, axis 0 at [j], axis 1 at [3]
@@ -29,11 +29,11 @@ class Access:
     writes: bool
     place: Place
     opaque: bool = False
-    """By an op of which nothing is known: ordered with every effect, also on resources."""
+    """The op's effects are unknown: the access is ordered with every effect, also on resources."""
 
 
 class AccessReader:
-    """Reads accesses off the ops of one loop body; keeps what it found out about memrefs, subscripts and pipelines."""
+    """Reads the accesses of the ops in one loop body; caches facts about memrefs, subscripts and pipelines."""
 
     def __init__(self, indices: LoopIndices) -> None:
         self._effects = EffectReader()

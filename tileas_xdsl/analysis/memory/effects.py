@@ -1,14 +1,14 @@
 """
-What an op says of itself: what it reads and writes, and at what it takes turns.
+The memory effects that an op states: what it reads and writes, and the resources on which it keeps its order.
 
-Enters an op; leaves its `Effect`s, without those of the ops nested in it, or None: it may touch everything. Who is
-asked, first answer wins:
+Input: an op. Output: its `Effect`s, without those of ops nested in it; None where it may touch everything. The first of
+these that answers decides:
 
 1. the op itself, where it implements `MemoryAccessOpInterface`;
 2. for an op of xDSL, the table in `dialects/upstream_memory.py`;
-3. its memory effect traits. An effect on a value goes anywhere in that value's memory, one on a resource other than the
-   default touches that resource and no memory, one on nothing in particular touches any memory;
-4. without any of these it is *opaque*: it may do anything, and is ordered with everything that has an effect.
+3. its memory effect traits. An effect on a value goes anywhere in that value's memory. An effect on a resource other
+   than the default touches that resource and no memory. An effect on no value touches any memory;
+4. otherwise the op is *opaque*: it may do anything, and is ordered with everything that has an effect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class EffectReader:
-    """Asks ops for their effects; remembers which pipelines it found, so it is stale once the IR changes."""
+    """Reads the effects of ops; caches the pipelines that it found, so it is stale once the IR changes."""
 
     @cached_property
     def _roots(self) -> PipelineRoots:
@@ -48,7 +48,7 @@ class EffectReader:
         return PipelineRoots()
 
     def effects_of(self, op: Operation) -> Sequence[Effect] | None:
-        """What `op` itself does, or None when nothing is known of it."""
+        """What `op` itself does, or None where its effects are unknown."""
         said = MemoryAccessOpInterface.of(op)
         if said is not None:
             return list(self._effects(said.memory_accesses))
@@ -70,13 +70,13 @@ class EffectReader:
         yield from (Effect(True, side) for side in sides)
 
     def _side(self, order: SideOrder) -> Resource:
-        """The side of the pipeline. One whose pipeline is not known takes turns with all such ops."""
+        """The resource for one side of the op's pipeline. Ops whose pipeline is unknown all share one resource."""
         of = order.pipeline
         root = self._roots.of(of) if isinstance(of, SSAValue) else self._roots.of_op(of)
         return Resource(f"the {order.side}'s side of {name_of(root)}", None if root is None else root.key)
 
     def has_own_storage(self, op: Operation) -> bool:
-        """Whether the results of `op` lie in storage that nothing else names."""
+        """Whether the results of `op` lie in storage that no other value names."""
         if isinstance(op, ALLOCATIONS) or op.has_trait(OwnStorage, value_if_unregistered=False):
             return True
         if not op.has_trait(SlotStorage, value_if_unregistered=False):
@@ -86,7 +86,7 @@ class EffectReader:
 
 
 def name_of(root: PipelineRoot | None) -> str:
-    """The pipeline as people know it: by the number that its copies share, or by its SSA name."""
+    """The name of the pipeline for diagnostics: the number that its copies share, or its SSA name."""
     if root is None:
         return "an unknown pipeline"
     if isinstance(root.key, int):
@@ -96,18 +96,20 @@ def name_of(root: PipelineRoot | None) -> str:
 
 
 def stated_effects(op: Operation) -> Sequence[Effect] | None:
-    """What `op` itself does, or None when nothing is known of it; what the ops in its regions do is theirs to say."""
+    """What `op` itself does, without the ops in its regions; None where its effects are unknown."""
     return EffectReader().effects_of(op)
 
 
 def has_no_effects(op: Operation) -> bool:
-    """Whether `op`, and what it runs, reads and writes nothing: it may be done anew wherever its operands are known."""
+    """
+    Whether `op`, with its regions, reads and writes nothing: it may be recomputed wherever its operands are available.
+    """
     reader = EffectReader()
     return all(_is_nothing(reader.effects_of(inner)) for inner in op.walk())
 
 
 def only_computes(op: Operation) -> bool:
-    """Whether `op`, which has no regions, touches no memory and makes none."""
+    """Whether `op` has no regions, touches no memory and allocates none."""
     if op.regions or isinstance(op, ALLOCATIONS):
         return False
     rule = ACCESSES.get(type(op))
@@ -119,7 +121,7 @@ def _is_nothing(effects: Sequence[Effect] | None) -> bool:
 
 
 def speaks_for_itself_only(op: Operation) -> bool:
-    """Whether the ops in the regions of `op` are still to be asked."""
+    """Whether the effects of `op` leave out those of the ops in its regions, which are then to be asked too."""
     if MemoryAccessOpInterface.of(op) is not None or type(op) in ACCESSES:
         return True
     return all(isinstance(trait, RecursiveMemoryEffect) for trait in op.get_traits_of_type(MemoryEffect))
@@ -129,7 +131,7 @@ def speaks_for_itself_only(op: Operation) -> bool:
 
 
 def effects_by_traits(op: Operation) -> Sequence[Effect] | None:
-    """What the memory effect traits of `op` say, or None where it has none, or they cannot tell."""
+    """What the memory effect traits of `op` say; None where it has none, or where they do not decide."""
     traits = op.get_traits_of_type(MemoryEffect)
     if not traits:
         return () if op.has_trait(IsTerminator, value_if_unregistered=False) else None

@@ -1,12 +1,12 @@
 """
-Which memory a value names.
+The memory objects that a value may name.
 
-Enters a value of a loop; leaves the memory objects whose bytes it may show, found by walking back from it through
-casts, views, branches and loop-carried arguments to where the memory comes from:
+Input: a value of a loop. Output: the memory objects whose bytes it may show. The walk goes back through casts, views,
+branches and loop-carried arguments to where the memory comes from:
 
     %V = memref.subview %W[...]     %W, which is     scf.if -> %A or %B     so %V may show %A or %B
 
-Different objects do not share bytes, unless they are nothing in particular (`may_alias`).
+Different objects share no bytes, except those of unknown origin (`may_alias`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tileas_xdsl.interfaces import AllocationOpInterface, FunctionOpInterface, L
 
 
 class ObjectKind(Enum):
-    """What a memory object is, which decides with what it may share bytes."""
+    """The kind of a memory object; it decides which other objects may share its bytes."""
 
     ALLOCATION = auto()
     ARGUMENT = auto()
@@ -37,12 +37,12 @@ class ObjectKind(Enum):
 
 @dataclass(frozen=True)
 class MemoryObject:
-    """A stretch of memory with an identity: an allocation, a function argument, a global by its name; or a resource."""
+    """Memory with an identity: an allocation, a function argument, a global (by its name), or a resource."""
 
     kind: ObjectKind
     key: SSAValue | Resource | str | None = None
     fresh: bool = False
-    """Allocated in the loop body: every iteration has its own."""
+    """Allocated in the loop body, so every iteration has an object of its own."""
 
     def __str__(self) -> str:
         if isinstance(self.key, SSAValue):
@@ -54,7 +54,10 @@ UNKNOWN = MemoryObject(ObjectKind.UNKNOWN)
 
 
 def may_alias(first: MemoryObject, second: MemoryObject, *, arguments_alias: bool) -> bool:
-    """Whether the two may share bytes. Different arguments do not, nor an argument and a global, unless told."""
+    """
+    Whether the two may share bytes. Different arguments, or an argument and a global, do so only with
+    `arguments_alias`.
+    """
     if first == second:
         return True
     kinds = {first.kind, second.kind}
@@ -64,7 +67,7 @@ def may_alias(first: MemoryObject, second: MemoryObject, *, arguments_alias: boo
 
 
 class ObjectFinder:
-    """Finds the objects behind the values of one loop."""
+    """Finds the objects that the values of one loop may name."""
 
     def __init__(self, indices: LoopIndices, effects: EffectReader) -> None:
         self._indices = indices
@@ -75,7 +78,7 @@ class ObjectFinder:
         return self._objects(value, {})
 
     def _objects(self, value: SSAValue, seen: dict[SSAValue, None]) -> tuple[MemoryObject, ...]:
-        """As `objects_of`; `seen` breaks the cycles of loop-carried memrefs."""
+        """The objects of `value`; `seen` breaks the cycles of loop-carried memrefs."""
         if value in seen:
             return ()
         seen[value] = None
@@ -105,7 +108,7 @@ class ObjectFinder:
 
 
 def memory_sources(value: SSAValue) -> Sequence[SSAValue] | None:
-    """The values of which `value` shows the memory of one, or None where the walk back ends."""
+    """The values one of which `value` is another name of; None where the walk back ends at `value`."""
     if isinstance(value, BlockArgument):
         loop = LoopLikeOpInterface.of(value.block.parent_op())
         for index, argument in enumerate(loop.carried_arguments if loop is not None else ()):

@@ -1,12 +1,12 @@
 """
-Which part of a memory object an access goes to.
+The part of a memory object that an access goes to.
 
-A place is counted in the *frame* of the object: the memref type that is laid over it. A view shows a part of the frame;
-its axes tell where a subscript of the view leads in the frame:
+A place is counted in the *frame* of the object: the memref type laid over it. A view shows a part of the frame; its
+axes map each subscript of the view to an axis of the frame:
 
     %V = memref.subview %M[%i, 2] [1, 4] [1, 1]     %V[%k]  ->  axis 0 of M at [i], axis 1 at [2 + k]
 
-Subscripts are linear forms of the induction variables (`analysis/induction.py`), or not known.
+Subscripts are linear forms of the induction variables (`analysis/induction.py`), or unknown.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Frame:
 @dataclass(frozen=True)
 class Place:
     """
-    Where an access goes.
+    The part of its object that an access goes to.
 
-    `spans` has one entry for each axis of `frame`, None for an axis that is not known; `frame` is None where nothing is
-    known but the objects.
+    `spans` has one entry for each axis of `frame`, None for an axis that is unknown. `frame` is None where only the
+    objects are known.
     """
 
     objects: tuple[MemoryObject, ...]
@@ -56,7 +56,9 @@ class Place:
 
 
 def byte_span(place: Place) -> Span | None:
-    """The bytes of a place from the start of its object, where the layout is static and every axis known."""
+    """
+    The bytes of a place from the start of its object, where the layout is static and every axis is known; else None.
+    """
     if place.frame is None:
         return None
     frame_type, spans = place.frame.type, place.spans
@@ -79,7 +81,7 @@ def byte_span(place: Place) -> Span | None:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where a view's index on its axis `source` leads on one axis of the frame: to `offset + stride * index`."""
+    """Maps a view's index on its axis `source` to one axis of the frame: `offset + stride * index`."""
 
     offset: AffineIndex | None
     source: int | None
@@ -97,7 +99,7 @@ class _View:
 
 
 class PlaceFinder:
-    """Finds the places of the effects in one loop body; keeps what it found out about views."""
+    """Finds the places of the effects in one loop body; caches facts about views."""
 
     def __init__(self, indices: LoopIndices, objects: ObjectFinder) -> None:
         self._indices = indices
@@ -105,7 +107,7 @@ class PlaceFinder:
         self._views: dict[SSAValue, _View] = {}
 
     def place_of(self, effect: Effect) -> Place:
-        """Where `effect` goes."""
+        """The place that `effect` goes to."""
         if effect.target is None:
             return Place((UNKNOWN,))
         if isinstance(effect.target, Resource):
@@ -189,7 +191,7 @@ class PlaceFinder:
 
 
 def _is_origin(value: SSAValue, objects: Sequence[MemoryObject]) -> bool:
-    """Whether `value` is an object itself, and the same one in every iteration or fresh in each."""
+    """Whether `value` is itself an object, one and the same in every iteration or a new one in each."""
     return memory_sources(value) is None and list(objects) != [UNKNOWN]
 
 
@@ -206,7 +208,9 @@ def _whole_axes(memref_type: MemRefType[Attribute]) -> tuple[_Axis, ...]:
 
 
 def kept_axes(op: memref.SubviewOp) -> list[int | None] | None:
-    """For each axis of the source the axis of the result, None where dropped; None where that cannot be told."""
+    """
+    For each axis of the source the axis of the result, None where it is dropped; None where the types do not decide.
+    """
     sizes = op.static_sizes.get_values()
     result_type = _memref_type(op.result)
     assert result_type is not None
