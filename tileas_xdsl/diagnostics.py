@@ -1,12 +1,12 @@
 """
-What the project says to people, and the one bit that passes say to each other.
+Diagnostics for people, and the status bit by which one pass tells another of a failure.
 
 A *refusal* stops a pass before it rewrites anything: it names the op, the reason and the way out. A *remark* or a
-*warning* tells and goes on. A *soft failure* is a remark or error that a later pass must know of: the diagnostic
-comes first, then bit 2 of the pass's entry in the function's status word; `mark_soft_failure` does both, so the order
-cannot be inverted.
+*warning* is printed and the pass goes on. A *soft failure* is a remark or an error that a later pass must know of: the
+diagnostic is emitted first, then bit 2 of the pass's entry in the function's status word is set. `mark_soft_failure`
+does both, so that the order cannot be inverted.
 
-Severities are the numbers of TileAS (seed 004): 259 an error, 3 a remark.
+The severities are the numbers of the TileAS compiler: 259 is an error, 3 a remark.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
 PASS_STATUS = "nv_tileas.pass_status"
-"""The status word: a discardable dictionary on the function, pass name -> i32, present while an entry is non-zero."""
+"""The status word: a discardable dictionary on the function, pass name -> i32. Entries that are zero are left out."""
 
 SOFT_FAILURE = 4
 """Bit 2 of a pass's status entry: the pass left something undone that a later pass must not rely on."""
 
 
 class Severity(IntEnum):
-    """How bad it is. The values are those of TileAS's diagnostic engine."""
+    """The severity of a diagnostic. A remark and an error have the numbers of TileAS's diagnostic engine."""
 
     WARNING = 2
     REMARK = 3
@@ -42,7 +42,7 @@ class Severity(IntEnum):
 
 
 def location_of(op: Operation) -> str | None:
-    """`file:line:col` of `op` where it is known, else None."""
+    """`file:line:col` of `op`, or None where the location is unknown."""
     location = op.location
     if not isinstance(location, FileLineColLoc):
         return None
@@ -50,14 +50,14 @@ def location_of(op: Operation) -> str | None:
 
 
 def op_name(op: Operation) -> str:
-    """The name of `op` as people know it, also where the op is unregistered."""
+    """The name of `op` as the program spells it, also where the op is unregistered."""
     name = op.attributes.get("op_name__")
     return getattr(name, "data", op.name)
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One sentence about one op, and what to do about it."""
+    """A message about one op: one sentence, and what the user can do about it."""
 
     severity: Severity
     op: Operation
@@ -75,7 +75,7 @@ class Diagnostic:
 
 
 class RefusedError(PassFailedException):
-    """A pass said no, before it touched anything. Holds one diagnostic or more."""
+    """A pass refused to run, before it changed anything. Holds one or more diagnostics."""
 
     diagnostics: tuple[Diagnostic, ...]
 
@@ -86,7 +86,7 @@ class RefusedError(PassFailedException):
 
 def refuse(op: Operation, reason: str, way_out: str, *, verbatim: bool = False) -> NoReturn:
     """
-    Stop the pass on account of `op`.
+    Stop the pass because of `op`.
 
     `reason` completes the sentence "'the.op' op ..."; `way_out` says what the user can do. Raises `RefusedError`.
     """
@@ -95,7 +95,7 @@ def refuse(op: Operation, reason: str, way_out: str, *, verbatim: bool = False) 
 
 @dataclass(eq=False)
 class Sink:
-    """Where remarks and warnings go. Tests and reports put a list in place of the stream."""
+    """Where remarks and warnings are written. Tests and reports put a list in place of the stream."""
 
     stream: TextIO | None = None
     """None means whatever `sys.stderr` is at the time of writing."""
@@ -124,23 +124,25 @@ def recorded_diagnostics() -> Generator[list[Diagnostic]]:
 
 
 def emit(diagnostic: Diagnostic) -> None:
-    """Hand a diagnostic to whoever listens: standard error, or the innermost `recorded_diagnostics`."""
+    """Write a diagnostic to standard error, or append it to the list of the innermost `recorded_diagnostics`."""
     _sinks[-1].emit(diagnostic)
 
 
 def remark(op: Operation, message: str, way_out: str | None = None, *, verbatim: bool = False) -> None:
-    """Say something worth knowing about `op`; nothing is wrong."""
+    """Emit a remark about `op`: information, nothing is wrong."""
     emit(Diagnostic(Severity.REMARK, op, message, way_out, verbatim))
 
 
 def warn(op: Operation, message: str, way_out: str | None = None) -> None:
-    """Say that `op` is probably not what its author meant."""
+    """Emit a warning about `op`: probably not what its author meant."""
     emit(Diagnostic(Severity.WARNING, op, message, way_out))
 
 
 @dataclass
 class ErrorCollector:
-    """Errors of one walk, raised together when it is over (spec/tileas-passes.md section 1)."""
+    """
+    The errors of one walk. An error makes the op fail and the walk goes on; all errors are raised together at its end.
+    """
 
     errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
@@ -157,7 +159,7 @@ class ErrorCollector:
 
 
 def pass_status(function: Operation, pass_name: str) -> int:
-    """The status entry that `pass_name` left on `function`; 0 when there is none."""
+    """The status entry of `pass_name` on `function`; 0 where there is none."""
     status = function.attributes.get(PASS_STATUS)
     if not isinstance(status, DictionaryAttr):
         return 0
@@ -183,7 +185,7 @@ def _write_status(function: Operation, pass_name: str, value: int) -> None:
 
 
 def clear_status(function: Operation, pass_name: str) -> None:
-    """A pass clears its own entry when it starts on a function."""
+    """Clear the entry of `pass_name` on `function`; a pass does so when it starts on the function."""
     _write_status(function, pass_name, 0)
 
 
@@ -196,8 +198,8 @@ def mark_soft_failure(
     """
     Emit `diagnostic`, then set bit 2 of `pass_name` on `function`.
 
-    `diagnostic` is None only for the paths that the sources call silent. An error is not printed but kept in
-    `errors`, to be raised when the walk is over. The word is OR-only while the pass runs.
+    `diagnostic` is None only where TileAS fails without a diagnostic. An error is not printed but kept in `errors`, to
+    be raised when the walk is over. While the pass runs, bits of the word are only ever set.
     """
     if diagnostic is not None:
         if diagnostic.severity is Severity.ERROR and errors is not None:
@@ -208,6 +210,6 @@ def mark_soft_failure(
 
 
 def sentence(op: Operation, text: str) -> str:
-    """`ring.mlir:4:5: 'scf.for' does this`, where `text` is the rest of a sentence that begins with the op."""
+    """`ring.mlir:4:5: 'scf.for' does this`, where `text` completes a sentence whose subject is the op."""
     place = location_of(op)
     return f"{f'{place}: ' if place else ''}'{op_name(op)}' {text}"

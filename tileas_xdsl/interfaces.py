@@ -1,9 +1,9 @@
 """
-What passes ask of an op, in place of asking for its name.
+Op interfaces: what passes ask of an op, in place of its name.
 
 An op of ours implements an interface by inheriting it. An op of xDSL, which cannot inherit from us, gets an *external
-model*: a small class, registered by op name, that answers in its place. `Interface.of(op)` returns whichever there is.
-Only methods that some pass calls are here.
+model*, as in MLIR: a small class, registered by op name, that answers in its place. `Interface.of(op)` returns
+whichever there is. Only methods that some pass calls are here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Interface(ABC):
     """Base of the interfaces: finds the op itself, or the external model of a foreign op."""
 
     EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], str], Callable[[Operation], Any]]]
-    """Interface and op name -> what answers for such an op."""
+    """(Interface, op name) -> the class that answers for such an op."""
 
     @classmethod
     def of(cls, op: Operation | None) -> Self | None:
@@ -35,7 +35,7 @@ class Interface(ABC):
 
     @classmethod
     def model_for(cls, *names: str) -> Callable[[ModelT], ModelT]:
-        """Class decorator: the decorated class, called with an op of one of `names`, answers for it."""
+        """Class decorator: the decorated class answers for ops with one of `names`; it is constructed with the op."""
 
         def register(model: ModelT) -> ModelT:
             for name in names:
@@ -52,20 +52,25 @@ class HandleType(TypeAttribute, ABC):
     """
     A type whose values are waited for, or held, rather than computed with: tokens, groups, queues, barriers.
 
-    A type of ours says so by inheriting; one of xDSL is registered (`HandleType.register`) with the meanings of its
-    dialect. A handle may not be unknown: who waits for it would wait for nobody knows what.
+    A type of ours inherits this; one of xDSL is registered (`HandleType.register`) beside the meanings of its dialect.
+    The machine never leaves a handle unknown, since a wait for an unknown handle has no defined end.
     """
 
 
 class AsyncOpInterface(Interface):
     """
-    An operation that may outlive its own issue and waits for others before it (RFC of the async dialect, seed 001).
+    An operation that may complete after its issue, and that waits for others before it is performed.
+
+    The interface of the same name in the MLIR RFC "New dialect for modelling asynchronous execution at a higher-level";
+    upstream MLIR has it for `gpu` only.
     """
 
     @property
     @abstractmethod
     def async_dependencies(self) -> Sequence[SSAValue]:
-        """The tokens, and promises, which complete like tokens, that must be complete before it is performed."""
+        """
+        The tokens, and promises, which complete like tokens, that must be complete before the operation is performed.
+        """
 
     @property
     @abstractmethod
@@ -77,7 +82,7 @@ class AsyncOpInterface(Interface):
         """Make the operation wait for `token` as well."""
 
     def remove_async_dependency(self, token: SSAValue) -> bool:
-        """Name `token` once less among the dependencies; False where that cannot be done, and then nothing is."""
+        """Remove `token` once from the dependencies; False, without a change, where that is not possible."""
         return False
 
     @property
@@ -88,9 +93,10 @@ class AsyncOpInterface(Interface):
 
 class AsyncRegionOpInterface(Interface):
     """
-    An operation with regions that control enters and leaves through tokens (seed 001).
+    An operation with regions that control enters and leaves through tokens.
 
-    The RFC's two assumptions hold: all edges into region `index` are joined in one region token, and which tokens the
+    The interface of the same name in the MLIR RFC "New dialect for modelling asynchronous execution at a higher-level",
+    with the RFC's two assumptions: all edges into region `index` are joined in one region token, and which tokens the
     region forwards does not depend on the branch that it takes.
     """
 
@@ -103,18 +109,23 @@ class AsyncRegionOpInterface(Interface):
         """The tokens inside region `index` that must complete before the operation itself is complete."""
 
     def async_result_dependencies(self, token: SSAValue) -> Sequence[SSAValue]:
-        """The tokens inside that must complete before the result `token`: fewer, if that is ready before the rest."""
+        """
+        The tokens inside that must complete before the result `token`: fewer than all, if it completes before the rest.
+        """
         return self.async_region_dependencies(0)
 
     def remove_async_result_dependency(self, result: SSAValue, token: SSAValue) -> bool:
         """
-        Name `token` once less among the tokens inside that the result token `result` is there to wait for; False where
-        that cannot be done, and then nothing is.
+        Remove `token` once from the tokens inside that `result` waits for; False, without a change, where that is not
+        possible.
         """
         return False
 
     def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
-        """What is passed into region `index`: operands and the arguments they arrive as, promises as their payloads."""
+        """
+        The values passed into region `index`: pairs of an operand and the argument it becomes; of a promise, its
+        payload.
+        """
         return ()
 
     def task_like_this(
@@ -128,17 +139,17 @@ class AsyncRegionOpInterface(Interface):
         """
         A new operation of the same kind that completes as a whole: its token is its first result.
 
-        It waits for `dependencies` and unwraps `promises`, whose payloads are the arguments of `body`, a block without
-        a terminator; returns `values`, each with the type of its result; and waits for the `tokens` made inside. None
-        where the kind has no room for that: a body that must not see what is around it, or is no task.
+        It waits for `dependencies`, and unwraps `promises`, whose payloads are the arguments of `body`, a block without
+        a terminator. It returns `values`, each with the type of its result, and waits for the `tokens` made inside.
+        None where the kind cannot express that: its body is isolated from above, or it is no task.
         """
         return None
 
 
 class AsyncCollectorOpInterface(Interface):
     """
-    An operation that answers for the asynchronous work issued in its region: the work becomes one group of a queue, or
-    fills one stage of a pipeline, when the region is left.
+    An operation that collects the asynchronous work issued in its region: when control leaves the region, the work
+    becomes one group of a queue, or fills one stage of a pipeline.
     """
 
 
@@ -167,7 +178,9 @@ class LoopLikeOpInterface(Interface):
 
 
 class AgentLikeOpInterface(Interface):
-    """An operation that forks agents: one region for each group of agents (spec/tileas-dialects.md 2.5.8)."""
+    """
+    An operation that forks agents: one region for each group of agents. It is done when all agents of all groups are.
+    """
 
     @property
     @abstractmethod
@@ -195,7 +208,7 @@ class FunctionOpInterface(Interface):
 
 
 class AllocationOpInterface(Interface):
-    """An operation at which the walk back from a view to its storage ends."""
+    """An operation that makes storage: the walk back from a view to its storage ends here."""
 
     @property
     @abstractmethod
@@ -206,10 +219,10 @@ class AllocationOpInterface(Interface):
 @dataclass(frozen=True)
 class Resource:
     """
-    What ops take turns at, and is no memory: one side of a pipeline, say.
+    Something other than memory on which ops keep their order: one side of a pipeline, for example.
 
-    Two are the same when their names and their owners are; the owner is the op that makes the resource, or anything
-    else that tells it from others of its name. People only see the name.
+    Resources are equal when their names and owners are. The owner is the op that makes the resource, or anything else
+    that distinguishes it from others of the same name. Diagnostics show the name only.
     """
 
     name: str
@@ -224,8 +237,8 @@ class Effect:
     """
     One read or write, as an op states it.
 
-    `target` is the memory, or a resource that is no memory; None means any memory. `indices` are the subscripts, None
-    for the whole target; `extents` says how many elements are touched from there, one where absent.
+    `target` is the memory, or a resource; None means any memory. `indices` are the subscripts, None for the whole
+    target. `extents` gives the number of elements touched from there on each axis, one where absent.
     """
 
     writes: bool
@@ -237,9 +250,9 @@ class Effect:
 @dataclass(frozen=True)
 class SideOrder:
     """
-    Keeps its place among the ops on one side of a pipeline, and touches no memory that others name.
+    The op keeps its order among the ops on one side of a pipeline, and touches no memory that other values name.
 
-    `pipeline` is the token, or the op, whose pipeline it is; which one that is, an analysis finds out.
+    `pipeline` is a token of the pipeline, or an op on it; an analysis finds the pipeline itself.
     """
 
     side: str
@@ -248,22 +261,24 @@ class SideOrder:
 
 @dataclass(frozen=True)
 class TokenWait:
-    """Waits for `token`: what completes with it, memory or a stage of a pipeline, may be touched from then on."""
+    """
+    The op waits for `token`: what completes with it, memory or a stage of a pipeline, may be touched from then on.
+    """
 
     token: SSAValue
 
 
 class MemoryAccessOpInterface(Interface):
     """
-    An operation that tells what it does to memory more exactly than memory effect traits can.
+    An operation that states its memory effects more exactly than memory effect traits can.
 
-    What it says holds in place of its traits, and of the operation alone: the ones in its regions are asked themselves.
+    The statement replaces its traits. It covers the operation alone; ops in its regions are asked themselves.
     """
 
     @property
     @abstractmethod
     def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
-        """What the operation reads, writes, takes turns at and waits for, in program order."""
+        """The reads, writes, orders and waits of the operation, in program order."""
 
 
 class RegionBranchOpInterface(Interface):
@@ -271,7 +286,9 @@ class RegionBranchOpInterface(Interface):
 
     @abstractmethod
     def entry_values(self, region: Region) -> Sequence[SSAValue] | None:
-        """What the arguments of `region` hold on first entry, or None when the operation makes them itself."""
+        """
+        The values that the arguments of `region` have on first entry, or None when the operation makes them itself.
+        """
 
 
 def enclosing_function(op: Operation) -> Operation | None:
@@ -296,7 +313,7 @@ def entry_block(region: Region) -> Block | None:
 
 
 class _Model:
-    """A foreign op, seen through an interface."""
+    """Base of the external models: an op of xDSL, seen through an interface."""
 
     def __init__(self, op: Operation) -> None:
         self.op: Any = op
@@ -364,7 +381,7 @@ class _GpuAsyncOp(_Model):
 
 
 def _resize_first_segment(op: Operation, by: int) -> None:
-    """Count `by` operands more in the first segment of an op that sizes its segments by attribute."""
+    """Add `by` to the first segment size of an op that sizes its operand segments by attribute."""
     from xdsl.dialects.builtin import DenseArrayBase, i32
 
     for entries in (op.properties, op.attributes):

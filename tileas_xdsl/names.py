@@ -1,8 +1,8 @@
 """
-The names that we register, and where the code behind each one lives.
+The registered names of dialects and passes, and the module that holds the code of each.
 
-A row is two strings; the import happens when somebody asks for the name. So the plug-in knows every name at the start
-of `xdsl-opt` and has loaded nothing, and the order of the passes can ask which of them exist.
+A row is two strings; the module is imported when the name is looked up. So the plug-in knows every name at the start of
+`xdsl-opt` without having loaded anything, and `pipelines.py` can ask which passes exist.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Plans: who runs when. Nothing here changes IR."""
+"""Plans of schedules: which op runs when. Nothing here changes IR."""

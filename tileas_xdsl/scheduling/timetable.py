@@ -1,9 +1,9 @@
 """
 The timetable of a pipelined loop: which slots there are, and on which iteration each stage works in them.
 
-One model for everything that peels and overlaps loops: the expander copies ops by it, and whoever counts what is in
-flight counts by it. With `S` stages, `M = S - 1`, and `N` iterations numbered from 0, time runs in slots
-`t = 0 .. N + M - 1`, and in slot `t` stage `s` works on iteration `t - s`, if there is one. The slots form sections:
+One model serves everything that peels and overlaps loops: the loop expander copies ops by it, and the analysis of waits
+counts groups by it. With `S` stages, `M = S - 1`, and `N` iterations numbered from 0, time runs in slots `t = 0 .. N +
+M - 1`. In slot `t` stage `s` works on iteration `t - s`, if there is one. The slots form sections:
 
 | section | slots | iterations count from |
 |---|---|---|
@@ -11,8 +11,8 @@ flight counts by it. With `S` stages, `M = S - 1`, and `N` iterations numbered f
 | kernel | one for all `t = M .. N - 1`, a loop of `N - M` trips | that of the last stage, at the induction variable |
 | epilogue | `e = 0 .. M - 1`, that is `t = N + e`, unrolled | `N`: the last one is -1 |
 
-All numbers are relative to where the slot is, so that they are constants whatever the trip count is. A kernel that
-*drains itself* goes on to slot `N + M - 1`, with its ops predicated; then there is no epilogue.
+All numbers are relative to the section, so that they are constants whatever the trip count is. A kernel that *drains
+itself* goes on to slot `N + M - 1`, with its ops predicated; then there is no epilogue.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Section(Enum):
 
 @dataclass(frozen=True)
 class TimeSlot:
-    """One slot of a section, counted from 0 there; the kernel has one."""
+    """One slot of a section, numbered from 0 in it; the kernel has one."""
 
     section: Section
     number: int
@@ -48,7 +48,7 @@ class Timetable:
     trip_count: int | None = None
     """`N`, where it is known."""
     drains_itself: bool = False
-    """Whether the kernel runs until the last stage is done, and not until the first is."""
+    """Whether the kernel runs until the last stage is done, rather than until the first is."""
 
     def slots(self) -> Iterator[TimeSlot]:
         """The slots that are emitted, in order."""
@@ -59,7 +59,7 @@ class Timetable:
 
     @cached_property
     def prologue(self) -> tuple[TimeSlot, ...]:
-        """One slot for each that may be filled before the kernel begins."""
+        """The slots that may run before the kernel begins."""
         count = self.lead
         if self.trip_count is not None and not self.drains_itself:
             count = min(count, self.trip_count)
@@ -67,21 +67,21 @@ class Timetable:
 
     @cached_property
     def kernel(self) -> TimeSlot | None:
-        """None where the trip count is known to leave the kernel no trip."""
+        """The slot of the kernel; None where the trip count is known to leave the kernel no trip."""
         is_empty = self.trip_count is not None and self.trip_count <= self.lead and not self.drains_itself
         return None if is_empty else TimeSlot(Section.KERNEL, 0)
 
     @cached_property
     def epilogue(self) -> tuple[TimeSlot, ...]:
-        """One slot for each behind the kernel; none where the kernel drains itself."""
+        """The slots after the kernel; none where the kernel drains itself."""
         return tuple(TimeSlot(Section.EPILOGUE, number) for number in range(0 if self.drains_itself else self.lead))
 
     def iteration(self, slot: TimeSlot, stage: int) -> int:
-        """The iteration that `stage` works on in `slot`, counted as the table of the module says."""
+        """The iteration that `stage` works on in `slot`, counted relative to the section as in the module's table."""
         return slot.number - stage + (self.lead if slot.section is Section.KERNEL else 0)
 
     def trips_needed(self, slot: TimeSlot, iteration: int) -> int:
-        """With how many trips the loop has `iteration`, counted as in `slot`; in the kernel at its last trip."""
+        """The least trip count for which `iteration` exists, counted as in `slot`; for the kernel, in its last trip."""
         match slot.section:
             case Section.PROLOGUE:
                 return iteration + 1
@@ -91,7 +91,7 @@ class Timetable:
                 return -iteration
 
     def may_exist(self, slot: TimeSlot, iteration: int) -> bool:
-        """Whether an iteration, counted as in `slot`, is one of the loop's for some trip count that is possible."""
+        """Whether `iteration`, counted as in `slot`, exists for at least one possible trip count."""
         if slot.section is Section.PROLOGUE and iteration < 0:
             return False
         if slot.section is Section.EPILOGUE and iteration >= 0:

@@ -1,8 +1,9 @@
 """
-What AMD targets have for asynchronous transfers to LDS (spec/mlir-surface.md section 8, spec/backend.md).
+Asynchronous transfers to LDS on AMD targets: their sizes, and the counters that count them.
 
-Up to gfx10 the transfers are counted with the other vector memory loads, in `vmcnt`, and the wait names all counters in
-one bit field. gfx1250 has a counter of its own for them, and another for tensor transfers.
+On gfx942 and gfx950 the transfers are counted with the other vector memory loads, in `vmcnt`, and `s_waitcnt` names all
+counters in one bit field. gfx1250 has a counter of its own for them, and another one for tensor transfers. Source:
+LLVM's User Guide for AMDGPU Backend.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ Counter = Literal["vmcnt", "asynccnt", "tensorcnt"]
 
 @dataclass(frozen=True)
 class AMDTarget:
-    """One target."""
+    """The transfers and counters of one target."""
 
     name: AMDTargetName
     transfer_bytes: tuple[int, ...]
-    """How many bytes a transfer may move for each lane."""
+    """The bytes that a transfer may move for each lane."""
     counters: tuple[Counter, ...]
-    """The counters that transfers are counted by."""
+    """The counters that count transfers."""
     counter_bits: int = 6
-    """The width of these counters: what a wait can name."""
+    """The width of these counters in bits; a wait names a number of this width."""
 
     @property
     def most_in_flight(self) -> int:
-        """The largest number that a wait for a counter can name."""
+        """The largest number of operations that a wait can leave in flight."""
         return (1 << self.counter_bits) - 1
 
 

@@ -1,9 +1,10 @@
 """
-The tables of cycles, one a target, for one streaming multiprocessor. Numbers without a citation are estimates, and say
-so: the tables are there to compare schedules with each other, not to predict what a clock on the wall shows.
+The timing tables of the targets, in cycles of one streaming multiprocessor.
 
-Peak rates follow from published peaks: 989 TFLOPS of dense f16 on an H100 are 4096 a cycle on each of its 132
-multiprocessors at 1.83 GHz. Copies are taken to hit the second-level cache, which neighbouring blocks share.
+A number without a citation is an estimate, and is marked as one. The tables serve to compare schedules with each other,
+not to predict measured times. Peak rates follow from published peaks: 989 TFLOPS of dense f16 on an H100 are 4096
+operations a cycle on each of its 132 multiprocessors at 1.83 GHz. Copies are taken to hit the second-level cache, which
+neighbouring blocks share.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ BLACKWELL = (
 SIGNALS = "estimate: cycles of mbarrier arrivals, commits and waits; 64 bytes a cycle from the second-level cache"
 
 FREE = Rate(1 << 40, 0)
-"""Registers, and the reservation of memory: what keeps nobody."""
+"""The rate of accesses that cost nothing: registers, and the reservation of memory."""
 
 
 def _copies(latency: int, tma: int) -> dict[str, Rate]:
-    """Engines that take up 64 bytes a cycle; TMA has a latency of its own."""
+    """The copy engines of a target: 64 bytes a cycle each; TMA has a latency of its own."""
     return {"copy": Rate(64, latency), "cp.async": Rate(64, latency), "tma": Rate(64, tma), "memory": FREE}
 
 
 def _memory(far: int, near: int, host: int) -> dict[str, Rate]:
-    """What an agent accesses itself: global memory, memory on the multiprocessor, memory of the host."""
+    """
+    The rates at which an agent itself accesses global memory, memory on the multiprocessor and memory of the host.
+    """
     on_chip = Rate(128, near)
     return {
         "global": Rate(64, far),
@@ -113,9 +116,9 @@ TARGETS = tuple(TABLES)
 
 def timing_table(target: str) -> TimingTable:
     """
-    The table of `target`: by name, or the nearest older one (`sm_103a` is timed as `sm_100`).
+    The table of `target`: the one of that name, else of the nearest older target (`sm_103a` is timed as `sm_100`).
 
-    Raises `ValueError` naming the choices where there is none.
+    Raises `ValueError`, naming the choices, where there is none.
     """
     name = target.rstrip("af")
     if name in TABLES:

@@ -1,14 +1,16 @@
 """
 Which asynchronous components are committed together.
 
-A group is a run of neighbours in the order of the slot, all of one stage, none of which needs another one of them:
+A group is a maximal run of neighbours in the order of the slot, all of one stage, none of which conflicts with another:
 
     order     copy A   copy B   use (stage 3)   copy C        stage 0 is asynchronous
     groups    { copy A, copy B }                { copy C }
 
-The cut depends on the annotations and on what conflicts, not on the slot: so prologue, body and epilogue all commit the
-same groups, and counting slots is counting groups (spec/async-queue-pipeline.md 4.4, and 8.1 for what happens where
-they do not).
+A component of another stage, or a conflict with a member of the open group, starts a new group. The partition depends
+on the annotations and the conflicts only, not on the slot. So prologue, body and epilogue all commit the same groups,
+and counting slots is counting groups. The interleaved example of TVM RFC 0077 commits one group per iteration in the
+prologue and two in the body. Its wait count then holds for the body only, and the first iteration reads copies that are
+still in flight; this is why the partition here never differs between sections.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups that each queue gets in a slot, in the order in which they are committed."""
+    """The groups that each queue gets in one slot, in the order of their commits."""
 
     of_queue: Mapping[int, tuple[tuple[int, ...], ...]]
-    """Queue -> groups -> components in order. The queue of an asynchronous stage has the number of the stage."""
+    """Queue -> groups -> components in order. The queue id of an asynchronous stage is the number of the stage."""
     order: tuple[int, ...]
     """The place of each component in the slot."""
 
@@ -45,15 +47,15 @@ class Groups:
         return self._queue[component]
 
     def count(self, queue: int) -> int:
-        """How many groups the queue gets in a slot in which its components are active."""
+        """The number of groups that the queue gets in a slot in which its components are active."""
         return len(self.of_queue[queue])
 
     def index_of(self, component: int) -> int:
-        """The number, from 0, of the last group of a component among those of its queue in a slot."""
+        """The index, from 0, of a component's group among those of its queue in a slot."""
         return self._index[component]
 
     def closed_before(self, queue: int, place: int) -> int:
-        """How many groups of the queue are committed in a slot when the component at `place` begins."""
+        """The number of groups of the queue that are committed in a slot before the component at `place` begins."""
         return sum(self.order[group[-1]] < place for group in self.of_queue[queue])
 
 
@@ -66,7 +68,7 @@ def cut_groups(
     """
     The groups of each of `async_stages`.
 
-    `conflicts` has the pairs of components that touch the same bytes in one iteration, one of them writing; in either
+    `conflicts` holds the pairs of components that touch the same bytes in one iteration, one of them writing; in either
     order. Linear in the number of components, times the length of a group.
     """
     emission = sorted(range(len(order)), key=order.__getitem__)

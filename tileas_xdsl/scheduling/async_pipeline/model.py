@@ -1,11 +1,11 @@
 """
 How many groups are committed and needed in each slot of an asynchronous pipeline.
 
-Slots and iterations are those of `scheduling/timetable.py`, and groups are counted like iterations, relative to the
-section: in the prologue from the first group of a stage, in the epilogue from behind all `N` iterations' groups, in the
-kernel from what belongs to iterations before that of the last stage. So counts are constants whatever the trip count
-is. A prologue slot runs only where `N > t`, and a component of the epilogue only where its iteration is not below 0:
-then they hold for every `N`.
+Slots and iterations are those of `scheduling/timetable.py`. Groups are counted like iterations, relative to the
+section: in the prologue from the first group of a stage, in the epilogue from the end of all `N` iterations' groups, in
+the kernel from the iteration that the last stage works on. So counts are constants whatever the trip count is. A
+prologue slot runs only where `N > t`, and an epilogue component only where its iteration is at least 0: under these
+guards the counts hold for every `N`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Need:
     """
     `consumer` in iteration `j` may start only when what `producer` commits in iteration `j - distance` is complete.
 
-    At distance 0 the producer precedes the consumer in the source; at greater distances the two touch one location that
-    both iterations share, or one version of a buffer.
+    At distance 0 the producer precedes the consumer in the source. At greater distances the two touch one location that
+    iterations share, or one version of a buffer.
     """
 
     consumer: int
@@ -34,14 +34,14 @@ class Need:
 
 @dataclass(frozen=True)
 class AsyncPipeline:
-    """A loop that is to be pipelined, as far as counting goes."""
+    """A loop to be pipelined, reduced to what counting needs."""
 
     stages: tuple[int, ...]
-    """Of each component; the lowest is 0."""
+    """The stage of each component; the lowest is 0."""
     groups: Groups
     needs: tuple[Need, ...]
     trip_count: int | None = None
-    """Where it is known."""
+    """The trip count, where it is known."""
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ class AsyncPipeline:
         return Timetable(max(self.stages, default=0), self.trip_count)
 
     def active_in(self, slot: TimeSlot) -> Iterator[int]:
-        """The components that have an iteration in `slot` for some trip count that is possible, in order."""
+        """The components that have an iteration in `slot` for at least one possible trip count, in order."""
         for component in self.emission:
             if self.timetable.may_exist(slot, self.iteration(slot, component)):
                 yield component
@@ -71,7 +71,7 @@ class AsyncPipeline:
         return self.timetable.iteration(slot, self.stages[component])
 
     def surely_with(self, slot: TimeSlot, other: int, component: int) -> bool:
-        """Whether `other`, active in `slot`, is so whenever `component` is, for every trip count that is possible."""
+        """Whether `other`, active in `slot`, is active whenever `component` is, for every possible trip count."""
         if slot.section is not Section.EPILOGUE or self.trip_count is not None:
             return True
         return self.stages[other] <= self.stages[component]
@@ -79,7 +79,7 @@ class AsyncPipeline:
     # Groups -----------------------------------------------------------------------------------------------------------
 
     def committed(self, slot: TimeSlot, queue: int, component: int) -> int:
-        """How many groups of the queue are committed when `component` begins in `slot`."""
+        """The number of groups of the queue that are committed when `component` begins in `slot`."""
         # The components of a queue are all of one stage.
         iteration = self.iteration(slot, self.groups.of_queue[queue][0][0])
         active = iteration >= 0 if slot.section is Section.PROLOGUE else iteration < 0
@@ -89,11 +89,11 @@ class AsyncPipeline:
         return 0
 
     def required(self, slot: TimeSlot, need: Need) -> int:
-        """How many groups of the producer's queue must be complete for `need` in `slot`."""
+        """The number of groups of the producer's queue that must be complete for `need` in `slot`."""
         queue = self.groups.queue_of(need.producer)
         iteration = self.iteration(slot, need.consumer) - need.distance
         return self.groups.count(queue) * iteration + self.groups.index_of(need.producer) + 1
 
     def exists(self, slot: TimeSlot, need: Need) -> bool:
-        """Whether there is an iteration to need, for some trip count that is possible."""
+        """Whether the iteration that `need` refers to exists, for at least one possible trip count."""
         return self.timetable.may_exist(slot, self.iteration(slot, need.consumer) - need.distance)

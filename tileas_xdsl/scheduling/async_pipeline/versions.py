@@ -1,10 +1,10 @@
 """
-How many versions a buffer needs, so that iterations that overlap do not share one.
+How many versions a buffer needs, so that overlapping iterations do not share one.
 
-The rule of the reference counts stages: `last reading stage - first writing stage + 1`, and 1 in place of 2 where no
-writer runs before a reader of a later stage in the same slot. It is not enough for a buffer that is written after its
-last read, or by several: version `j mod V` is used again in iteration `j + V`, and whatever touched it in iteration `j`
-must precede that, as in any dependence. The larger of the two counts.
+TVM's `InjectSoftwarePipeline` counts stages: `last reading stage - first writing stage + 1`, reduced from 2 to 1 where
+no writer runs before a reader of a later stage in the same slot. That is too few for a buffer that is written after its
+last read, or by several components: version `j mod V` is used again in iteration `j + V`, so every access to it in
+iteration `j` must precede that reuse, as in any dependence. The answer is the larger of the two counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Meeting:
 
 def version_count(placements: Sequence[Placement], meetings: Sequence[Meeting]) -> int:
     """
-    The number of versions of a buffer whose accesses meet so, were there only one; 1 where nothing meets.
+    The number of versions of a buffer with the given conflicts between accesses; 1 where there are none.
 
     `placements` has the place of each component.
     """

@@ -1,16 +1,17 @@
 """
 Where waits stand, and how many groups each leaves unfinished.
 
-A consumer needs some groups of a queue complete; the wait that says so leaves `committed - required` of the youngest.
-That is exact: one more would leave out the group that is needed. A merged wait stands at an earlier consumer of the
-slot and covers a later one; it may do so only if all that the later one requires is committed by then, and it counts
-what is committed at its own place:
+A consumer needs some groups of a queue to be complete. Its wait leaves the youngest `committed - required` groups
+unfinished. That is exact: one more would leave the needed group unfinished. A merged wait stands at an earlier consumer
+of the slot and covers a later one. It is legal only if all groups that the later one requires are committed by then,
+and it counts the groups committed at its own place:
 
     X; use X (stage 3); Y; use X, Y (stage 1)      alone: wait 6 and wait 2       merged: wait 1 at the first use
 
-Needs of the same iteration always get their wait, in each slot. A need at a greater distance (a version that is used
-again, a location that iterations share) gets one only where none of the waits for the same iteration, in this slot or
-before, has met it (spec/async-queue-pipeline.md section 6).
+A need of the same iteration gets its wait in each slot. A need at a greater distance (a version that is reused, a
+location that iterations share) gets a wait only if no wait for a need of the same iteration, in this slot or an earlier
+one, has already made the group complete. Otherwise a need that has long been met would force later waits to be
+stronger.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class Wait:
 
 @dataclass
 class _Point:
-    """A wait in the making: before `component`, when `committed` groups are committed and `required` must be done."""
+    """
+    A wait under construction: before `component`, when `committed` groups are committed and `required` must be
+    complete.
+    """
 
     component: int
     committed: int
@@ -40,20 +44,23 @@ class _Point:
 
 
 WaitPlan = Mapping[TimeSlot, Mapping[int, tuple[Wait, ...]]]
-"""For each slot that is emitted and each component with waits: the waits, one for each queue."""
+"""
+Slot -> component -> its waits, one for each queue. Slots that are not emitted and components without waits are absent.
+"""
 
 
 def plan_waits(pipeline: AsyncPipeline, *, merge: bool = True) -> WaitPlan:
     """
     The waits of every slot. `merge=False` keeps each consumer's own wait, which is exact by itself.
 
-    Needs go forward in time: whoever needs a group runs after its commit. (The check of the annotations sees to it.)
+    Requires that every need goes forward in time: the consumer runs after the commit. The check of the annotations
+    ensures it.
     """
     return {slot: _slot_waits(pipeline, slot, merge) for slot in pipeline.timetable.slots()}
 
 
 def undrained_queues(pipeline: AsyncPipeline) -> tuple[int, ...]:
-    """The queues whose last groups nobody waits for inside the pipeline."""
+    """The queues for whose last groups the pipeline contains no wait."""
     known = {
         pipeline.groups.queue_of(need.producer)
         for need in pipeline.needs
@@ -90,10 +97,10 @@ def _points(pipeline: AsyncPipeline, slot: TimeSlot, queue: int, merge: bool) ->
 
 def _covered(pipeline: AsyncPipeline, slot: TimeSlot, points: list[_Point], late: _Point) -> bool:
     """
-    Whether an earlier wait of the slot does for `late`, where need be by waiting for more.
+    Whether an earlier wait of the slot covers `late`; an earlier wait is strengthened where that makes it cover `late`.
 
-    Where the earlier component may be inactive while this one runs (a short loop of unknown length), it takes the
-    later one's groups over for the case that both run, and the later one keeps its own wait.
+    Where the earlier component may be inactive while this one runs (a short loop of unknown trip count), its wait is
+    strengthened for the case that both run, and the later component keeps its own wait too.
     """
     sure = [point for point in points if pipeline.surely_with(slot, point.component, late.component)]
     if any(point.required >= late.required for point in sure):
@@ -107,7 +114,9 @@ def _covered(pipeline: AsyncPipeline, slot: TimeSlot, points: list[_Point], late
 
 
 def _requirement(pipeline: AsyncPipeline, slot: TimeSlot, queue: int, component: int) -> int | None:
-    """How many groups of the queue must be complete before `component` in `slot`; None where it needs none."""
+    """
+    The number of groups of the queue that must be complete before `component` in `slot`; None where it needs none.
+    """
     same_iteration, others = None, None
     for need in pipeline.needs:
         if (
@@ -129,7 +138,7 @@ def _requirement(pipeline: AsyncPipeline, slot: TimeSlot, queue: int, component:
 
 
 def _known(pipeline: AsyncPipeline, slot: TimeSlot, queue: int, component: int) -> int | None:
-    """How many groups the waits for needs of the same iteration have made complete when `component` begins."""
+    """The number of groups that waits for needs of the same iteration have made complete when `component` begins."""
     known: int | None = None
     for need in pipeline.needs:
         if need.distance or pipeline.groups.queue_of(need.producer) != queue:
