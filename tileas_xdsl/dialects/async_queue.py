@@ -1,9 +1,10 @@
 """
-`async_queue`: asynchronous work that is waited for by counting (TVM RFC 0077, "asynchronous stage in software
+`async_queue`: asynchronous work that is waited for by counting (TVM RFC 0077, "Asynchronous stage in software
 pipeline").
 
-A *group* is what one thread hands over at once; a *queue* is a FIFO of groups, named by a number. Three structured
-scopes, each with one body that is part of the thread's own control flow, say everything:
+A *group* is the work that one thread commits at once. A *queue* is a FIFO of groups, named by a number: its groups
+complete in the order of their commits. There are three structured scopes, each with one body that is part of the
+thread's own control flow:
 
     scf.for %i = %c0 to %n step %c1 {
       async_queue.commit 0 {                       // what is issued in here becomes one group of queue 0
@@ -16,12 +17,13 @@ scopes, each with one body that is part of the thread's own control flow, say ev
       }
     }
 
-There are no tokens and no results: *how many groups were committed since* is the whole of the synchronisation. A
+There are no tokens and no results: the number of groups committed since is all the synchronisation there is. A
 fourth op, `block`, marks one statement of a loop that is yet to be pipelined (see `async_queue_annotations`).
 
-A queue id or a count that is known stands in a property; one that is computed is an operand of type `index` in its
-place, in the order queue, count. A body without a block and a body with an empty block both mean that there is
-nothing to run: a *drain* is `async_queue.wait 0, 0`. Meaning: spec/async-queue-pipeline.md section 3.
+A queue id or a count that is constant is a property; one that is computed is an operand of type `index` in its place,
+in the order queue, count. A body without a block and a body with an empty block both mean that there is nothing to
+run: a *drain* is `async_queue.wait 0, 0`. Operations inside a `scope` are performed at any time between their issue
+and the completion of their group, and different queues are not ordered with each other.
 """
 
 from __future__ import annotations
@@ -65,10 +67,10 @@ INDEX = IndexType()
 
 class QueueEffects(MemoryEffect):
     """
-    What the body does, and a read and a write of memory at large.
+    The effects of the body, and a read and a write of all memory.
 
-    Issuing, committing and waiting all move the moment at which other code's data may be touched, so no op may be
-    removed, merged with an equal one, or have memory operations moved across it.
+    Issuing, committing and waiting change when other code may touch the data. So no such op may be erased, merged with
+    an equal one, or have a memory operation moved across it.
     """
 
     @classmethod
@@ -86,7 +88,7 @@ class QueueScope(IRDLOperation):
     body = region_def()
 
     def print_head(self, printer: Printer) -> None:
-        """Print what stands between the op's name and its attributes."""
+        """Print the part between the op's name and its attributes."""
 
     def head_properties(self) -> frozenset[str]:
         """The properties that `print_head` shows."""
@@ -106,7 +108,7 @@ class QueueScope(IRDLOperation):
 
     @classmethod
     def parse_tail(cls, parser: Parser, **numbers: int | UnresolvedOperand) -> Self:
-        """Read `attributes {...}` and the body; the `numbers` read before become properties or operands."""
+        """Parse `attributes {...}` and the body; the `numbers` parsed before become properties or operands."""
         written = parser.parse_optional_attr_dict_with_keyword(numbers)
         entries = dict(written.data) if written is not None else {}
         declared = cls.get_irdl_definition().properties
@@ -136,10 +138,10 @@ class QueueScope(IRDLOperation):
 
 def around(op: Operation) -> Iterator[Operation]:
     """
-    The ops around `op`, innermost first, as far as one thread of control reaches.
+    The ops around `op`, innermost first, that the same thread of control runs.
 
-    The walk passes through structured control flow and ends at a function, at anything isolated from above, and at an
-    op whose region another thread runs (an agent, an asynchronous region).
+    The walk passes structured control flow. It ends at a function, at an op that is isolated from above, and at an op
+    whose region another thread runs (an agent, an asynchronous region).
     """
     node = op.parent_op()
     while node is not None:
@@ -208,7 +210,7 @@ class _QueueOp(QueueScope):
     """A scope that names a queue."""
 
     computed = var_operand_def(IndexType)
-    """The queue, then the count, as far as they are not properties."""
+    """The operands: the queue id, then the count, each only where it is not a property."""
 
     constant_queue = opt_prop_def(IntegerAttr.constr(i64), prop_name="queue")
 
@@ -220,7 +222,7 @@ class _QueueOp(QueueScope):
         return self.computed[0]
 
     def verify_queue(self, **constants: IntegerAttr | None) -> None:
-        """Raises `VerifyException` unless each of `constants` is present or has its operand, and none is negative."""
+        """Raises `VerifyException` unless each of `constants` is given as property or operand, and none is negative."""
         absent = [name for name, value in constants.items() if value is None]
         if len(self.computed) != len(absent):
             raise VerifyException(
@@ -235,7 +237,7 @@ class _QueueOp(QueueScope):
 @irdl_op_definition
 class CommitOp(_QueueOp, AsyncCollectorOpInterface):
     """
-    Run the body; what it issued is appended to a queue as one group when the body is left, even when that is nothing.
+    Run the body; when the body is left, append what it issued to a queue as one group, which may be empty.
 
     `async_queue.commit 0 { async_queue.scope { ... } }`, with a computed queue `async_queue.commit %q { ... }`
 
@@ -287,8 +289,8 @@ class WaitOp(_QueueOp):
 
     `async_queue.wait 0, 2 { ... }`, computed `async_queue.wait %q, %n { ... }`; a drain is `async_queue.wait 0, 0`
 
-    A count above the number of unfinished groups is no wait at all. The wait never covers a group that is still being
-    built around it.
+    With a count of at least the number of unfinished groups the op does not block. A group that is still being built by
+    a commit around the wait is not counted.
     """
 
     name = "async_queue.wait"
@@ -389,7 +391,10 @@ class BlockOp(QueueScope):
 
 
 def possibly_written_buffers(region: Region) -> list[SSAValue]:
-    """Every memref that some op in `region` may write, in order of first occurrence: the buffers written, or more."""
+    """
+    Every memref that some op in `region` may write, in order of first occurrence; may contain buffers that are not
+    written.
+    """
     buffers: dict[SSAValue, None] = {}
     for op in region.walk():
         if op.has_trait(RecursiveMemoryEffect, value_if_unregistered=False) or isinstance(op, QueueScope):

@@ -1,5 +1,5 @@
 """
-The three annotations that ask for a loop to be pipelined, read and checked.
+The three annotations by which a loop asks to be pipelined: reading and checking.
 
     scf.for %i = %c0 to %n step %c1 {
       async_queue.block { ... }            // component 0: copies, two iterations ahead, asynchronously on queue 0
@@ -8,10 +8,10 @@ The three annotations that ask for a loop to be pipelined, read and checked.
        software_pipeline_order = array<i64: 0, 1>,
        software_pipeline_async_stages = array<i64: 0>}
 
-They are discardable attributes of an `scf.for`, so that stock `xdsl-opt` and MLIR carry them. Everything that the
-lists alone tell is checked here, with the texts of TVM that people search for; what needs the loop's body (how many
-components it has, what depends on what) is for the pass, which calls `require_components`. Source:
-spec/async-queue-pipeline.md sections 2 and 9.
+They are those of TVM RFC 0077 ("Asynchronous stage in software pipeline"), as discardable attributes of an `scf.for`,
+so that stock `xdsl-opt` and MLIR carry them. What the lists alone determine is checked here, with TVM's error texts
+where it has one. What needs the loop's body (the number of components, their dependences) is checked by the pass, which
+calls `require_components`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.diagnostics import refuse, warn
 
 STAGE = "software_pipeline_stage"
-"""One number a component: how many iterations it runs ahead of later stages."""
+"""
+One number for each component, its stage `s`: in slot `t` it works on iteration `t - s`.
+"""
 
 ORDER = "software_pipeline_order"
-"""One number a component: its place among the others inside one slot; a permutation."""
+"""One number for each component: its place among the others in a slot; together a permutation."""
 
 ASYNC_STAGES = "software_pipeline_async_stages"
 """Stage values whose components are asynchronous. The queue's id is the stage value."""
@@ -41,12 +43,12 @@ KEYS = (STAGE, ORDER, ASYNC_STAGES)
 
 @dataclass(frozen=True)
 class Annotations:
-    """A well-formed request: as many stages as orders, orders a permutation, stages not negative."""
+    """A well-formed request: as many stages as orders, orders that are a permutation, stages that are not negative."""
 
     stages: tuple[int, ...]
-    """Stage of each component, in iterations."""
+    """The stage of each component, in iterations."""
     order: tuple[int, ...]
-    """Place of each component inside a slot."""
+    """The place of each component in a slot."""
     async_stages: tuple[int, ...] = ()
     """The asynchronous stages, ascending; each is the stage of some component."""
 
@@ -71,7 +73,7 @@ def is_annotated(op: Operation) -> bool:
 
 
 def annotate(loop: Operation, annotations: Annotations) -> None:
-    """Write `annotations` on `loop`, in place of any that it has."""
+    """Write `annotations` on `loop`, replacing any that it has."""
     erase_annotations(loop)
     loop.attributes[STAGE] = DenseArrayBase.from_list(i64, annotations.stages)
     loop.attributes[ORDER] = DenseArrayBase.from_list(i64, annotations.order)
@@ -80,18 +82,18 @@ def annotate(loop: Operation, annotations: Annotations) -> None:
 
 
 def erase_annotations(loop: Operation) -> None:
-    """Remove the three annotations; all others stay."""
+    """Remove the three annotations; other attributes stay."""
     for key in KEYS:
         loop.attributes.pop(key, None)
 
 
 def read_annotations(loop: Operation) -> Annotations | None:
     """
-    What `loop` asks for, or None when it does not ask to be pipelined.
+    The annotations of `loop`, or None when it does not ask to be pipelined.
 
-    Raises `RefusedError` on the loop for a wrong type, a missing partner, lists of different length, orders that are
-    no permutation, negative stages, a loop that is no `scf.for` and one that carries values. Warns of asynchronous
-    stages that no component has, and of an asynchronous list without stages and orders, which alone does nothing.
+    Raises `RefusedError` on the loop for a wrong type, a missing list, lists of different length, orders that are no
+    permutation, negative stages, a loop other than `scf.for`, and a loop that carries values. Warns of an asynchronous
+    stage that no component has, and of asynchronous stages without stages and orders, which have no effect.
     """
     if not is_annotated(loop):
         if ASYNC_STAGES in loop.attributes:
@@ -119,7 +121,7 @@ def require_components(loop: Operation, annotations: Annotations, components: Se
     """
     Check that the lists have one entry for each of `components`, the names of the loop's statements.
 
-    A nested annotated loop stands for three of them. Raises `RefusedError` on the loop, naming the components.
+    A nested annotated loop counts as three components. Raises `RefusedError` on the loop, naming the components.
     """
     if len(components) == len(annotations.stages):
         return

@@ -1,10 +1,10 @@
 """
-The one element type of block-scaled arithmetic that neither MLIR nor xDSL has, and the families.
+The four-bit float of block-scaled arithmetic that MLIR and xDSL lack, and the families of block-scaled types.
 
     tensor<128x64x!nv_tileas.f4E0M3>
 
-NVFP4's E0M3 carries a sign and three bits of magnitude without exponent. Block-scaled rules speak of
-families rather than of types (spec/tileas-passes.md 15): two FP4 types, two FP8 types, two scale types.
+E0M3 has a sign and three bits of magnitude, without exponent. The rules of block-scaled multiplication
+(`nv_tileas/block_scaled.py`) speak of families: two FP4 types, two FP8 types, two types of scale factors.
 """
 
 from __future__ import annotations
@@ -46,5 +46,5 @@ def is_fp8(type_: Attribute) -> bool:
 
 
 def is_float(type_: Attribute) -> bool:
-    """Whether `type_` is a floating-point type, the one of this file included."""
+    """Whether `type_` is a floating-point type, E0M3 included."""
     return isinstance(type_, AnyFloat | Float4E0M3Type)

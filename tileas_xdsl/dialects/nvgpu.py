@@ -1,10 +1,10 @@
 """
-The dialect `nvgpu`: the three ops of MLIR's that copy asynchronously and wait by token.
+The dialect `nvgpu`: the three ops of MLIR's dialect that copy asynchronously and wait by token.
 
 A copy returns a token; a group is made of the tokens of its copies and is a token itself; a wait
-names the token of a group. On the machine the groups of a thread form a queue (`cp.async`), and a
+names the token of a group. On the hardware the groups of a thread form a queue (`cp.async`), and a
 wait is a number: how many younger groups may be unfinished. MLIR's lowering forgets the token and
-waits for `numGroups`, or for everything (spec/mlir-surface.md section 7).
+waits for `numGroups`, or for everything (MLIR's page "'nvgpu' Dialect").
 
     %copy = nvgpu.device_async_copy %src[%i, %j], %dst[%s, %i, %j], 4
               : memref<128x128xf32> to memref<3x16x128xf32, 3>
@@ -184,7 +184,7 @@ def _verify_memory(source: MemRefType[Any], destination: MemRefType[Any]) -> Non
 
 
 def _has_unit_stride(memref: MemRefType[Any]) -> bool:
-    """Whether neighbours in the innermost dimension are neighbours in memory."""
+    """Whether elements that are neighbours in the innermost dimension are neighbours in memory."""
     strides = memref.get_strides()
     return strides is not None and (not strides or strides[-1] == 1)
 
@@ -202,7 +202,7 @@ def _bit_width(type_: Attribute) -> int | None:
 
 
 RESULTS_OF_AN_OP = re.compile(r"%[\w$.-]+(:\d+)?\s*(,\s*%[\w$.-]+(:\d+)?\s*)*=")
-"""The beginning of an op with results: `%a, %b:2 =`."""
+"""Matches the results at the beginning of an op: `%a, %b:2 =`."""
 
 
 @irdl_custom_directive
@@ -210,9 +210,9 @@ class GroupTokens(CustomDirective):
     """
     The tokens of a group, which is empty in `%g = nvgpu.device_async_create_group`.
 
-    In MLIR's form nothing separates an empty group from the next op, and mlir-opt, reading back its own print, takes
-    that op's result for a token. We look ahead for the result's `=`, and write an empty dictionary between the two
-    ops, which mlir-opt reads as well.
+    In MLIR's custom form nothing separates an empty group from the next op, and mlir-opt, reading its own output, takes
+    that op's result for a token. Our parser looks ahead for the result's `=`; our printer writes an empty dictionary
+    between the two ops, which mlir-opt also accepts.
     """
 
     tokens: VariadicOperandVariable

@@ -1,21 +1,20 @@
 """
-What our copies of MLIR's target dialects (`nvvm`, `rocdl`, `nvgpu`) have in common.
+What our versions of MLIR's target dialects (`nvvm`, `rocdl`, `nvgpu`) have in common.
 
-These dialects exist in MLIR, so their text is not ours to choose: each op prints what mlir-opt 22
-prints and refuses what it refuses, in the same words (spec/mlir-surface.md sections 1, 5, 7, 8).
-Three things recur and live here:
+These dialects exist in MLIR, so their text is fixed: each op prints what mlir-opt 22 prints and
+refuses what it refuses, with the same error texts. Three things recur and live here:
 
 * *Constraints.* `I32`, `pointer(3, 7)`, `integer(i32)`, ... know MLIR's description of what they
-  accept. xDSL asks a constraint twice: while parsing, where a failure has neither an op nor a
-  place to blame, and while verifying. Ours keep quiet when xDSL asks, and answer when the trait
-  `ChecksAsInMLIR` does, which knows the op, the operand's number and the property's name:
+  accept. xDSL checks a constraint twice: while parsing, where a failure has neither an op nor a
+  location, and while verifying. Ours accept everything when xDSL asks. The trait `ChecksAsInMLIR`
+  checks them instead: it knows the op, the operand's number and the property's name:
 
       'nvvm.mbarrier.inval' op operand #0 must be LLVM pointer in address space 0 or LLVM pointer
       in address space 3, but got '!llvm.ptr<7>'
 
-* *Effects.* An op names the operands through which it reads and writes memory. One that says
-  nothing touches all memory: it is never removed, never merged, and no access moves across it.
-  That is the right default for something that synchronises.
+* *Effects.* An op names the operands through which it reads and writes memory. An op that names
+  none touches all memory: it is never removed, never merged, and no access moves across it. That is
+  a safe default for ops that synchronise.
 
 * *Spelling.* Pointer types lose their `!llvm.ptr` where MLIR drops it; an attribute in a fixed
   position appears without its `#dialect.name`.
@@ -95,15 +94,15 @@ Value = SSAValue | Operation
 
 @dataclass(frozen=True)
 class TypeConstraint(AttrConstraint):
-    """Accepts some types of operands or results, and can say in MLIR's words which."""
+    """Accepts some types of operands or results, and describes them in MLIR's words."""
 
     summary: str
     accepts: Callable[[Attribute], bool]
     only: Attribute | None = None
-    """The one accepted type, if there is just one: then the custom form may leave it out."""
+    """The only accepted type, if there is exactly one: then the custom form may omit it."""
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """Quiet: see `ChecksAsInMLIR`."""
+        """Never fails; `ChecksAsInMLIR` reports the error."""
 
     def can_infer(self, var_constraint_names: AbstractSet[str]) -> bool:
         return self.only is not None
@@ -176,10 +175,10 @@ LLVM_TYPE = TypeConstraint("LLVM dialect-compatible type", _is_llvm_type)
 
 @runtime_checkable
 class PropertyConstraint(Protocol):
-    """A constraint on a property that can say what is wrong; quiet when xDSL asks."""
+    """A constraint on a property that describes its errors; it never fails when xDSL asks."""
 
     def refusal(self, op: str, name: str, attr: Attribute) -> str | None:
-        """What is wrong with the property `name = attr` of `op`, or None."""
+        """The error of the property `name = attr` of `op`, or None."""
         ...
 
 
@@ -191,10 +190,10 @@ class IntegerProperty(ParamAttrConstraint[IntegerAttr]):
     minimum: int | None
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """Quiet: see `ChecksAsInMLIR`."""
+        """Never fails; `ChecksAsInMLIR` reports the error."""
 
     def refusal(self, op: str, name: str, attr: Attribute) -> str | None:
-        """What is wrong with the property `name = attr` of `op`, or None."""
+        """The error of the property `name = attr` of `op`, or None."""
         if isinstance(attr, IntegerAttr):
             number = cast(IntegerAttr, attr)
             if self.param_constrs[1].verifies(number.type):
@@ -214,15 +213,15 @@ def integer(type_: IntegerType | IndexType, minimum: int | None = None) -> Integ
 
 @dataclass(frozen=True)
 class ClassProperty(AttrConstraint[AttributeInvT]):
-    """An attribute of one class: an enumeration, a range, `unit`, ..."""
+    """An attribute of one class: an enumeration, a range, `unit` and the like."""
 
     base: type[AttributeInvT]
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """Quiet: see `ChecksAsInMLIR`."""
+        """Never fails; `ChecksAsInMLIR` reports the error."""
 
     def refusal(self, op: str, name: str, attr: Attribute) -> str | None:
-        """What is wrong with the property `name = attr` of `op`, or None."""
+        """The error of the property `name = attr` of `op`, or None."""
         if isinstance(attr, self.base):
             return None
         return (
@@ -380,9 +379,10 @@ class BracketedKeyword(Data[KindT]):
 
 class SortedAttributes(dict[str, Attribute]):
     """
-    The discardable attributes of an op, which MLIR prints in one dictionary with its properties.
+    The discardable attributes of an op, sorted so that printing gives MLIR's order.
 
-    MLIR sorts that dictionary by name. xDSL makes it as `attributes | properties`.
+    MLIR prints properties and discardable attributes in one dictionary, sorted by name. xDSL builds that dictionary as
+    `attributes | properties`.
     """
 
     def __or__(self, value: dict[Any, Any], /) -> dict[Any, Any]:
@@ -393,8 +393,8 @@ class UpstreamOp(IRDLOperation):
     """
     Base of the ops whose text and verifier are MLIR's.
 
-    Properties and attributes are kept sorted by name, as MLIR prints them, and operand segments
-    that the generic form leaves out are empty, as MLIR reads them.
+    Properties and attributes are kept sorted by name, as MLIR prints them. Operand segments that the generic form omits
+    are empty, as MLIR reads them.
     """
 
     irdl_options = (ParsePropInAttrDict(),)
@@ -412,7 +412,7 @@ class UpstreamOp(IRDLOperation):
 
 
 class EffectfulOp(UpstreamOp):
-    """An upstream op that touches memory or synchronises: without `READS` and `WRITES`, all of it."""
+    """An upstream op that touches memory or synchronises: all memory, unless it has `READS` and `WRITES`."""
 
     READS: ClassVar[Sequence[str | None]] = EVERYWHERE
     """The operands whose memory the op reads; None stands for memory that no operand names."""

@@ -1,13 +1,13 @@
 """
-What xDSL's own ops do to memory, where their traits do not say, or not where: by class, since they cannot inherit our
-interfaces.
+The memory effects of xDSL's own ops, where their traits give none or do not say where.
 
     memref.store %v, %B[%i]        writes %B at [%i]
     vector.load %B[%i, %j]         reads %B at [%i, %j .. %j + 7]
     linalg.matmul                  reads its inputs and outputs, writes its outputs
     func.call @f(%B)               may do anything
 
-An op in none of the tables is asked for its memory effect traits. One that has none either touches everything.
+The tables are keyed by op class, since xDSL's ops cannot inherit our interfaces. An op in none of the tables is asked
+for its memory effect traits; without those it touches everything.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from xdsl.ir import Attribute, Operation
 from tileas_xdsl.interfaces import Effect
 
 AccessRule = Callable[[Any], Sequence[Effect] | None]
-"""Given an op, what it does itself; None where it may do anything."""
+"""Given an op, its own effects; None where it may do anything."""
 
 ACCESSES: dict[type[Operation], AccessRule] = {}
-"""Op class -> what it does to memory."""
+"""Op class -> the rule that gives its memory effects."""
 
 VIEWS: dict[type[Operation], int] = {
     memref.AssumeAlignmentOp: 0,
@@ -42,11 +42,11 @@ VIEWS: dict[type[Operation], int] = {
 """Op class -> the operand whose memory the results show."""
 
 ALLOCATIONS: tuple[type[Operation], ...] = (memref.AllocOp, memref.AllocaOp, llvm.AllocaOp)
-"""Ops whose results are memory that nothing else names."""
+"""Ops whose results are memory that no other value names."""
 
 
 def accesses(*ops: type[Operation]) -> Callable[[AccessRule], AccessRule]:
-    """Decorator: the function tells what an op of these classes does."""
+    """Decorator: the function is the rule of these op classes."""
 
     def register(rule: AccessRule) -> AccessRule:
         ACCESSES.update(dict.fromkeys(ops, rule))

@@ -9,7 +9,7 @@ Coroutines: the mechanism that `async-to-async-runtime` lowers tasks to.
     async.coro.end %handle
 
 They map one to one to LLVM's switched-resume coroutines. Syntax and verifiers only: nothing here runs them.
-Source: spec/mlir-surface.md 2.3.
+Source: MLIR's page "'async' Dialect", and LLVM's page "Coroutines in LLVM".
 """
 
 from __future__ import annotations

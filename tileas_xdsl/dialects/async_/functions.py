@@ -8,12 +8,12 @@ Functions that run asynchronously: `async.func`, its `async.return`, and `async.
     }
     %token, %promise = async.call @half(%x) : (f32) -> (!async.token, !async.value<f32>)
 
-Meaning. A call is *issued* and passes on at once; a task, an agent of its own, now runs the body and waits for nothing
-before it starts. When it reaches `return`, all results of the call *complete* together: the token, which may only come
-first and takes no operand of `return`, and one promise for each operand.
+Meaning. A call is *issued* and control goes on at once. A task, an agent of its own, runs the body, and waits for
+nothing before it starts. When it reaches `return`, all results of the call *complete* together: the token, which may
+only come first and takes no operand of `return`, and one promise for each operand.
 
-Directly inside `async.func`, MLIR leaves out the prefix `async.`: `return`, `await`, `execute`; so do we.
-Source: spec/mlir-surface.md 2.2, 2.4.
+Directly inside `async.func`, MLIR leaves out the prefix `async.`: `return`, `await`, `execute`; so do we. Source:
+MLIR's page "'async' Dialect", and the error texts of mlir-opt 22.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class ReturnOp(AsyncOp):
 
 
 class _CalleeExists(SymbolUserOpInterface):
-    """The callee is an `async.func` of the call's signature."""
+    """The callee is an `async.func` with the call's signature."""
 
     def verify(self, op: Operation) -> None:
         assert isinstance(op, CallOp)
@@ -315,7 +315,7 @@ class CallOp(AsyncOp, AsyncOpInterface):
 
     @property
     def async_dependencies(self) -> Sequence[SSAValue]:
-        """A call waits for nothing; its body may."""
+        """None: a call waits for nothing, though its body may."""
         return ()
 
     @property
@@ -371,10 +371,10 @@ def _in_symbol_table(op: Operation) -> bool:
 @contextmanager
 def _prefix_left_out(body: Region) -> Generator[None]:
     """
-    Print the ops that stand directly in `body` without `async.`.
+    Print the ops that stand directly in `body` without the prefix `async.`.
 
-    The printer writes whatever an op gives as its name, so an own name hides that of the class for the time being. As
-    in MLIR, names with a second dot (`async.coro.id`) keep the prefix.
+    The printer writes the name of an op, and an instance attribute hides the class attribute, so each op gets a short
+    name while it is printed. As in MLIR, names with a second dot (`async.coro.id`) keep the prefix.
     """
     ops = [op for block in body.blocks for op in block.ops if isinstance(op, AsyncOp)]
     shortened = [op for op in ops if op.name.startswith("async.") and op.name.count(".") == 1]
@@ -415,7 +415,7 @@ def _attribute_array(dictionaries: Sequence[DictionaryAttr]) -> ArrayAttr[Dictio
 
 
 def _result_error(outputs: Sequence[Attribute]) -> str | None:
-    """Why `outputs` cannot be the results of an asynchronous function, or None when they can."""
+    """Why `outputs` cannot be the results of an asynchronous function; None when they can."""
     if not outputs:
         return "'async.func' op result is expected to be at least of size 1, but got 0"
     for position, output in enumerate(outputs, start=1):

@@ -9,9 +9,9 @@ Meaning. A group has a size from the start. It completes when as many members as
 are complete; a group that never gets its members never completes. Adding does not wait and returns the member's rank,
 counted from 0 in the order of the additions.
 
-Two groups are two groups: upstream declares `async.create_group` free of side effects, so that its CSE merges two
-groups of equal size into one, to which then twice as many members are added (spec/mlir-surface.md 2.5). Here the op
-allocates.
+Each `async.create_group` makes a group of its own. Upstream declares the op pure, so common subexpression elimination
+merges two groups of equal size into one, to which twice as many members are then added. Here the op allocates, which
+keeps the two apart. Otherwise the source is MLIR's page "'async' Dialect".
 """
 
 from __future__ import annotations

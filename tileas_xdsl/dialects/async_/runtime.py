@@ -7,7 +7,7 @@ The runtime interface: tokens, promises and groups as reference-counted objects 
     async.runtime.await_and_resume %token, %handle : !async.token
 
 Each op is one call of the MLIR asynchronous runtime. Syntax and verifiers only: nothing here runs them.
-Source: spec/mlir-surface.md 2.3.
+Source: MLIR's page "'async' Dialect".
 """
 
 from __future__ import annotations

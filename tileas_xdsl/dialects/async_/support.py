@@ -1,12 +1,12 @@
 """
-What the ops of `async` share: errors in MLIR's words, memory effects, and small pieces of syntax.
+What the ops of `async` share: errors in MLIR's words, memory effects, and pieces of syntax.
 
-MLIR checks the types of an op before it looks into its regions, and names the position and the constraint:
+MLIR checks the types of an op before it verifies its regions, and names the position and the constraint:
 
     'async.await' op operand #0 must be async value type or async token type, but got 'f32'
 
-xDSL checks regions first, words it differently, and while parsing does not know the op. So here the definitions carry
-`Described` constraints, and `AsyncOp` checks them, before anything else, when the op is verified.
+xDSL verifies regions first, has other words, and does not know the op while parsing. So the definitions here carry
+`Described` constraints, and `AsyncOp` checks them before anything else when the op is verified.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ SEGMENTS = "operandSegmentSizes"
 @dataclass(frozen=True)
 class Described(AttrConstraint[AttributeCovT]):
     """
-    `kind`, with the words in which MLIR speaks of it.
+    The constraint `kind`, with MLIR's description of it.
 
-    Only an op knows how to complain, so `verify`, which is asked about a type alone, is silent; `AsyncOp` asks
-    `admits`.
+    `verify` never fails: it is asked about a type alone, and only the op can report an error with its position.
+    `AsyncOp` asks `admits` instead.
     """
 
     kind: AttrConstraint[AttributeCovT]
@@ -68,7 +68,7 @@ class Described(AttrConstraint[AttributeCovT]):
 
 
 class AsyncOp(IRDLOperation):
-    """Base of the ops of `async`: types are checked first, and spoken of in MLIR's words."""
+    """Base of the ops of `async`: types are checked first, with MLIR's error texts."""
 
     def verify(self, verify_nested_ops: bool = True) -> None:
         if (reason := self.error_before_regions()) is not None:
@@ -76,7 +76,7 @@ class AsyncOp(IRDLOperation):
         super().verify(verify_nested_ops)
 
     def error_before_regions(self) -> str | None:
-        """What is wrong with the op whatever its regions hold; `verify_` checks what comes after them."""
+        """The error of the op that does not depend on its regions, or None; `verify_` checks what does."""
         return type_error(self)
 
 
@@ -108,7 +108,7 @@ def segment_sizes(op: IRDLOperation) -> Sequence[int]:
 
 
 def segments(*sizes: int) -> dict[str, Attribute]:
-    """The property that `sizes` make: the number of operands in each group, in the order of their definitions."""
+    """The property `operandSegmentSizes`: the number of operands in each group, in the order of their definitions."""
     return {SEGMENTS: DenseArrayBase.from_list(i32, sizes)}
 
 
@@ -121,7 +121,9 @@ def add_dependency(op: IRDLOperation, token: SSAValue) -> None:
 
 
 def remove_dependency(op: IRDLOperation, token: SSAValue) -> bool:
-    """Take `token` out of the dependencies of `op`, its first group of operands, once; False when it is not there."""
+    """
+    Remove `token` once from the dependencies of `op`, its first group of operands; False when it is not among them.
+    """
     dependencies, *others = segment_sizes(op)
     operands = list(op.operands)
     if token not in operands[:dependencies]:
@@ -140,9 +142,9 @@ def _position_error(
     sizes: Sequence[int] | None,
 ) -> str | None:
     """
-    The first of `values`, the operands or the results of `op`, that its definition forbids.
+    The error of the first of `values`, the operands or the results of `op`, that its definition forbids; or None.
 
-    `sizes` says how many values each definition stands for; without it, at most one definition is open-ended.
+    `sizes` gives the number of values for each definition; without it, at most one definition is variadic.
     """
     singles = sum(not isinstance(definition, VarOperandDef | VarResultDef) for _, definition in definitions)
     if len(values) < singles:
@@ -170,7 +172,7 @@ def _described(constraint: RangeConstraint) -> Described[Attribute] | None:
 
 
 class ExpectsParent(HasParent):
-    """`HasParent`, in MLIR's words."""
+    """`HasParent`, with MLIR's error text."""
 
     def verify(self, op: Operation) -> None:
         try:
@@ -182,9 +184,9 @@ class ExpectsParent(HasParent):
 
 class SynchronizationEffect(MemoryEffect):
     """
-    Waits for other agents, or tells them something.
+    The op waits for other agents, or signals them.
 
-    What they wrote becomes visible here, so no access to memory may move across: a read and a write of everything.
+    What they wrote becomes visible here, so no memory access may move across it: a read and a write of all memory.
     """
 
     @classmethod
@@ -194,10 +196,9 @@ class SynchronizationEffect(MemoryEffect):
 
 class AllocatesResultEffect(MemoryEffect):
     """
-    Makes a new object each time.
+    The op makes a new object each time.
 
-    Two equal ops make two objects, so common subexpression elimination must leave them alone; one that nobody uses may
-    go.
+    Two equal ops make two objects, so common subexpression elimination must keep both; an unused one may be erased.
     """
 
     @classmethod

@@ -7,14 +7,14 @@ Tasks: `async.execute` starts one, `async.yield` ends it, `async.await` waits fo
     }
     %payload = async.await %v : !async.value<f32>
 
-Meaning. *Issue*: control passes over `async.execute` at once; a task, an agent of its own, now exists. *Start*: the
+Meaning. *Issue*: control passes `async.execute` at once; from then on a task, an agent of its own, exists. *Start*: the
 task enters the body once all dependencies and all body operands are complete. *Completion*: when the task reaches
 `async.yield`, the token and all values become ready together. A token that the task yields is payload: the task does
 not wait for it. If a dependency or operand is in the error state, the body is skipped and all results are in it too.
 
 What happened before the issue happens before the body; what completes a dependency happens before it too; the body
 happens before everything that waits for a result. In between, the issuing agent and the task are concurrent.
-Source: spec/mlir-surface.md 2.2, 2.5, 3.
+Source: MLIR's page "'async' Dialect", and its lowering `async-to-async-runtime`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
         return None
 
     def async_region_dependencies(self, index: int) -> Sequence[SSAValue]:
-        """None: the task completes with its body, whatever tokens that yields (spec/mlir-surface.md 3)."""
+        """None: the task completes with its body. A token that the body yields is payload, which nothing waits for."""
         return ()
 
     def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
@@ -123,7 +123,10 @@ class ExecuteOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchO
         values: Sequence[tuple[SSAValue, Attribute]],
         tokens: Sequence[SSAValue],
     ) -> ExecuteOp:
-        """A task awaits what it has started before it yields."""
+        """
+        As in `AsyncRegionOpInterface`. The task cannot yield tokens to wait for, so its body awaits them before the
+        yield.
+        """
         body.add_ops([AwaitOp(token) for token in dict.fromkeys(tokens)])
         body.add_op(YieldOp(*(value for value, _ in values)))
         return ExecuteOp(dependencies, promises, [value.type for value, _ in values], Region(body))
@@ -257,7 +260,7 @@ class AwaitOp(AsyncOp, AsyncOpInterface):
         return None
 
     def add_async_dependency(self, token: SSAValue) -> None:
-        """A blocking operation waits for one more token by another wait in front of it."""
+        """Insert another wait in front of this one, since a blocking operation waits for one token only."""
         insert_wait_before(self, token)
 
     @property
@@ -331,7 +334,7 @@ def print_arrow_types(printer: Printer, types: Sequence[Attribute]) -> None:
 
 
 def _verify_edge(sources: Sequence[Attribute], targets: Sequence[Attribute], edge: str) -> None:
-    """MLIR's check of a control flow edge: equal counts, and types that are equal once promises are unwrapped."""
+    """MLIR's check of a control flow edge: equal numbers of values, and equal types once promises are unwrapped."""
     along = f"'async.execute' op along control flow edge from {edge}: "
     if len(sources) != len(targets):
         raise VerifyException(

@@ -9,7 +9,7 @@ The six types of `async`, and the constraints that the ops put on them.
     !async.coro.state       |
 
 Each constraint carries the words in which MLIR speaks of it.
-Source: spec/mlir-surface.md 2.1.
+Source: MLIR's page "'async' Dialect".
 """
 
 from __future__ import annotations

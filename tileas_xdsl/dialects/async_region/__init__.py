@@ -1,6 +1,9 @@
 """
-Asynchronous regions as the RFC has them (seed 001) and upstream `async` has not: nested completion, region tokens,
-partial completion, transfers and launches in the token model, and resources.
+Asynchronous regions: nested completion, region tokens, partial completion, transfers and launches in the token model,
+and resources.
+
+All of these are proposed in the MLIR RFC "New dialect for modelling asynchronous execution at a higher-level", and
+missing in the upstream dialect `async` that came of it.
 
     %dma = async_region.create_resource "dma"
     %done, %early = async_region.region [%a, %b as %ready] -> !async.token {
@@ -32,7 +35,7 @@ when token 0 is ready. A result of type `T` is *deferred*: only operations perfo
 use it (any of its tokens, but if the yielded value was deferred itself, one whose group covers that). A region with a
 token argument runs at once and defers nothing of its own: its results may be used like the values that it yields.
 
-*Resources* are mutual exclusion without order: see `LaunchOp`. Source: seed 001; spec/mlir-surface.md 3.
+*Resources* are mutual exclusion without order: see `LaunchOp`.
 """
 
 from xdsl.ir import Dialect

@@ -1,5 +1,5 @@
 """
-What whoever asks `AsyncRegionOpInterface` may rely on, as a trait that the verifier checks.
+The contract of `AsyncRegionOpInterface`, as a trait that the verifier checks.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface
 
 class AsyncRegionContract(OpTrait):
     """
-    What `AsyncRegionOpInterface` promises to who asks, checked for each region of the op.
+    The guarantees of `AsyncRegionOpInterface`, checked for each region of the op.
 
     All edges into the region are joined in one token: a region token is the only argument of the entry block, of type
     `!async.token`. What the region forwards does not depend on a branch taken: there is one block, and its terminator
-    gives tokens or promises. A region with a token runs before its dependencies are complete, so all it does is issue.
+    gives tokens or promises. A region with a token argument runs before its dependencies are complete, so its ops may
+    only issue asynchronous work.
     """
 
     def verify(self, op: Operation) -> None:
@@ -35,7 +36,7 @@ class AsyncRegionContract(OpTrait):
 
 
 class SeesOnlyArguments(IsolatedFromAbove):
-    """`IsolatedFromAbove`, with the way out."""
+    """`IsolatedFromAbove`, with an error text that names the way out."""
 
     def verify(self, op: Operation) -> None:
         try:
@@ -72,7 +73,9 @@ def _verify_region_token(op: Operation, block: Block, token: BlockArgument) -> N
 
 
 def _first_synchronous(block: Block) -> Operation | None:
-    """The first operation in `block` that does more than to issue asynchronous work or to compute on what is there."""
+    """
+    The first operation in `block` that does more than issue asynchronous work or compute on values; None without one.
+    """
     for op in block.ops:
         if op.has_trait(IsTerminator, value_if_unregistered=False) or is_asynchronous(op) or is_side_effect_free(op):
             continue
@@ -86,7 +89,7 @@ def _first_synchronous(block: Block) -> Operation | None:
 
 
 def is_asynchronous(op: Operation) -> bool:
-    """Whether `op` returns a token; an op that does not say what its token is is judged by its results."""
+    """Whether `op` returns a token. An op without `AsyncOpInterface` is judged by the types of its results."""
     view = AsyncOpInterface.of(op)
     if view is not None:
         return view.async_token is not None

@@ -1,5 +1,5 @@
 """
-What a region is made of: memory, transfers, and the resources that launches and transfers run on.
+The ops inside a region: memory, transfers, and the resources that launches and transfers run on.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from tileas_xdsl.interfaces import AllocationOpInterface, AsyncOpInterface
 @irdl_op_definition
 class CreateResourceOp(AsyncOp):
     """
-    Make a resource, free at first.
+    Make a resource, which is free at first.
 
-    `%dma = async_region.create_resource "dma"`; the name is for people.
+    `%dma = async_region.create_resource "dma"`; the name appears in diagnostics only.
 
-    Two of them are two resources, also under one name: work on the one may overlap work on the other.
+    Two ops make two resources, even under one name: work on one may overlap work on the other.
     """
 
     name = "async_region.create_resource"
@@ -272,7 +272,7 @@ def _memref_type(buffer: SSAValue) -> MemRefType[Attribute]:
 
 
 def _may_agree(source: Sequence[int], destination: Sequence[int]) -> bool:
-    """Whether two shapes can be the same; a dynamic size may be any."""
+    """Whether two shapes may be equal; a dynamic size may be any."""
     return len(source) == len(destination) and all(
         DYNAMIC_INDEX in (a, b) or a == b for a, b in zip(source, destination, strict=True)
     )

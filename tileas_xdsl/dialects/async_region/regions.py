@@ -1,6 +1,5 @@
 """
-Regions and launches, and the terminator of both. What issue, start and completion mean stands in the package's
-docstring.
+Regions and launches, and the terminator of both. The docstring of the package defines issue, start and completion.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, Reg
 
 class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpInterface):
     """
-    What a region and a launch have in common: a body, result tokens, and values.
+    Base of regions and launches: a body, result tokens, and values.
 
     Results: `token`, then `outputs`: first the partial tokens, then the values. The dependencies are the first
     operands.
@@ -63,12 +62,12 @@ class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpIn
 
     @property
     def partial_tokens(self) -> Sequence[SSAValue]:
-        """The result tokens 1, 2, ...: k is ready with the k-th group of yielded tokens."""
+        """The result tokens 1, 2, ...: token k is ready when group k of the yielded tokens is complete."""
         return tuple(takewhile(lambda output: isinstance(output.type, TokenType), self.outputs))
 
     @property
     def values(self) -> Sequence[SSAValue]:
-        """The results that carry what the body yields, deferred or as promises."""
+        """The results that carry the yielded values, deferred or as promises."""
         return self.outputs[len(self.partial_tokens) :]
 
     @property
@@ -86,19 +85,21 @@ class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpIn
         return None
 
     def async_region_dependencies(self, index: int) -> Sequence[SSAValue]:
-        """The tokens that `async_region.yield` names, of all groups."""
+        """The tokens of all groups that `async_region.yield` names."""
         terminator = self._terminator()
         return terminator.tokens if terminator is not None else ()
 
     def async_result_dependencies(self, token: SSAValue) -> Sequence[SSAValue]:
-        """Group k for the partial token k; all groups for token 0 and the promises."""
+        """Group k for partial token k; all groups for token 0 and the promises."""
         terminator = self._terminator()
         if token not in self.partial_tokens or terminator is None:
             return self.async_region_dependencies(0)
         return terminator.token_groups[1 + self.partial_tokens.index(token)]
 
     def remove_async_result_dependency(self, result: SSAValue, token: SSAValue) -> bool:
-        """Takes `token` out of the group of `result`: group 0 for token 0, which waits for the others anyway."""
+        """
+        Remove `token` from the group of `result`: from group 0 for token 0, which also waits for all other groups.
+        """
         terminator = self._terminator()
         tokens = (self.token, *self.partial_tokens)
         if terminator is None or result not in tokens:
@@ -149,7 +150,7 @@ class BodyOp(AsyncOp, AsyncOpInterface, AsyncRegionOpInterface, RegionBranchOpIn
                 )
 
     def verify_arguments(self, passed: Sequence[SSAValue]) -> None:
-        """The body's arguments are what is passed in, promises unwrapped."""
+        """The body's arguments have the types of what is passed in, promises unwrapped."""
         found = self.body.block.arg_types
         expected = tuple(unwrapped(value.type) for value in passed)
         if found != expected:
@@ -197,12 +198,12 @@ class RegionOp(BodyOp):
         return self.operands
 
     def async_region_token(self, index: int) -> BlockArgument | None:
-        """The argument that stands for the dependencies; without promises to unwrap, an argument can only be that."""
+        """The argument that stands for the dependencies. A region that unwraps no promises has no other argument."""
         block = self.body.first_block
         return block.args[0] if block is not None and block.args and not self.promises else None
 
     def async_region_arguments(self, index: int) -> Sequence[tuple[SSAValue, BlockArgument]]:
-        """The promises; the token argument is no operand's."""
+        """The promises with their arguments; the token argument belongs to no operand."""
         return tuple(zip(self.promises, self.body.block.args, strict=True)) if self.promises else ()
 
     def task_like_this(
@@ -350,7 +351,7 @@ class YieldOp(AsyncOp):
     traits = traits_def(IsTerminator(), ReturnLike(), Pure(), ExpectsParent(RegionOp, LaunchOp))
 
     def __init__(self, values: Sequence[SSAValue] = (), *groups: Sequence[SSAValue]) -> None:
-        """No group at all is one empty group."""
+        """Without groups, the op gets one empty group."""
         sizes = [len(group) for group in groups]
         super().__init__(
             operands=[values, [token for group in groups for token in group]],
@@ -370,7 +371,7 @@ class YieldOp(AsyncOp):
         return groups
 
     def set_token_groups(self, groups: Sequence[Sequence[SSAValue]]) -> None:
-        """Yield these tokens in place of the present ones."""
+        """Replace the yielded tokens."""
         values, tokens = tuple(self.values), [token for group in groups for token in group]
         self.operands = [*values, *tokens]
         self.properties |= segments(len(values), len(tokens))

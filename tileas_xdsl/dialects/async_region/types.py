@@ -1,4 +1,4 @@
-"""The type that `async_region` adds, and the constraints that its ops use beside those of `async`."""
+"""The type that `async_region` adds, and the constraints of its ops beside those of `async`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tileas_xdsl.interfaces import HandleType
 
 @irdl_attr_definition
 class ResourceType(ParametrizedAttribute, HandleType):
-    """Something that does one thing at a time: a device, a DMA engine, a queue of one."""
+    """A device, a DMA engine or the like: it runs one operation at a time."""
 
     name = "async_region.resource"
 

@@ -1,9 +1,9 @@
 """
-`nv_tileaa`, the alias-aware tile dialect of TileAS: what data flows where, not yet how (spec/tileas-dialects.md 1).
+`nv_tileaa`, the alias-aware tile dialect of TileAS: it says what data flows where, not yet how.
 
-It stands above `nv_tileas`: queues become pipelines, `execute` becomes `agent_switch`, and the other ops the ops of
-the same name. Of the 73 mnemonics of the roster, docs/dialects/gap-table-nv_tileaa.md says which are here and why
-the others are not.
+`nv_tileas` is the level below: queues become pipelines, `execute` becomes `agent_switch`, and the other ops become the
+ops of the same name. TileAS names 73 ops of this dialect; docs/dialects/gap-table-nv_tileaa.md says which are here and
+why the others are not.
 """
 
 from __future__ import annotations

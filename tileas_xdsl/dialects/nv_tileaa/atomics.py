@@ -1,10 +1,10 @@
 """
-Atomics, and accesses with coordinates for every lane (spec/tileas-dialects.md 1.5).
+Atomics, and accesses with separate coordinates for each lane.
 
     %old, %t1 = nv_tileaa.atomic_rmw %a[%i], %v token(%t0) attributes {rmw_mode = #nv_tileaa<rmw_mode add>} : ...
     %v = nv_tileaa.gather_load %a[%rows] : (memref<64xf32>, tensor<8xindex>) -> tensor<8xf32>
 
-An atomic gives the value that stood there before.
+An atomic returns the value that the memory held before.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The attributes of `nv_tileaa` (spec/tileas-dialects.md 1.2), but for the predicates of `assume`.
+The attributes of `nv_tileaa`, except for the predicates of `assume`.
 
     #nv_tileaa.compute_capability<100>, #nv_tileaa.kernel_spec<numWarps=4, clusterDim=[2,1,1]>
     #nv_tileaa<mem_semantic relaxed>, #nv_tileaa<mem_scope gpu>, #nv_tileaa<cache_modifier ca>, ...

@@ -1,4 +1,4 @@
-"""Where the canonicalization patterns of the ops of the dialect are found."""
+"""The base of ops with canonicalization patterns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class CanonicalizedOp(TileOp, HasCanonicalizationPatternsInterface, ABC):
     """
     An op with canonicalization patterns.
 
-    The patterns import the ops; so that the ops need not import the patterns, the package enters them here.
+    The patterns import the ops. To avoid a circle of imports, the package enters the patterns here once both are
+    loaded.
     """
 
     @classmethod
@@ -27,5 +28,5 @@ _patterns: dict[type[CanonicalizedOp], tuple[RewritePattern, ...]] = {}
 
 
 def enter_patterns(patterns: Mapping[type[CanonicalizedOp], tuple[RewritePattern, ...]]) -> None:
-    """Say which patterns the ops have. Called once, by the package, when all its files are loaded."""
+    """Set the patterns of the ops. Called once, by the package, when all its modules are loaded."""
     _patterns.update(patterns)

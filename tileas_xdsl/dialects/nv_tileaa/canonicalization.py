@@ -1,8 +1,8 @@
 """
-The canonicalization patterns of `nv_tileaa` that the sources specify (spec/tileas-dialects.md 1.8).
+The canonicalization patterns of `nv_tileaa`: those that TileAS has.
 
-Each pattern matches one op, checks everything, and only then rewrites. `PATTERNS` says which patterns an op has. Not
-here, because it takes more than is specified: folding a `dot` of constants into a constant.
+Each pattern matches one op, checks everything, and only then rewrites. `PATTERNS` says which patterns an op has. One
+pattern of TileAS is left out, since too little of it is described: folding a `dot` of constants into a constant.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def is_constant_mask(mask: SSAValue | None) -> bool | None:
 
 
 def used_results(op: Operation) -> list[int] | None:
-    """The numbers of the results that are used, or None when all are."""
+    """The indices of the results that are used, or None when all are."""
     used = [index for index, result in enumerate(op.results) if result.first_use is not None]
     return None if len(used) == len(op.results) else used
 
 
 class PruneQueueGet(RewritePattern):
-    """Drop the unused results of a get in region form, with what `queue.yield` yields for them."""
+    """Drop the unused results of a get in region form, and the operands of `queue.yield` that they came from."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: GetOp, rewriter: PatternRewriter) -> None:
@@ -99,7 +99,7 @@ class PruneQueueGet(RewritePattern):
 
 
 class PrunePragma(RewritePattern):
-    """Drop the unused results of a pragma, with what its region yields for them."""
+    """Drop the unused results of a pragma, and the values that its region yields for them."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: PragmaOp, rewriter: PatternRewriter) -> None:
@@ -116,14 +116,14 @@ class PrunePragma(RewritePattern):
 
 
 def _take(region: Region) -> Region:
-    """The blocks of `region`, in a region of their own."""
+    """Move the blocks of `region` into a new region."""
     taken = Region()
     region.move_blocks(taken)
     return taken
 
 
 def replace_pruned(op: Operation, new: Operation, kept: Sequence[int], rewriter: PatternRewriter) -> None:
-    """Put `new`, which has the results `kept` of `op`, in its place; attributes and location move along."""
+    """Replace `op` by `new`, which has the results `kept` of `op`; attributes and location are kept."""
     new.properties = dict(op.properties)
     new.attributes = dict(op.attributes)
     new.location = op.location
@@ -190,7 +190,7 @@ class StoreWithConstantMask(RewritePattern):
 
 
 def without_mask(op: AccessOp, operands: Sequence[SSAValue | Sequence[SSAValue] | None]) -> Operation:
-    """The same access on `operands`; the segment sizes follow from them."""
+    """The same kind of access on `operands`; the segment sizes follow from them."""
     *values, tokens = _result_groups(op)
     new = type(op)(
         operands=operands,
@@ -213,7 +213,7 @@ def _result_groups(op: AccessOp) -> list[Attribute | list[Attribute]]:
 
 
 def identity_of(mode: RmwMode, element: Attribute) -> int | None:
-    """The integer with which a read-modify-write changes nothing: 0, or all ones for `and`."""
+    """The identity element of a read-modify-write on integers: 0, or all ones for `and`; None for other modes."""
     if not is_integer_like(element):
         return None
     if mode in (RmwMode.ADD, RmwMode.OR, RmwMode.XOR):
@@ -222,7 +222,7 @@ def identity_of(mode: RmwMode, element: Attribute) -> int | None:
 
 
 def can_be_a_load(op: AccessOp) -> bool:
-    """A load is weak or relaxed; a stronger order would be lost."""
+    """Whether a load can have the order of the atomic: weak or relaxed. A stronger order would be lost."""
     semantic = op.mem_semantic
     return semantic is None or semantic.data in (MemSemantic.WEAK, MemSemantic.RELAXED)
 
@@ -311,7 +311,7 @@ class SplatOfSelect(RewritePattern):
 
 
 class AssumeOfSplat(RewritePattern):
-    """A fact about every lane of a splat is a fact about the scalar, unless it speaks of lanes."""
+    """A fact about every lane of a splat becomes a fact about the scalar, unless the fact distinguishes lanes."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AssumeOp, rewriter: PatternRewriter) -> None:
@@ -359,7 +359,7 @@ class ExtractOfElementwise(RewritePattern):
 
 
 def part_type(op: ExtractOp, source: Attribute) -> Attribute:
-    """What `op` would give if it extracted from `source`, a tile of the same shape as its own."""
+    """The type of `op` if it worked on what is extracted from `source`, a tile of the same shape as its own."""
     element, part = element_type_of(source), op.result.type
     if not AnyTensorTypeConstr.verifies(part):
         return element

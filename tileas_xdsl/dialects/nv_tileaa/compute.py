@@ -1,5 +1,5 @@
 """
-Matrix products, tiling, reductions and convolution (spec/tileas-dialects.md 1.6, 1.7, 2.9).
+Matrix products, tiling, reductions and convolution.
 
     %d = nv_tileaa.dot %a, %b, %c : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     %v = nv_tileaa.block_tile %m attributes {tileSizes = array<i64: 128, 64>,
@@ -184,7 +184,7 @@ def dim_groups_of(groups: ArrayAttr[DenseArrayBase[IntegerType]] | None) -> tupl
 
 
 def verify_tiling(tile_sizes: Sequence[int], dim_groups: Sequence[Sequence[int]]) -> None:
-    """The checks of `block_tile` in the order of the sources."""
+    """The checks of `block_tile`. A program with several errors reports the first one that TileAS checks."""
     if not tile_sizes:
         raise VerifyException("expects non-empty tileSizes")
     if not dim_groups:
@@ -206,7 +206,7 @@ def verify_tiling(tile_sizes: Sequence[int], dim_groups: Sequence[Sequence[int]]
 
 
 class CombiningOp(TileOp, ABC):
-    """Combines the elements along an axis by a region over two elements."""
+    """Base of the ops that combine the elements along an axis by a region over two elements."""
 
     source = operand_def(AnyTensorTypeConstr)
     result = result_def()
@@ -216,7 +216,7 @@ class CombiningOp(TileOp, ABC):
     traits = traits_def(NoTerminator(), ReadsViews())
 
     def verify_combiner(self) -> tuple[int, ...]:
-        """Checks axis and combiner; the shape of the source without the axis."""
+        """Check axis and combiner; return the shape of the source without the axis."""
         shape, axis = extents(self.source.type), self.axis.value.data
         if not 0 <= axis < len(shape):
             raise VerifyException(f"expects an axis below {len(shape)}, but got {axis}")

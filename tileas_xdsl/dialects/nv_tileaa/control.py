@@ -1,5 +1,5 @@
 """
-Functions, facts and directives, and the program's place in the grid (spec/tileas-dialects.md 1.3, 1.7, 2.10).
+Functions, facts and directives, and the program's place in the grid.
 
     nv_tileaa.func @kernel(%p: !nv_tileaa.ptr<f16, 1>) attributes {nv_tileaa.kernel_spec = ...} {
       %q = nv_tileaa.assume %p attributes {predicates = [#nv_tileaa.div_by<16>]} : (...) -> ...
@@ -60,7 +60,7 @@ from tileas_xdsl.dialects.tiles.syntax import TileOp
 
 
 class FuncIsCallable(CallableOpInterface):
-    """What a call of the function passes and gets."""
+    """The argument and result types of a call of the function."""
 
     @classmethod
     def get_callable_region(cls, op: Operation) -> Region:
@@ -211,13 +211,13 @@ class PragmaOp(CanonicalizedOp):
 # The grid -----------------------------------------------------------------------------------------
 
 PROGRAM_NUMBER = AnyOf.get(IndexType, i32, ProgramIdType)
-"""What a grid query gives: a number to calculate with, or an opaque id."""
+"""The result types of a grid query: an integer, or an opaque id."""
 
 GRID_AXES = 3
 
 
 class GridQueryOp(TileOp, ABC):
-    """A question about the launch, along one axis of the grid."""
+    """Base of the queries of the launch grid, along one axis."""
 
     result = result_def(PROGRAM_NUMBER)
     axis = prop_def(IntegerAttr.constr(i32))

@@ -1,7 +1,7 @@
 """
-What only ops of `nv_tileaa` do to memory, as traits: queues, and directives that stay where they are.
+Memory effect traits of `nv_tileaa` alone: queues, and directives that must stay in place.
 
-What both tile dialects do is in `dialects/tiles/effects.py`.
+The traits of both tile dialects are in `dialects/tiles/effects.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tileas_xdsl.dialects.tiles.effects import READ, WRITE, reads_of_views
 
 
 class AccessesQueue(MemoryEffect):
-    """Reads and writes the state of the queue, reads what it puts, and does what its region does."""
+    """Reads and writes the state of the queue, reads the tiles that it puts, and has the effects of its region."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
@@ -29,14 +29,14 @@ class AccessesQueue(MemoryEffect):
 
 
 class StoragePlan(Resource):
-    """Which storage is shared with which: decided once, never read by the program."""
+    """A resource: the plan of which storage is shared with which. The program never reads it."""
 
     def name(self) -> str:
         return "<StoragePlan>"
 
 
 class PlansStorage(MemoryEffect):
-    """Has no effect on data, but must survive until storage is assigned."""
+    """Writes the storage plan: no effect on data, but the op must survive until storage is assigned."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
@@ -47,7 +47,7 @@ class PlansStorage(MemoryEffect):
 
 
 class Directive(MemoryEffect):
-    """Stays where it is, and does what its region does."""
+    """Stays in place, and has the effects of its region."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:

@@ -1,5 +1,5 @@
 """
-Arithmetic and conversions, lane by lane, on scalars and tiles (spec/tileas-dialects.md 1.7).
+Arithmetic and conversions, lane by lane, on scalars and tiles.
 
     %s = nv_tileaa.addf %a, %b attributes {rounding_mode = #nv_tileaa<rounding_mode zero>} : (T, T) -> T
     %h = nv_tileaa.fp_to_fp %s : (tensor<8xf32>) -> tensor<8xf16>
@@ -47,7 +47,7 @@ from tileas_xdsl.dialects.tiles.effects import ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 
 BLOCK_SCALED_FORMATS = (Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType, Float8E8M0FNUType)
-"""Elements that only mean something together with a scale factor."""
+"""Element types that have a meaning only together with a scale factor."""
 
 CONVERTIBLE_FORMATS = (
     Float16Type,
@@ -59,7 +59,7 @@ CONVERTIBLE_FORMATS = (
     Float8E5M2Type,
     *BLOCK_SCALED_FORMATS,
 )
-"""The floats that `fp_to_fp` converts between: those that the machines have."""
+"""The floats that `fp_to_fp` converts between: those that the hardware has."""
 
 BLOCK_SCALED_CAPABILITY = 100
 """The first compute capability with block-scaled MMA."""

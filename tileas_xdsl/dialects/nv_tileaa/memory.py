@@ -1,5 +1,5 @@
 """
-Memory: arrays, pointers, tokens, loads and stores (spec/tileas-dialects.md 1.5).
+Memory: arrays, pointers, tokens, loads and stores.
 
     %view = nv_tileaa.block_tile %a attributes {...} : (memref<256x256xf16>) -> !nv_tileaa.tiled_view<...>
     %x, %t1 = nv_tileaa.tiled_load %view[%i, %k] token(%t0) : (...) -> (tensor<128x64xf16>, !nv_tileaa.mem_token)
@@ -11,8 +11,8 @@ who waits for the access. An access without tokens is ordered as the program is 
 The base of an access is an array (`memref`, of this dialect or builtin), a pointer, a tile of pointers
 or, for the tiled forms, a view made by `block_tile`. The indices of a plain access count elements:
 they name one element, or the first element of a tile. The coordinates of a tiled access count tiles
-of the size of the value; on an array, it is what it is on the `block_tile` of that array by the value's
-shape.
+of the size of the value; a tiled access to an array means the access to the `block_tile` view of that
+array with the value's shape.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ def verify_lane_mask(mask: SSAValue | None, value: Attribute) -> None:
 
 class AccessOp(OrderedAccessOp, CanonicalizedOp, ABC):
     """
-    An access to memory. Token groups are variadic so that one token too many gets its own text.
+    An access to memory. Its token groups are variadic, so that a second token is reported with TileAS's text.
 
-    The operand groups differ from op to op; their order is that of the spec's table.
+    The operand groups differ from op to op, and stand in the order of the op's custom form.
     """
 
     mem_semantic = opt_prop_def(MemSemanticAttr)
@@ -147,7 +147,7 @@ class AccessOp(OrderedAccessOp, CanonicalizedOp, ABC):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_tokens(self, tokens: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
-        """Shape of the op, then at most one token each way, and one exactly if the other."""
+        """No regions and no successors; then at most one token each way, and one out exactly if one goes in."""
         verify_plain_op(self)
         verify_optional_results(len(self.results) - len(results), results)
         verify_optional_operands(len(self.operands) - len(tokens), tokens)
@@ -226,7 +226,7 @@ class TiledLoadOp(ReadOp):
 
 
 def verify_tile(base: Attribute, tile: Attribute, coordinates: Sequence[SSAValue]) -> None:
-    """A tile is a tensor whose elements, size and coordinates fit the base (2.11)."""
+    """The value is a tensor whose element type, size and number of coordinates fit the base."""
     if addressed_element(base) is None:
         raise VerifyException(f"expects a pointer, an array or a view as base, but got {base}")
     if not AnyTensorTypeConstr.verifies(tile):

@@ -1,9 +1,10 @@
 """
-Ops that are carried along without being understood (tier C): any operands, results, regions and attributes.
+Ops that are carried along without an interpretation: any operands, results, regions and attributes.
 
     "nv_tileaa.plugin"(%x) ({ ... }) {anything = "at all"} : (f32) -> f32
 
-Their effects are unknown, so nothing removes, merges or moves them. They have the generic form only.
+They are ops of TileAS of which only the name and the generic form are kept. Their effects are unknown, so nothing
+removes, merges or moves them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from xdsl.traits import NoTerminator
 
 
 class OpaqueOp(IRDLOperation, ABC):
-    """An op of which only the name is known here."""
+    """Base of the ops of which only the name is known."""
 
     inputs = var_operand_def()
     outputs = var_result_def()
@@ -40,7 +41,7 @@ class InjectIROp(OpaqueOp):
 
 @irdl_op_definition
 class MessageOp(OpaqueOp):
-    """A message to whoever compiles."""
+    """A message to the user of the compiler."""
 
     name = "nv_tileaa.message"
 

@@ -1,12 +1,12 @@
 """
-What `assume` may say of a value (spec/tileas-dialects.md 1.7).
+The predicates of `assume`: facts about a value.
 
     #nv_tileaa.div_by<16, every 4 along 0>   every element, or every 4th of axis 0, is a multiple of 16
     #nv_tileaa.bounded<0, ?>                 no element lies below 0
     #nv_tileaa.same_elements<[1, 8]>         along axis 1, groups of 8 elements are equal
 
-The predicates mean something only on `assume`, whose verifier asks each of them in turn; so they parse with any
-numbers, and `verify_on` judges.
+They are spelled as in the public `cuda_tile` dialect. A predicate parses with any numbers; the verifier of `assume`
+asks each in turn with `verify_on`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AssumePredicate(ParametrizedAttribute):
     @property
     @abstractmethod
     def is_uniform(self) -> bool:
-        """Whether the fact says the same of every lane, so that it can move to a scalar."""
+        """Whether the fact is the same for every lane, so that it can move to a scalar."""
 
 
 @irdl_attr_definition

@@ -1,5 +1,5 @@
 """
-The queue family: what data flows from which agents to which, not how (spec/tileas-dialects.md 1.4).
+The queue ops: what data flows between which agents, not how.
 
     %q = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32>], depth = 3>
     nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {
@@ -63,7 +63,7 @@ from tileas_xdsl.dialects.tiles.traits import SlotArguments
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 INHERIT_REGISTERS = -1
-"""The register budget that stands for "what the launch gives"."""
+"""The register budget that means "as the launch says"."""
 
 
 # The trait of put and get -------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class PutOp(TileOp):
 
     @property
     def index(self) -> SSAValue | None:
-        """The slot index, or None when the slots rotate."""
+        """The slot index, or None when slots are taken in rotation."""
         first = next(iter(self.index_and_payload), None)
         return first if first is not None and isinstance(first.type, IndexType) else None
 
@@ -407,7 +407,7 @@ class MarkForReuseOp(TileOp):
 
 
 def storage_depth(value: SSAValue) -> int | None:
-    """How many slots lie behind a queue or a pipeline's token; None where it does not tell."""
+    """The number of slots of a queue, or of the pipeline of a token; None where it is unknown."""
     if isinstance(value.type, QueueType):
         return value.type.slots
     owner = value.owner

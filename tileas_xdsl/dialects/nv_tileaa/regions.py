@@ -1,4 +1,4 @@
-"""The regions of reduce, scan, generate and pragma: how they end, and what an element may be."""
+"""The regions of reduce, scan, generate and pragma: their terminator, and the types of an element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tileas_xdsl.dialects.tiles.syntax import TileOp
 @irdl_op_definition
 class YieldOp(TileOp):
     """
-    End a region of an op of this dialect with the values that it gives.
+    End a region of an op of this dialect, with the values that the region computes.
 
     `nv_tileaa.yield %x : (f32) -> ()`
     """
@@ -40,9 +40,9 @@ YIELDING_OPS = tuple(f"nv_tileaa.{op}" for op in ("generate", "pragma", "reduce"
 
 def verify_yield(region: Region) -> Sequence[Attribute]:
     """
-    The types that the only block of `region` yields. That there is only one, the op's trait `NoTerminator` has checked.
+    The types that the only block of `region` yields. The trait `NoTerminator` has checked that there is only one block.
 
-    Raises `VerifyException` when the region ends otherwise.
+    Raises `VerifyException` when the region does not end in `nv_tileaa.yield`.
     """
     terminator = region.block.last_op
     if not isinstance(terminator, YieldOp):

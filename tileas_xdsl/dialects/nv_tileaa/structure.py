@@ -1,5 +1,5 @@
 """
-Tile structure: what changes the shape of a tile and none of its elements (spec/tileas-dialects.md 1.7).
+Tile structure: ops that change the shape of a tile, and no element.
 
     %v = nv_tileaa.view %t : (tensor<128x64xf16>) -> tensor<2x64x64xf16>
     %e = nv_tileaa.extract %t[%i] : (tensor<4x8xf32>, index) -> tensor<8xf32>
@@ -54,12 +54,12 @@ from tileas_xdsl.dialects.tiles.types import extents
 
 
 def spelled(shape: Sequence[int]) -> str:
-    """A shape as people write it: `4x8`, or `scalar`."""
+    """A shape in diagnostics: `4x8`, or `scalar`."""
     return "x".join(map(str, shape)) or "scalar"
 
 
 def verify_same_elements(source: Attribute, result: Attribute) -> None:
-    """Structure ops keep the element type."""
+    """Source and result have the same element type."""
     if element_type_of(source) != element_type_of(result):
         raise VerifyException(
             f"expects source and result elements to be equal, "
@@ -139,7 +139,7 @@ class BroadcastOp(CanonicalizedOp):
 @irdl_op_definition
 class ExpandDimsOp(CanonicalizedOp):
     """
-    Insert unit axes; where, the two shapes tell.
+    Insert unit axes; the two shapes say where.
 
     `%e = nv_tileaa.expand_dims %t : (tensor<8xf32>) -> tensor<1x8xf32>`
     """

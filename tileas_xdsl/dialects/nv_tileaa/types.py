@@ -1,5 +1,5 @@
 """
-The six types of `nv_tileaa` (spec/tileas-dialects.md 1.1).
+The six types of `nv_tileaa`.
 
     !nv_tileaa.ptr<f16, 1>                                  an address of an f16 in address space 1
     !nv_tileaa.program_id                                   an opaque answer of a grid query
@@ -41,7 +41,7 @@ from tileas_xdsl.dialects.tiles.types import RESIDENCIES, MemoryType, extents
 from tileas_xdsl.interfaces import HandleType
 
 GREATEST_DEPTH = 2**31 - 1
-"""Of a queue: the pipeline that it becomes counts its stages in an i32."""
+"""The greatest depth of a queue: the pipeline that it becomes counts its stages in an i32."""
 
 
 @irdl_attr_definition

@@ -1,10 +1,10 @@
 """
-`nv_tileas`: the operational tile dialect of TileAS (spec/tileas-dialects.md 2).
+`nv_tileas`: the operational tile dialect of TileAS.
 
 Where `nv_tileaa` says that data flows through queues, this dialect says how: pipelines of slots, tokens, layouts,
 asynchronous copies. Files: `types`, `attributes`; `classified`, `pipeline` and `agents` (async.pipeline.*), `tokens`;
 `structure` (storage, views, layouts) and `slices`; `memory`, `pointers` and `tma`; `compute` and `block_scaled`;
-`control`. `effects` says what ops do to memory, `verification` holds shared checks.
+`control`. `effects` has the memory effects of ops, `verification` the checks that ops share.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Agents: threads of control that share a pipeline (spec/tileas-dialects.md 2.5.8).
+Agents: threads of control that share a pipeline.
 
     nv_tileas.async.pipeline.agent_switch %p, %c attributes {num_agents_per_group = array<i32: 1, 2>} {
       ...                              one producer agent
@@ -28,10 +28,10 @@ from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 INHERIT = -1
-"""In `max_regs` and `num_warps`: take the number from around the op."""
+"""In `max_regs` and `num_warps`: the number of the op around."""
 
 MODULE_WARP_BUDGET = 32
-"""Warps in the largest thread block, where no kernel spec says less."""
+"""The number of warps in the largest thread block, used where no kernel spec gives a number."""
 
 
 @irdl_op_definition
@@ -143,7 +143,7 @@ class AgentSwitchOp(TileOp, AgentLikeOpInterface):
             raise VerifyException("agent warp count exceeds module budget")
 
     def warps_per_group(self) -> list[tuple[int, ...]]:
-        """For each region the warp counts written for its agents; -1 inherits."""
+        """For each region, the warp counts given for its agents; -1 means inherited."""
         sizes = self.group_sizes
         if self.num_warps is None:
             return [(INHERIT,)] * len(sizes)
@@ -155,7 +155,9 @@ class AgentSwitchOp(TileOp, AgentLikeOpInterface):
 
 
 def warp_budget(op: Operation) -> int:
-    """Warps that the launch around `op` has: `numWarps` of the innermost kernel spec, else the hardware's limit."""
+    """
+    The number of warps of the launch around `op`: `numWarps` of the innermost kernel spec, else the hardware's limit.
+    """
     node: Operation | None = op
     while node is not None:
         spec = node.attributes.get("nv_tileaa.kernel_spec")

@@ -1,5 +1,5 @@
 """
-The attributes of `nv_tileas` (spec/tileas-dialects.md 2.2).
+The attributes of `nv_tileas`.
 
     #nv_tileas.layout<smem>                where a tile lives
     #nv_tileas.layout<smem, "swizzled">    and how it is laid out there, in words that passes share
@@ -45,7 +45,7 @@ class LayoutAttr(ParametrizedAttribute):
     """
     `#nv_tileas.layout<smem, "swizzled">`: the encoding of a tile.
 
-    `space` is one of `RESIDENCIES`. `tag` is free text, empty when the space says it all.
+    `space` is one of `RESIDENCIES`. `tag` is free text, empty where the space alone determines the layout.
     """
 
     name = "nv_tileas.layout"
@@ -104,10 +104,10 @@ FAMILY_PREFIXES = {
     "unknown_copy": AtomFamily.UNKNOWN_COPY,
     "universal_copy": AtomFamily.UNKNOWN_COPY,
 }
-"""Beginning of an atom's name -> family. Longer beginnings come before their own beginnings."""
+"""Prefix of an atom's name -> family. A prefix stands before the shorter prefixes that it begins with."""
 
 NAME_DECORATION = re.compile(r"^(atom\.)?(sm\d+a?_)?")
-"""What stands before the family in witness names such as `sm90_tma_load_2d_f16`."""
+"""The part before the family in mangled atom names such as `sm90_tma_load_2d_f16`."""
 
 
 @irdl_attr_definition

@@ -1,16 +1,18 @@
 """
-Which block-scaled matrix multiplications exist (spec/tileas-passes.md 15, spec/tileas-dialects.md 2.11).
+The block-scaled matrix multiplications that exist.
 
 Block scaling multiplies tiles of four- or eight-bit floats whose rows share scale factors, one for each `vec_size`
-elements along K. The hardware knows three pairs of (K of one instruction, `vec_size`):
+elements along K. The hardware has three pairs of (K of one instruction, `vec_size`):
 
     atom_k  vec_size  A and B            scales            packed
     32      32        E5M2 or E4M3FN     E8M0              0x2000000020
     64      16        either FP4 type    E8M0 or E4M3FN    0x4000000010
     64      32        E2M1FN             E8M0              0x4000000020   one CTA only
 
-`configuration_of` runs five phases in fixed order; the first that fails says why. `packed_configuration` gives what
-lowering needs, `(atom_k << 32) | vec_size`, or 0. `kind_word_refusal` is the back end's check of the instruction word.
+These are the kinds `mxf8f6f4`, `mxf4nvf4` and `mxf4` of PTX ISA, `tcgen05.mma` with `.block_scale`. The error texts are
+those of TileAS. `configuration_of` runs five phases in fixed order; the first that fails gives the diagnostic.
+`packed_configuration` gives what lowering needs, `(atom_k << 32) | vec_size`, or 0. `kind_word_refusal` is the back
+end's check of the instruction word.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from tileas_xdsl.dialects.tiles.types import element_type_of
 
 UNSUPPORTED = "unsupported block-scaled mma configuration"
 SAME_SCALES_OF_ATOM = "expects sfa/sfb element types to be the same"
-"""How phase 2 says it where an atom is given."""
+"""The text of phase 2 for an op with an atom."""
 CAPABILITY_REFUSAL = "mma block scale is not supported by compute capability < sm100"
 
 
 @dataclass(frozen=True)
 class BlockScaledInputs:
-    """What the verifier looks at: five tile types, the K of the atom where the atom says, and the CTA pairing."""
+    """The inputs of the verifier: five tile types, the K of the atom where it is given, and the CTA pairing."""
 
     a: Attribute
     b: Attribute
@@ -46,14 +48,14 @@ class BlockScaledInputs:
 
 @dataclass(frozen=True)
 class Configuration:
-    """An accepted pair. Both numbers count elements along K."""
+    """An accepted pair of `atom_k` and `vec_size`, both in elements along K."""
 
     atom_k: int
     vec_size: int
 
     @property
     def packed(self) -> int:
-        """`(atom_k << 32) | vec_size`, as lowering reads it."""
+        """`(atom_k << 32) | vec_size`, the form that lowering reads."""
         return self.atom_k << 32 | self.vec_size
 
 
@@ -117,7 +119,7 @@ def _k_extents(inputs: BlockScaledInputs) -> tuple[int, int, int] | None:
 
 
 def _look_up(inputs: BlockScaledInputs, scale: Attribute | None, pair: Configuration) -> Configuration | str:
-    """Phase 5: the pair decides what the operands must be; only (64, 32) tells the two FP4 types apart."""
+    """Phase 5: the pair determines the operand types; only (64, 32) distinguishes the two FP4 types."""
     elements = (element_type_of(inputs.a), element_type_of(inputs.b))
     e8m0 = isinstance(scale, Float8E8M0FNUType)
     match pair.atom_k, pair.vec_size:
@@ -178,7 +180,7 @@ class ScaleVectorSize(IntEnum):
 
 @dataclass(frozen=True)
 class Modifiers:
-    """What stands beside the word: the target's abilities, and the instruction's other modifiers."""
+    """What the kind word is checked against: abilities of the target, and the instruction's other modifiers."""
 
     arch_conditional: bool = True
     """The target is an architecture-conditional variant, such as sm_100a."""
@@ -192,7 +194,8 @@ class Modifiers:
 
 def kind_word_refusal(word: int, modifiers: Modifiers | None = None) -> str | None:
     """
-    The first rule of 15.6 that the 9-bit tcgen05 kind word breaks, or None.
+    The text of the first rule that the 9-bit kind word of `tcgen05.mma` breaks, in TileAS's order of rules; None
+    without one.
 
     Bits 0-1 are the CTA group (1 or 2), 2-3 the scale vector size, 4 the scaled input accumulator, 5 block scale, 6-8
     the kind. Raises `ValueError` for a number that is no such word.

@@ -1,15 +1,19 @@
 """
-Pipeline ops whose operands and results are told apart by type (spec/tileas-dialects.md 2.5.1 to 2.5.3).
+Pipeline ops whose operands and results are distinguished by type.
 
-A produce or consume op takes a flat list of operands and gives a flat list of results. Three disjoint classes of
-types sort them: *tokens*, *stages* (iterator, index, integer) and *values* (everything else):
+A produce or consume op takes a flat list of operands and gives a flat list of results. Three disjoint classes of types
+sort them: *tokens*, *stages* (iterator, index, integer) and *values* (everything else):
 
     %v, %c1 = nv_tileas.async.pipeline.consumer_read %c, %it : (consumer_token, pipeline_iter<T>) -> (T, consumer_token)
        |  `-- token, always after the values    |    `-- stage
        `----- value                             `------- token
 
 So no segment sizes are needed, and the four produce and consume ops keep `properties` empty: every attribute is an
-entry of `op.attributes`. The *region contract* ties block arguments and yielded types to the payload of the slot.
+entry of `op.attributes`. `Signature` says how many of each class an op has.
+
+The *region contract* ties a body to the payload of the slot. It applies where the region has a block, and is checked in
+this order: the block ends in `pipeline.yield`; the types of the block arguments, iterators unwrapped once, are the
+payload; the yielded types are those of the value results or, on a produce op without any, the payload.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ PRODUCER_KINDS = ("tma", "async_copy", "sync")
 
 @dataclass(frozen=True)
 class Signature:
-    """How many operands and results of each class an op has: (least, most), most None for any number."""
+    """The number of operands and results of each class: (least, most), where most None means any number."""
 
     tokens: tuple[int, int | None] = (1, 1)
     stages: tuple[int, int | None] = (0, 1)
@@ -71,19 +75,21 @@ class ClassifiedOp(TileOp, MemoryAccessOpInterface, ABC):
 
     SIGNATURE: ClassVar[Signature]
     OWNERSHIP: ClassVar[type[ProducerTokenType | ConsumerTokenType]]
-    """The end of a pipeline that the op works on; the other end's token is refused."""
+    """The token type of the side that the op works on; the other side's token is refused."""
 
     arguments = var_operand_def()
     outputs = var_result_def()
 
     @property
     def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
-        """Each side takes its stages in order; what the op does to its slot, the ops in its region say."""
+        """
+        The op keeps its order among those of its side. What it does to its slot is stated by the ops in its region.
+        """
         return [SideOrder(self.side, self)]
 
     @property
     def side(self) -> str:
-        """Whose side of the pipeline the op is on."""
+        """The side of the pipeline that the op works on."""
         return "producer" if self.OWNERSHIP is ProducerTokenType else "consumer"
 
     # Operands
@@ -130,7 +136,7 @@ class ClassifiedOp(TileOp, MemoryAccessOpInterface, ABC):
         self.verify_result_classes()
 
     def verify_operand_classes(self) -> None:
-        """As many of each class as the table of 2.5.2 says, and no token of the other end."""
+        """The numbers of tokens, stages and values are those of `SIGNATURE`, and no token belongs to the other side."""
         signature = self.SIGNATURE
         for token in self.tokens:
             if is_ownership_token(token.type) and not isinstance(token.type, self.OWNERSHIP):
@@ -142,7 +148,7 @@ class ClassifiedOp(TileOp, MemoryAccessOpInterface, ABC):
         expect_count("value operand", len(self.values), *signature.values)
 
     def verify_result_classes(self) -> None:
-        """Values, iterators, the ownership token, `!nv_tileas.token`; each as often as the table says."""
+        """Values, iterators, the ownership token, `!nv_tileas.token`: in this order, in the numbers of `SIGNATURE`."""
         types = types_of(self.results)
         ranks = [_result_rank(type_) for type_ in types]
         if ranks != sorted(ranks):
@@ -162,14 +168,16 @@ class ClassifiedOp(TileOp, MemoryAccessOpInterface, ABC):
         self.verify_token_results()
 
     def verify_token_results(self) -> None:
-        """A lone token result is of the type of the first token operand: ownership begets ownership."""
+        """
+        The first token result has the type of the first token operand: an op given an ownership token returns one.
+        """
         token, results = self.token, [result for result in self.results if is_token(result.type)]
         if token is not None and results and results[0].type != token.type:
             raise VerifyException(f"expects a token result of type {token.type}, but got {results[0].type}")
 
 
 def _result_rank(type_: Attribute) -> int:
-    """Where a result of `type_` stands in the result list."""
+    """The place of a result of `type_` in the order of results."""
     if isinstance(type_, AsyncTokenType):
         return 3
     if is_ownership_token(type_):
@@ -192,7 +200,7 @@ class RegionOp(ClassifiedOp, ABC):
 
     @property
     def is_abstract(self) -> bool:
-        """Whether the op says that data moves, but not how."""
+        """Whether the op says only that data moves, without a body that says how."""
         return self.body.first_block is None
 
     @property
@@ -220,7 +228,7 @@ class RegionOp(ClassifiedOp, ABC):
                     raise VerifyException(f"expects {name} to list types, but got {type_}")
 
     def verify_region(self) -> None:
-        """The region contract, in the order of 2.5.3."""
+        """The region contract of the module's docstring, in its order."""
         self.verify_terminator()
         self.verify_block_arguments(self.payload or ())
         self.verify_yield(self.expected_yield())
@@ -252,16 +260,16 @@ class RegionOp(ClassifiedOp, ABC):
 
 
 class StagedOp(RegionOp, ABC):
-    """One of the four produce and consume ops: carries the schedule as well."""
+    """Base of the four produce and consume ops, which also carry the schedule."""
 
     pipeline_stage = opt_attr_def(I32)
     """Written by MaterializeAsync: the pipeline stage that the op belongs to."""
     stage_index = opt_attr_def(I32, attr_name="stage")
-    """Written by the scheduler, beside `iter_offset`."""
+    """The stage in the schedule, written by the scheduler together with `iter_offset`."""
     iter_offset = opt_attr_def(I32)
     """How many iterations back the op runs: zero or negative."""
     pipeline_id = opt_attr_def(IntegerAttr)
-    """Says which implicit pipeline clones of one op belong to (2.5.4)."""
+    """The number of the implicit pipeline that the op and its clones belong to."""
 
     traits = traits_def(Synchronizes())
 
@@ -278,7 +286,7 @@ class StagedOp(RegionOp, ABC):
 
 
 class ProduceOp(StagedOp, AsyncCollectorOpInterface, ABC):
-    """Fills one stage: a `produce_one`-like op."""
+    """Base of the ops that fill one stage."""
 
     OWNERSHIP: ClassVar = ProducerTokenType
 
@@ -307,7 +315,7 @@ class ProduceOp(StagedOp, AsyncCollectorOpInterface, ABC):
 
 
 class ConsumeOp(StagedOp, ABC):
-    """Empties one stage."""
+    """Base of the ops that empty one stage."""
 
     OWNERSHIP: ClassVar = ConsumerTokenType
 
@@ -327,7 +335,7 @@ class ConsumeOp(StagedOp, ABC):
 
 
 def verify_consumer_index(op: Operation, consumer_idx: IntegerAttr | None) -> None:
-    """`consumer_idx` is a number of an agent that runs the agent region around `op`, where there is one."""
+    """`consumer_idx` is the number of an agent of the agent region around `op`, where there is one."""
     index = 0 if consumer_idx is None else consumer_idx.value.data
     agents = _agents_around(op)
     if index < 0 or (agents is not None and index >= agents):
@@ -335,7 +343,7 @@ def verify_consumer_index(op: Operation, consumer_idx: IntegerAttr | None) -> No
 
 
 def _agents_around(op: Operation) -> int | None:
-    """How many agents run `op`: the size of the group of the innermost agent region, or None outside of one."""
+    """The number of agents that run `op`: the size of the innermost agent region's group, or None outside of one."""
     region: Region | None = op.parent_region()
     while region is not None and (parent := region.parent) is not None:
         agents = AgentLikeOpInterface.of(parent)

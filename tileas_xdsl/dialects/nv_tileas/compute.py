@@ -1,5 +1,5 @@
 """
-Matrix multiplication, reduction and scan (spec/tileas-dialects.md 2.9).
+Matrix multiplication, reduction and scan.
 
     %d = nv_tileas.dot %a, %b, %c : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     %r = nv_tileas.reduce %a attributes {axis = 1 : i32} { ^bb0(%x : f32, %y : f32): ... nv_tileas.yield %s ... }
@@ -50,7 +50,7 @@ class AbstractDotOp(TileOp, ABC):
     """
     `A`, `B` and `C`, then optionally both scale tiles, then optionally an integer: whether to accumulate.
 
-    Told apart by type, as S writes three operands and no segment sizes.
+    The optional operands are distinguished by type, so the op needs no segment sizes.
     """
 
     a = operand_def(TENSOR)
@@ -100,7 +100,7 @@ class AbstractDotOp(TileOp, ABC):
 
 
 def expect_type_of_c(product: SSAValue, c: SSAValue) -> None:
-    """The product has the type of the accumulator."""
+    """The result has the type of the accumulator."""
     if product.type != c.type:
         raise VerifyException(f"expects a result of the type of C, {c.type}, but got {product.type}")
 
@@ -271,7 +271,7 @@ class BlockScaledMmaOp(TileOp):
 
 
 class CombiningOp(TileOp, ABC):
-    """Combines the elements along one axis, two at a time, by a body over bare elements."""
+    """Base of the ops that combine the elements along one axis, two at a time, by a body over bare elements."""
 
     source = operand_def(TENSOR)
     result = result_def(TENSOR)
@@ -282,7 +282,7 @@ class CombiningOp(TileOp, ABC):
     traits = traits_def(ReadsViews(), NoTerminator(), MemoryConsistency())
 
     def verify_combiner(self) -> tuple[int, ...]:
-        """Axis and body fit the source; returns the source's shape."""
+        """Check that axis and body fit the source; return the source's shape."""
         shape = shape_of(self.source.type) or ()
         axis = self.axis.value.data
         if not 0 <= axis < len(shape):
@@ -336,7 +336,7 @@ class ReduceOp(CombiningOp):
 @irdl_op_definition
 class ScanOp(CombiningOp):
     """
-    All running combinations along the axis, with or without the element itself (Tier B).
+    All running combinations along the axis, with or without the element itself.
 
     `%r = nv_tileas.scan %a attributes {axis = 0 : i32, inclusive = true} {...} : (tensor<8xf32>) -> tensor<8xf32>`
     """

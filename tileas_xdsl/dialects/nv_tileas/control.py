@@ -1,5 +1,5 @@
 """
-Functions, terminators, directives and the persistent loop's ops of `nv_tileas` (spec/tileas-dialects.md 2.10).
+Functions, terminators, directives and the persistent loop's ops of `nv_tileas`.
 
     nv_tileas.func @kernel(%a : memref<8xf16>) {
       %id = nv_tileas.cancel_next_program_id : () -> !nv_tileaa.program_id
@@ -162,7 +162,11 @@ class PragmaOp(TileOp):
 
 @irdl_op_definition
 class CancelNextProgramIdOp(TileOp):
-    """`%id = nv_tileas.cancel_next_program_id : () -> !nv_tileaa.program_id`: take the work of a program not begun."""
+    """
+    Take over a program of the grid that has not started, for a persistent loop.
+
+    `%id = nv_tileas.cancel_next_program_id : () -> !nv_tileaa.program_id`
+    """
 
     name = "nv_tileas.cancel_next_program_id"
 
@@ -176,7 +180,9 @@ class CancelNextProgramIdOp(TileOp):
 
 @irdl_op_definition
 class AsyncCancelNextProgramIdOp(TileOp):
-    """The same without waiting: the id is there once the token is complete."""
+    """
+    Take over a program of the grid that has not started, without waiting: the id is valid once the token is complete.
+    """
 
     name = "nv_tileas.async.cancel_next_program_id"
 

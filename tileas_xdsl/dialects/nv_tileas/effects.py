@@ -1,7 +1,7 @@
 """
-What only ops of `nv_tileas` do to memory, as traits: waits and signals, slots, and copies into a destination.
+Memory effect traits of `nv_tileas` alone: waits and signals, slots, and copies into a destination.
 
-What both tile dialects do is in `dialects/tiles/effects.py`.
+The traits of both tile dialects are in `dialects/tiles/effects.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tileas_xdsl.dialects.tiles.views import is_view
 
 
 class Synchronizes(MemoryEffect):
-    """Waits, signals or hands over ownership: never erased, never crossed by reads or writes."""
+    """Waits, signals or transfers ownership: never erased, and no read or write moves across it."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
@@ -24,7 +24,7 @@ class Synchronizes(MemoryEffect):
 
 
 class ReadsSlot(MemoryEffect):
-    """Reads a pipeline slot, and does what its region does."""
+    """Reads a pipeline slot, and has the effects of its region."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:

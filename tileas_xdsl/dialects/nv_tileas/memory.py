@@ -1,5 +1,5 @@
 """
-Loads, stores, atomics and their asynchronous forms (spec/tileas-dialects.md 2.8).
+Loads, stores, atomics and their asynchronous forms.
 
     %v = nv_tileas.tiled_load %view[%i, %j] : (!nv_tileas.tiled_view<8x8xf16, gmem>, index, index) -> tensor<8x8xf16>
     %t1 = nv_tileas.tiled_store %view[%i, %j], %v token(%t0) : (...) -> !nv_tileaa.mem_token
@@ -7,7 +7,8 @@ Loads, stores, atomics and their asynchronous forms (spec/tileas-dialects.md 2.8
 
 An effect may take a token and then returns one: the order of memory effects is a chain of tokens. An asynchronous op
 names its destination and returns the token of its completion. `atom` is the instruction that moves the data; it is
-optional until lowering. Groups that hold at most one value are variadic, so that one too many gets its own text.
+optional until lowering. Groups that hold at most one value are variadic, so that a second one is reported with TileAS's
+text.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ OFFSET = IndexType | IntegerType
 
 
 def verify_atom(atom: Attribute | None, families: Collection[AtomFamily], text: str, *, required: bool = False) -> None:
-    """An atom of this dialect is of one of `families`; atoms of other dialects are taken on trust."""
+    """An atom of this dialect belongs to one of `families`; atoms of other dialects are not checked."""
     if atom is None and required:
         raise VerifyException(text)
     if isinstance(atom, AtomAttr) and atom.family not in families:
@@ -97,7 +98,7 @@ def verify_atom(atom: Attribute | None, families: Collection[AtomFamily], text: 
 
 
 class MemoryOp(OrderedAccessOp, ABC):
-    """An access to memory: no regions, no successors, an atom, a place in the order of memory effects."""
+    """An access to memory: no regions, no successors, an atom, and a place in the order of memory effects."""
 
     bodies = var_region_def()
     targets = var_successor_def()
@@ -110,7 +111,7 @@ class MemoryOp(OrderedAccessOp, ABC):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_groups(self, results: Sequence[SSAValue], *groups: Sequence[SSAValue]) -> None:
-        """At most one token result, and at most one value in each of the operand groups, which end the operands."""
+        """At most one token result, and at most one value in each of the operand groups, which come last."""
         verify_plain_op(self)
         verify_optional_results(len(self.results) - len(results), results)
         start = len(self.operands) - sum(map(len, groups))
@@ -120,13 +121,13 @@ class MemoryOp(OrderedAccessOp, ABC):
 
 
 def is_accessible(type_: Attribute) -> bool:
-    """Whether tiles can be taken from a value of `type_`: a tiled view, an array, or a descriptor of one."""
+    """Whether a value of `type_` holds tiles: a tiled view, an array, or a descriptor of one."""
     views = TiledViewType | nv_tileaa.TiledViewType | TmaDescriptorType
     return isinstance(type_, views | MemRefType | nv_tileaa.ArrayType)
 
 
 def tiled_access(view: SSAValue, tile: Attribute, coords: Sequence[SSAValue], leading: bool) -> TiledAccess:
-    """What a tiled op accesses. Raises `VerifyException` when `view` is nothing that holds tiles."""
+    """The tile and the view of a tiled op. Raises `VerifyException` when `view` holds no tiles."""
     type_ = view.type
     if not is_accessible(type_):
         raise VerifyException(f"expects a tiled view, an array or a TMA descriptor, but got {type_}")
@@ -150,7 +151,7 @@ def special_padding(padding: Attribute | None) -> PaddingValue | None:
 
 
 class TiledOp(MemoryOp, ABC):
-    """An access to one tile of a view, at tile coordinates."""
+    """Base of the accesses to one tile of a view, at tile coordinates."""
 
     SUBSCRIPTS: ClassVar[str | None] = "coords"
     SUBSCRIPTED: ClassVar[str | None] = "view"
@@ -158,7 +159,7 @@ class TiledOp(MemoryOp, ABC):
     in_bounds = opt_prop_def(BOOL_ARRAY)
     padding_value = opt_prop_def(PADDING)
     leading_offset = opt_prop_def(UnitAttr)
-    """The view's descriptor has a leading offset: one coordinate more than the view has axes."""
+    """The view's descriptor has a leading offset: the access has one coordinate more than the view has axes."""
 
 
 @irdl_op_definition
@@ -264,12 +265,12 @@ class TiledStoreOp(TiledOp):
 
 
 class AtomicOp(TiledOp, ABC):
-    """Read, modify and write a tile in one step."""
+    """Base of the ops that read, modify and write a tile in one step."""
 
     rmw_mode = opt_prop_def(RmwModeAttr)
 
     def verify_atomic(self, view: SSAValue, tile: Attribute, coords: Sequence[SSAValue]) -> None:
-        """The access itself, then what the hardware can combine."""
+        """The checks of a tiled access, then those of the read-modify-write."""
         verify_tiled_access(tiled_access(view, tile, coords, self.leading_offset is not None))
         verify_atomic_semantics(self.semantic, self.scope)
         verify_in_bounds(self.in_bounds, len(shape_of(tile) or ()))

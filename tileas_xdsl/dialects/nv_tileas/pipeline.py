@@ -1,14 +1,15 @@
 """
-The pipeline ops, `nv_tileas.async.pipeline.*` (spec/tileas-dialects.md 2.5).
+The pipeline ops, `nv_tileas.async.pipeline.*`.
 
-A pipeline is a ring of `numStages` slots between a producer group and a consumer group. Each end is a token; an
-iterator names the slot whose turn it is. The life of a slot, and the ops that drive it:
+A pipeline is a ring of `numStages` slots between a producer group and a consumer group. Each side has a token; an
+iterator names the current slot. The steps in the life of a slot, and the ops that do them:
 
     producer_acquire -> producer_write -> producer_commit -> consumer_wait -> consumer_read -> consumer_release
     `------------- produce_one ------------------------'     `------------- consume_one ---------------------'
 
-`produce_one` and `consume_one` scope one turn; the `_async` forms also return a token of completion. What none of the
-ops inside does, the scoping op does itself. Builders give the canonical results of 2.5.2.
+`produce_one` and `consume_one` scope the steps of one side; the `_async` forms also return a completion token. A step
+that no op inside does, the scoping op does itself. Without explicit result types, builders give the usual results:
+values first, then the token of the side, then the completion token.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class CreateIteratorOp(TileOp):
 @irdl_op_definition
 class IncIterOp(TileOp):
     """
-    The next slot: index plus one; on reaching the depth back to 0, and the phase flips.
+    The next slot: index plus one. On reaching the depth, the index becomes 0 and the phase bit flips.
 
     `%j = nv_tileas.async.pipeline.inc_iter %i : (!nv_tileas.pipeline_iter<i32>) -> !nv_tileas.pipeline_iter<i32>`
     """
@@ -248,7 +249,7 @@ class CreateNullTokenOp(TileOp):
 
 
 def _ends_in_token(op: ClassifiedOp) -> None:
-    """The last result is `!nv_tileas.token`; the one before it may be ownership of the op's own end."""
+    """The last result is `!nv_tileas.token`; the one before it may be an ownership token of the op's own side."""
     if op.async_result is None:
         raise VerifyException(
             f"expects the last result to be !nv_tileas.token, but got {type_list(types_of(op.results))}"
@@ -359,7 +360,7 @@ class ConsumeOneOp(ConsumeOp):
 @irdl_op_definition
 class ConsumeOneAsyncOp(ConsumeOp):
     """
-    Start to empty one stage; the last result completes when it was read.
+    Start to empty one stage; the last result completes when the stage has been read.
 
     `%t1 = nv_tileas.async.pipeline.consume_one_async %t0 : (!nv_tileas.token) -> !nv_tileas.token`
     """
@@ -399,13 +400,13 @@ class ConsumeOneAsyncOp(ConsumeOp):
 
 
 class StepOp(ClassifiedOp, ABC):
-    """A step of the handshake, without a region."""
+    """Base of the steps of the handshake without a region."""
 
     traits = traits_def(Synchronizes())
 
 
 class SlotStepOp(StepOp, ABC):
-    """A step on one slot: token and stage in, token out."""
+    """Base of the steps on one slot: token and stage in, token out."""
 
     SIGNATURE: ClassVar = Signature(token_results=(1, 1))
 
@@ -418,13 +419,13 @@ class SlotStepOp(StepOp, ABC):
 
 
 class PublishOp(StepOp, ABC):
-    """A step that hands slots over: tokens in, at most one token of the first one's type out."""
+    """Base of the steps that hand slots over: tokens in, at most one token of the first one's type out."""
 
     SIGNATURE: ClassVar = Signature(tokens=(1, None), stages=(0, 0))
 
     @property
     def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
-        """A turn in each pipeline that it hands a slot of over."""
+        """The op keeps its order in each pipeline of which it hands a slot over."""
         return [SideOrder(self.side, token) for token in self.tokens]
 
     def __init__(
@@ -510,7 +511,7 @@ class ConsumerReleaseOp(PublishOp):
 
 
 def _verify_origin(op: ClassifiedOp, makers: tuple[type[Operation], ...], wording: str) -> None:
-    """An ownership token was made by one of `makers`; tokens that come in from outside are taken on trust."""
+    """An ownership token is a result of one of `makers`; the origin of block arguments is not checked."""
     for token in op.tokens:
         maker = token.owner
         if is_ownership_token(token.type) and isinstance(maker, TileOp) and not isinstance(maker, makers):

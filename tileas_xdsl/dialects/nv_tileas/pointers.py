@@ -1,5 +1,5 @@
 """
-Accesses through pointers, and accesses whose every lane goes its own way (spec/tileas-dialects.md 2.8).
+Accesses through pointers, and accesses with separate coordinates for each lane.
 
     %v = nv_tileas.load %p mask(%m) other(%o) : (tensor<8x!nv_tileaa.ptr<f16, 1>>, ...) -> tensor<8xf16>
     %w = nv_tileas.gather_load %array[%i, %j] : (memref<?x?xf16>, tensor<8xi32>, tensor<8xi32>) -> tensor<8xf16>
@@ -157,7 +157,7 @@ class AsyncStoreOp(MemoryOp):
         verify_store_semantics(self.semantic, self.scope)
 
 
-# Gather and scatter (Tier B) ---------------------------------------------------------------------
+# Gather and scatter -------------------------------------------------------------------------------
 
 
 class LaneOp(MemoryOp, ABC):

@@ -1,5 +1,5 @@
 """
-Rectangular parts of tiles (spec/tileas-dialects.md 2.7).
+Rectangular parts of tiles.
 
     %p = nv_tileas.extract_slice %a[%i, %j] : (tensor<8x8xf16>, index, index) -> tensor<4x4xf16>
     %d1 = nv_tileas.insert_slice %p, %d[%i, %j] : (tensor<4x4xf16>, tensor<8x8xf16>, index, index) -> tensor<8x8xf16>

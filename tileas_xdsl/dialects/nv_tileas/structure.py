@@ -1,5 +1,5 @@
 """
-Ops that arrange tiles: storage, views, slices, copies and layouts (spec/tileas-dialects.md 2.7).
+Ops that arrange tiles: storage, views, slices, copies and layouts.
 
     %t = nv_tileas.alloc_tensor : () -> tensor<128x64xf16, #nv_tileas.layout<smem>>
     %s = nv_tileas.view %buffer[%stage] : (tensor<3x8xf16>, index) -> tensor<8xf16>
@@ -78,7 +78,9 @@ LEGAL_COPIES = frozenset(
         ("tmem", "rmem"),
     }
 )
-"""The pairs of 2.7, and copies within registers and within shared memory, which its examples hold (3.3)."""
+"""
+(source, destination) memory spaces that a copy may have. Copies within registers or within shared memory are moves.
+"""
 
 
 # Storage and views -------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ class AllocTensorOp(TileOp, AllocationOpInterface):
 @irdl_op_definition
 class ViewOp(TileOp):
     """
-    The same bytes under another type, or one slot of a buffer.
+    View the bytes of the source with another type, or view one slot of a buffer.
 
     `%s = nv_tileas.view %buffer[%i] : (tensor<3x8xf16>, index) -> tensor<8xf16>`
 
@@ -245,7 +247,7 @@ class CopyOp(TileOp):
 
     @property
     def destination(self) -> SSAValue | None:
-        """Where the bytes go, or None when the copy is a value."""
+        """The tile that is written, or None when the copy gives a value."""
         return self.destinations[0] if self.destinations else None
 
     def verify_contract(self) -> None:
@@ -260,7 +262,7 @@ class CopyOp(TileOp):
 
 
 def verify_copy(source: Attribute, target: Attribute) -> None:
-    """Source and target are equally large, and their memories have a copy between them."""
+    """Source and target have equal sizes, and their memory spaces are a legal pair."""
     if is_tile(source) and is_tile(target):
         expect_same_bits(source, target)
     pair = space_of(source), space_of(target)
@@ -271,7 +273,7 @@ def verify_copy(source: Attribute, target: Attribute) -> None:
 @irdl_op_definition
 class ConvertLayoutOp(TileOp):
     """
-    The same elements in another layout.
+    Convert the tile into another layout; its elements stay.
 
     `%f = nv_tileas.convert_layout %a : (tensor<8xf16, #smem>) -> tensor<8xf16, #rmem>`
 

@@ -1,5 +1,5 @@
 """
-The tensor memory accelerator: descriptors, and transfers of boxes (spec/tileas-dialects.md 2.8).
+The tensor memory accelerator: descriptors, and transfers of boxes (PTX ISA, "Tensors").
 
     %desc = nv_tileas.make_tiled_tma_desc %array attributes {atom = #nv_tileas<atom tma_load>, box = array<i64: 64, 64>}
     : (memref<512x512xf16>) -> !nv_tileas.tma_desc
@@ -260,7 +260,7 @@ class TiledTmaStoreOp(TransferOp):
         self.verify_transfer(self.descriptor, self.source.type, self.coords)
 
 
-# Gather and scatter (Tier B) ---------------------------------------------------------------------
+# Gather and scatter -------------------------------------------------------------------------------
 
 
 def verify_lanes(lanes: Attribute) -> None:

@@ -1,5 +1,5 @@
 """
-Ops on async tokens (spec/tileas-dialects.md 2.6).
+Ops on completion tokens: making, converting and waiting for them.
 
     %t = nv_tileas.create_none : () -> !nv_tileas.token                            nothing to wait for
     %s = nv_tileas.async.to_async %v attributes {kind = "storage"} : (T) -> T      the bytes of %v
@@ -45,7 +45,7 @@ class CreateNoneOp(TileOp):
 
 @irdl_op_definition
 class ToAsyncOp(TileOp):
-    """The asynchronous face of a value: `kind = "storage"` keeps its type, `kind = "token"` gives its completion."""
+    """The asynchronous form of a value: `kind = "storage"` keeps its type, `kind = "token"` gives its completion."""
 
     name = "nv_tileas.async.to_async"
 
@@ -78,7 +78,7 @@ class ToAsyncOp(TileOp):
 
 @irdl_op_definition
 class TokenToAsyncOp(TileOp):
-    """Any token, seen as a completion."""
+    """Convert any token into a completion token."""
 
     name = "nv_tileas.async.token_to_async"
 
@@ -115,7 +115,9 @@ class AsyncWaitOp(TileOp, MemoryAccessOpInterface):
 
 @irdl_op_definition
 class FutureWaitOp(TileOp, MemoryAccessOpInterface):
-    """Announce that the token will be waited for. It never makes an `async.wait` redundant (4.17)."""
+    """
+    Announce that the token will be waited for. Unlike an `async.wait`, it never makes a later `async.wait` redundant.
+    """
 
     name = "nv_tileas.async.future_wait"
 

@@ -1,5 +1,5 @@
 """
-The types of `nv_tileas` (spec/tileas-dialects.md 2.1).
+The types of `nv_tileas`.
 
     !nv_tileas.token                          something asynchronous completes
     !nv_tileas.producer_token                 the producer's end of a pipeline
@@ -60,10 +60,10 @@ class ConsumerTokenType(ParametrizedAttribute, HandleType):
 @irdl_attr_definition
 class PipelineIteratorType(ParametrizedAttribute, HandleType):
     """
-    `!nv_tileas.pipeline_iter<T>`: the stage whose turn it is, of slots that hold a `T`.
+    `!nv_tileas.pipeline_iter<T>`: names the current stage of a pipeline whose slots hold a `T`.
 
-    Several payloads are wrapped as one `tuple<...>`; `i32` only counts stages. The depth is known
-    where it is written, `<T, depth = 3>`, and unspecified elsewhere (4.9).
+    Several payloads are wrapped as one `tuple<...>`; `i32` only counts stages. The depth is stated in `<T, depth = 3>`
+    and unspecified without it; stage and phase are run-time state.
     """
 
     name = "nv_tileas.pipeline_iter"
@@ -149,11 +149,11 @@ class TiledViewType(MemoryType):
                 printer.print_string(f", {self.residency.data}")
 
 
-# Classes of types (2.5.1) ------------------------------------------------------------------------
+# Classes of types --------------------------------------------------------------------------------
 
 
 def is_ownership_token(type_: Attribute) -> bool:
-    """Whether `type_` says who owns a pipeline's end."""
+    """Whether `type_` is a producer or consumer token."""
     return isinstance(type_, ProducerTokenType | ConsumerTokenType)
 
 
@@ -163,15 +163,15 @@ def is_token(type_: Attribute) -> bool:
 
 
 def is_stage(type_: Attribute) -> bool:
-    """The class *stage*: what may name the slot to work on."""
+    """The class *stage*: types that may name the slot to work on."""
     return isinstance(type_, PipelineIteratorType | IndexType | IntegerType)
 
 
 def is_value(type_: Attribute) -> bool:
-    """The class *value*: what a slot may hold."""
+    """The class *value*: types that a slot may hold."""
     return not is_token(type_) and not is_stage(type_)
 
 
 def unwrapped(type_: Attribute) -> Attribute:
-    """The payload type behind an iterator; any other type as it is. Never applied twice."""
+    """The payload type of an iterator; any other type unchanged. Unwraps one level only."""
     return type_.payload if isinstance(type_, PipelineIteratorType) else type_

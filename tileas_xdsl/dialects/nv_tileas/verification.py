@@ -39,14 +39,16 @@ BOOL_ARRAY = DenseArrayBase.constr(i1)
 TENSOR = BaseAttr(TensorType)
 TENSOR_OR_VIEW = AnyOf((BaseAttr(TensorType), BaseAttr(TiledViewType)))
 ORDERING_TOKEN = AnyOf((BaseAttr(AsyncTokenType), BaseAttr(nv_tileaa.MemTokenType)))
-"""What orders memory effects: the memory token, or the completion of asynchronous work."""
+"""The tokens that order memory effects: the memory token, or the completion of asynchronous work."""
 
 
 # Counting ----------------------------------------------------------------------------------------
 
 
 def expect_count(what: str, found: int, least: int, most: int | None) -> None:
-    """There are `least` to `most` of `what`; None means any number."""
+    """
+    Raises `VerifyException` unless `found` is `least` to `most`; `what` names the things counted, None means no limit.
+    """
     if found >= least and (most is None or found <= most):
         return
     if least == most:
@@ -89,7 +91,7 @@ def layout_of(type_: Attribute) -> LayoutAttr | None:
 
 
 def space_of(type_: Attribute) -> str | None:
-    """The memory that a tile, view or array lives in: rmem, smem, tmem, gmem; None if not said."""
+    """The memory space of a tile, view or array: rmem, smem, tmem or gmem; None where the type does not say."""
     layout = layout_of(type_)
     if layout is not None:
         return layout.space.data
@@ -138,14 +140,14 @@ def expect_same_count(source: Attribute, result: Attribute) -> None:
 
 
 def expect_same_bits(source: Attribute, result: Attribute) -> None:
-    """Both tiles are equally large."""
+    """Both tiles have the same size in bits."""
     before, after = size_in_bits(source), size_in_bits(result)
     if before is not None and after is not None and before != after:
         raise VerifyException(f"expects source and result of the same size, but got {source} and {result}")
 
 
 def drops_to(shape: Sequence[int], target: Sequence[int]) -> bool:
-    """Whether leaving out some extents of 1 turns `shape` into `target`."""
+    """Whether dropping some extents of 1 turns `shape` into `target`."""
     position = 0
     for extent in shape:
         if position < len(target) and target[position] == extent:

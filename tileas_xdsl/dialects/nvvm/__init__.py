@@ -5,7 +5,7 @@ One file a family: `mbarrier` (barriers that count arrivals and bytes), `cp_asyn
 `bulk` (bulk and tensor copies), `wgmma` (the order of matrix multiplications), `barrier` (named
 barriers, warp, cluster, grid), `fence`, `registers` (election, register counts, special registers)
 and `thread` (exchange within a warp, inline PTX). Each op prints and refuses what mlir-opt 22
-prints and refuses (spec/mlir-surface.md section 5).
+prints and refuses. What the ops do is that of the PTX instructions that they lower to (PTX ISA).
 
 Not here: the ops that compute (`mma`, `wgmma.mma_async`, `tcgen05`, conversions).
 """

@@ -116,7 +116,7 @@ class CpAsyncBulkWaitGroupOp(EffectfulOp):
 
 
 def _verify_load(mode: TMALoadMode, dimensions: int, offsets: int) -> None:
-    """What a tensor load or prefetch says about its coordinates and im2col offsets."""
+    """The rules of MLIR on the coordinates and im2col offsets of a tensor load or prefetch."""
     if not 1 <= dimensions <= 5:
         raise VerifyException("expects coordinates between 1 to 5 dimension")
     if mode is TMALoadMode.TILE_GATHER4 and dimensions != 5:
@@ -132,7 +132,7 @@ def _verify_load(mode: TMALoadMode, dimensions: int, offsets: int) -> None:
 
 
 def _verify_store(mode: TMAStoreMode, dimensions: int) -> None:
-    """What a tensor store or reduction says about its coordinates."""
+    """The rules of MLIR on the coordinates of a tensor store or reduction."""
     if not 1 <= dimensions <= 5:
         raise VerifyException("expects coordinates between 1 to 5 dimension")
     if mode is TMAStoreMode.IM2COL and dimensions < 3:

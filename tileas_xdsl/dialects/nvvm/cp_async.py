@@ -114,12 +114,12 @@ class CpAsyncWaitGroupOp(EffectfulOp):
 @irdl_op_definition
 class CpAsyncMBarrierArriveOp(EffectfulOp):
     """
-    Make the mbarrier track all copies that the thread started so far: their end is an arrival.
+    Make the mbarrier track all copies that the thread has started so far: their completion is an arrival.
 
     `nvvm.cp.async.mbarrier.arrive %bar : !llvm.ptr<3>`
 
-    The pending count is raised first, so that the arrival leaves it unchanged; with `noinc` it is
-    not, and the arrival must have been counted in `mbarrier.init`.
+    The pending count is first raised by one, so that the arrival leaves it unchanged. With `noinc` it is not raised,
+    and the arrival must have been counted in `mbarrier.init`.
     """
 
     name = "nvvm.cp.async.mbarrier.arrive"

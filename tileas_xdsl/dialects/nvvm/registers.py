@@ -1,12 +1,12 @@
 """
-Registers: how many a thread has, the special ones that it can read, and electing one thread.
+Registers: their number in a thread, the special ones that it can read, and the election of one thread.
 
     nvvm.setmaxregister  increase 232
     %leader = nvvm.elect.sync -> i1
     %x = nvvm.read.ptx.sreg.tid.x range <i32, 0, 128> : i32
 
-The special registers differ in nothing but their name, so a function makes each op from it. All
-are pure but the clocks: two readings of a clock differ, and both are kept.
+The special registers differ only in their names, so a function makes each op class from the name. All are pure except
+the clocks: two readings of a clock differ, so both are kept.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ class SpecialRegisterOp(UpstreamOp):
 
 class RangedRegisterOp(UpstreamOp):
     """
-    The same, with a promise about the value.
+    The value of a register that does not change while the thread runs, optionally with a range that it is known to lie
+    in.
 
     `%x = nvvm.read.ptx.sreg.tid.x range <i32, 0, 128> : i32`
     """

@@ -1,10 +1,10 @@
 """
-What a thread does besides: exchange with its warp, sleep, end, and speak PTX directly.
+Other ops of a thread: exchange within its warp, sleep, exit, and inline PTX.
 
     %v = nvvm.shfl.sync  idx %mask, %x, %lane, %clamp : i32 -> i32
     nvvm.inline_ptx "mbarrier.init.b64 [$0], $1;" ro(%bar, %n : !llvm.ptr, i32), predicate = %p
 
-Exchanges block until all lanes of the mask are there, so they count as synchronising.
+Exchanges block until all lanes of the mask arrive, so they count as synchronising.
 """
 
 from __future__ import annotations

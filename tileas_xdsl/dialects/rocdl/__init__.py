@@ -1,10 +1,10 @@
 """
 The dialect `rocdl`: the part of MLIR's that moves data into LDS asynchronously, and waits for it.
 
-One file a family: `transfers` (and `async_lds_transfer`, which recognises every asynchronous one,
-op or intrinsic), `waits` (marks and counters), `barriers`. What LLVM 22 has prints and refuses
-what mlir-opt 22 prints and refuses; the marks and the `async` loads of gfx9 and gfx10 are those of
-LLVM 23 (seed 002, spec/mlir-surface.md section 8).
+One file for each family: `transfers` (and `async_lds_transfer`, which recognises every asynchronous one, op or
+intrinsic), `waits` (marks and counters), `barriers`. Ops that LLVM 22 has print and refuse what mlir-opt 22 prints and
+refuses. The marks, and the `async` loads of gfx9 and gfx10, are those of LLVM 23; their meaning is that of LLVM's page
+"AMDGPU Asynchronous Operations".
 """
 
 from __future__ import annotations

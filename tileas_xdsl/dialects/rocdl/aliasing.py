@@ -1,8 +1,8 @@
 """
-What the memory accesses of `rocdl` may say about aliasing, in LLVM's terms.
+The alias information of `rocdl`'s memory accesses, in LLVM's terms.
 
-The attributes themselves belong to MLIR's `llvm` dialect; xDSL has that dialect without them, so they are known here by
-their names only (and are readable where unregistered attributes are allowed).
+The attributes belong to MLIR's `llvm` dialect. xDSL's `llvm` dialect lacks them, so they are recognised by name only,
+and can be parsed where unregistered attributes are allowed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class LLVMArrayProperty(AttrConstraint[ArrayAttr[Attribute]]):
     summary: str
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
-        """Quiet, as all constraints of upstream ops: see `ChecksAsInMLIR`."""
+        """Never fails, as with all constraints of upstream ops: `ChecksAsInMLIR` reports the error."""
 
     def refusal(self, op: str, name: str, attr: Attribute) -> str | None:
-        """What is wrong with the property `name = attr` of `op`, or None."""
+        """The error of the property `name = attr` of `op`, or None."""
         if isinstance(attr, ArrayAttr):
             if all(_name(element) == self.element for element in cast("ArrayAttr[Any]", attr)):
                 return None

@@ -23,7 +23,7 @@ LDS = pointer(3)
 
 
 class PlainOp(EffectfulOp):
-    """Base of the barriers that are only their name."""
+    """Base of the barriers without operands and attributes."""
 
     assembly_format = "attr-dict"
 
@@ -54,7 +54,7 @@ class BarrierOp(PlainOp):
 
 
 class NumberedBarrierOp(EffectfulOp):
-    """Base of the split barrier's ops that name it by a number (-1: the workgroup's)."""
+    """Base of the split barrier's ops that name it by a 32-bit number (-1: the workgroup's)."""
 
     id = prop_def(integer(i32))
 
@@ -65,7 +65,7 @@ class NumberedBarrierOp(EffectfulOp):
 
 
 class ShortNumberedBarrierOp(EffectfulOp):
-    """The same, with a 16-bit number."""
+    """Base of the split barrier's ops that name it by a 16-bit number."""
 
     id = prop_def(integer(i16))
 
@@ -235,7 +235,7 @@ class GetNamedBarrierStateOp(EffectfulOp):
 @irdl_op_definition
 class DsAtomicBarrierArriveOp(AliasableOp):
     """
-    Take `val` off the arrivals that a barrier in LDS waits for; its state before (gfx1250).
+    Subtract `val` from the arrivals that a barrier in LDS waits for; return its state before (gfx1250).
 
     `%old = rocdl.ds.atomic.barrier.arrive.rtn.b64 %bar, %val : !llvm.ptr<3>, i64 -> i64`
     """

@@ -6,7 +6,7 @@ Three generations exist, each with its own way to complete:
 | transfers | target | completed by |
 |---|---|---|
 | `load.to.lds`, `global.load.lds`, `raw.ptr.buffer.load.lds` | gfx9, gfx10 | an ordinary write: the compiler waits |
-| the same with `async` in the name (seed 002) | gfx9, gfx10 | `asyncmark` and `wait.asyncmark N` |
+| the same with `async` in the name (LLVM 23) | gfx9, gfx10 | `asyncmark` and `wait.asyncmark N` |
 | `{global,cluster}.load.async.to.lds.bN` | gfx1250 | marks, or the counter of `s.wait.asynccnt N` |
 | `tensor.load.to.lds`, `tensor.store.from.lds` | gfx1250 | marks, or the counter of `s.wait.tensorcnt N` |
 
@@ -14,9 +14,10 @@ Three generations exist, each with its own way to complete:
     rocdl.asyncmark
     rocdl.wait.asyncmark 0      // the transfer is complete
 
-A transfer is a plain read of its source and a plain write of its destination, somewhere between
-its issue and its completion. The `async` twins of the first row came after LLVM 22; three families
-of buffer loads have no op at all and are calls of an intrinsic. `async_lds_transfer` knows them all.
+A transfer is a plain read of its source and a plain write of its destination, at any time between
+its issue and its completion (LLVM's page "AMDGPU Asynchronous Operations"). The `async` twins of the
+first row came after LLVM 22; three families of buffer loads have no op and are calls of an intrinsic.
+`async_lds_transfer` recognises them all.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class GatherOp(AliasableOp):
 
 
 class GlobalGatherOp(AliasableOp):
-    """The same, from an address in global memory."""
+    """Base of the gfx9 and gfx10 loads from an address in global memory."""
 
     READS: ClassVar = ("global_ptr",)
     WRITES: ClassVar = ("lds_ptr",)
@@ -105,7 +106,7 @@ def _gather_properties(size: int, offset: int, aux: int) -> dict[str, Attribute]
 
 
 class BufferGatherOp(AliasableOp):
-    """The same, from a buffer resource; the lanes' addresses differ in `voffset`."""
+    """Base of the gfx9 and gfx10 loads from a buffer resource; the lanes' addresses differ in `voffset`."""
 
     READS: ClassVar = ("rsrc",)
     WRITES: ClassVar = ("lds_ptr",)
@@ -151,7 +152,7 @@ class LoadToLdsOp(GatherOp):
 @irdl_op_definition
 class GlobalLoadLdsOp(GlobalGatherOp):
     """
-    The same from global memory.
+    Load `size` bytes a lane from global memory to LDS, as an ordinary write that the compiler waits for.
 
     `rocdl.global.load.lds %src, %lds, 4, 0, 0`
     """
@@ -164,7 +165,7 @@ class GlobalLoadLdsOp(GlobalGatherOp):
 @irdl_op_definition
 class RawPtrBufferLoadLdsOp(BufferGatherOp):
     """
-    The same from a buffer resource.
+    Load `size` bytes a lane from a buffer resource to LDS, as an ordinary write that the compiler waits for.
 
     `rocdl.raw.ptr.buffer.load.lds %rsrc, %lds, %size, %voffset, %soffset, %offset, %aux`
     """
@@ -180,26 +181,26 @@ class LdsTransfer:
     """What an asynchronous transfer between memory and LDS reads and writes."""
 
     source: SSAValue
-    """The operand that points to what is read. A tensor transfer's descriptor holds both addresses."""
+    """The pointer operand that is read; of a tensor transfer, the descriptor, which holds both addresses."""
 
     destination: SSAValue
-    """The operand that points to what is written."""
+    """The pointer operand that is written."""
 
     bytes: int | None
-    """How many bytes each lane moves; None when only known at run time, or not a matter of lanes."""
+    """The bytes that each lane moves; None when only known at run time, or for transfers that are not per lane."""
 
 
 class AsyncTransferOp(AliasableOp):
-    """Base of the transfers that are complete only behind a wait (seed 002)."""
+    """Base of the transfers that may be in flight until a wait: for a mark behind them, or for a counter."""
 
     @property
     def transfer(self) -> LdsTransfer:
-        """What the transfer moves; here, between the first two operands."""
+        """What the transfer reads and writes; by default, the memory of its first two operands."""
         return LdsTransfer(self.operands[0], self.operands[1], self.bytes_per_lane)
 
     @property
     def bytes_per_lane(self) -> int | None:
-        """How many bytes each lane moves, if that is known."""
+        """The bytes that each lane moves, where known."""
         return None
 
 
@@ -225,7 +226,7 @@ class LoadAsyncToLdsOp(GatherOp, AsyncTransferOp):
 @irdl_op_definition
 class GlobalLoadAsyncLdsOp(GlobalGatherOp, AsyncTransferOp):
     """
-    The same from global memory (gfx9, gfx10; LLVM 23).
+    Start loading `size` bytes a lane from global memory to LDS (gfx9, gfx10; LLVM 23).
 
     `rocdl.global.load.async.lds %src, %lds, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
     """
@@ -244,7 +245,7 @@ class GlobalLoadAsyncLdsOp(GlobalGatherOp, AsyncTransferOp):
 @irdl_op_definition
 class RawPtrBufferLoadAsyncLdsOp(BufferGatherOp, AsyncTransferOp):
     """
-    The same from a buffer resource (gfx9, gfx10; LLVM 23).
+    Start loading `size` bytes a lane from a buffer resource to LDS (gfx9, gfx10; LLVM 23).
 
     `rocdl.raw.ptr.buffer.load.async.lds %rsrc, %lds, %size, %voffset, %soffset, %offset, %aux`
     """
@@ -428,7 +429,7 @@ class TensorTransferOp(AsyncTransferOp):
 
 
 class TensorTransferD2Op(AsyncTransferOp):
-    """Base of the same for up to 2 dimensions, with a shorter descriptor."""
+    """Base of the gfx1250 transfers of a tile of a tensor of up to 2 dimensions, with a shorter descriptor."""
 
     dgroup0 = operand_def(_i32_vector(4))
     dgroup1 = operand_def(_i32_vector(8))
@@ -502,8 +503,8 @@ ASYNC_INTRINSICS: dict[str, int] = {
     "llvm.amdgcn.struct.ptr.buffer.load.async.lds": 8,
 }
 """
-The transfers of seed 002 as intrinsics, with their numbers of operands. The first three operands
-are always the source, the LDS pointer and the bytes for each lane.
+The asynchronous LDS loads of LLVM's page "AMDGPU Asynchronous Operations" as intrinsics, with their numbers of
+operands. The first three operands are always the source, the LDS pointer and the bytes for each lane.
 """
 
 
@@ -515,7 +516,9 @@ COUNTED_INTRINSICS: dict[str, str] = {
     "llvm.amdgcn.struct.buffer.load.async.lds": "llvm.amdgcn.struct.buffer.load.lds",
     "llvm.amdgcn.struct.ptr.buffer.load.async.lds": "llvm.amdgcn.struct.ptr.buffer.load.lds",
 }
-"""Each of them with its twin, which LLVM 22 knows: the same transfer, known to counters only."""
+"""
+Each of them with its synchronous twin, which LLVM 22 has: the same transfer, which only the hardware counters track.
+"""
 
 
 MANGLING = re.compile(r"\.p\d+$")
@@ -524,7 +527,8 @@ MANGLING = re.compile(r"\.p\d+$")
 
 def async_lds_transfer(op: Operation) -> LdsTransfer | None:
     """
-    What `op` moves if it is an asynchronous LDS transfer, as an op or as a call of an intrinsic.
+    The source, destination and size of `op` if it is an asynchronous LDS transfer, as an op or as a call of an
+    intrinsic.
 
     None for any other op. Refuses a call of one of the intrinsics with too few operands.
     """
@@ -537,9 +541,10 @@ def async_lds_transfer(op: Operation) -> LdsTransfer | None:
 
 def counted_lds_transfer(op: Operation) -> LdsTransfer | None:
     """
-    What `op` moves if it is a call of an LDS transfer that only counters know of; None for any other op.
+    The source, destination and size of `op` if it is a call of an LDS transfer that only counters track; None for any
+    other op.
 
-    Refuses one with too few operands.
+    Refuses a call with too few operands.
     """
     if not isinstance(op, llvm.CallIntrinsicOp):
         return None
@@ -548,8 +553,9 @@ def counted_lds_transfer(op: Operation) -> LdsTransfer | None:
 
 def counted_twin(op: Operation) -> Operation | None:
     """
-    The transfer that moves what the asynchronous transfer `op` moves and is known to counters only (LLVM 22); a new op
-    that takes the place of `op`. None where `op` has no twin: it is known to counters itself, or is no transfer.
+    A new op that moves what the asynchronous transfer `op` moves, and that only counters track (LLVM 22).
+
+    None where `op` has no twin: counters track it already, or it is no transfer.
     """
     if isinstance(op, llvm.CallIntrinsicOp):
         name = MANGLING.sub("", op.intrin.data)
@@ -572,7 +578,10 @@ _COUNTED_TWINS: dict[type[Operation], type[Operation]] = {
 
 
 def counter_of(op: Operation) -> Counter:
-    """Which counter counts the transfer `op`: tensor transfers, gfx1250's asynchronous loads, and the older ones."""
+    """
+    The hardware counter that counts the transfer `op`: one each for tensor transfers, gfx1250's asynchronous loads, and
+    older loads.
+    """
     if isinstance(op, TensorTransferOp | TensorTransferD2Op):
         return "tensorcnt"
     return "asynccnt" if isinstance(op, GlobalLoadAsyncToLdsOp | ClusterLoadAsyncToLdsOp) else "vmcnt"

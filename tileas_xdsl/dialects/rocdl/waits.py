@@ -1,8 +1,8 @@
 """
-What a wave waits for on AMD hardware: marks in the program, and counters of the machine.
+What a wave waits for on AMD hardware: marks in the program, and counters of the hardware.
 
-A *mark* stands for all asynchronous transfers that the thread issued before it. Every activation
-of a function has its own sequence of marks, and a wait looks at that sequence only (seed 002):
+A *mark* stands for all asynchronous transfers that the thread issued before it. Every activation of a function has its
+own sequence of marks, and a wait sees that sequence only (LLVM's page "AMDGPU Asynchronous Operations"):
 
     // first block of transfers
     rocdl.asyncmark
@@ -10,8 +10,8 @@ of a function has its own sequence of marks, and a wait looks at that sequence o
     rocdl.asyncmark
     rocdl.wait.asyncmark 1      // the first block is complete
 
-A *counter* counts instructions in flight, one counter a kind of instruction; a wait blocks until
-it has fallen to a number. The marks came after LLVM 22, which takes them for unknown ops.
+A *counter* holds the number of instructions in flight, one counter for each kind of instruction; a wait blocks until it
+has fallen to a number. The marks came after LLVM 22, to which they are unknown ops.
 """
 
 from __future__ import annotations

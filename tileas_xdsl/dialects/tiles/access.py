@@ -1,5 +1,5 @@
 """
-What the verifiers of `nv_tileaa` and `nv_tileas` check alike of an access to memory.
+The checks of a memory access that the verifiers of `nv_tileaa` and `nv_tileas` share.
 
 The texts are those of the TileAS compiler, byte for byte, and so is the order: regions, successors, segments,
 attributes, tile size against tensor, coordinates, element type, dimensions, semantics.
@@ -44,7 +44,7 @@ MAXIMUM_TILE_ELEMENTS = 0x1000000
 
 
 class OrderedAccessOp(TileOp, ABC):
-    """An access with a place in the order of memory: its properties `mem_semantic` and `mem_scope` say which."""
+    """An access with memory-ordering semantics, given by its properties `mem_semantic` and `mem_scope`."""
 
     @property
     def semantic(self) -> MemSemantic | None:
@@ -54,7 +54,7 @@ class OrderedAccessOp(TileOp, ABC):
 
     @property
     def scope(self) -> MemScope | None:
-        """Among which threads, or None."""
+        """The threads among which the access orders; None for a weak access."""
         scope = self.properties.get("mem_scope")
         return scope.data if isinstance(scope, AnyMemScope) else None
 
@@ -63,7 +63,7 @@ class OrderedAccessOp(TileOp, ABC):
 
 
 def verify_plain_op(op: Operation) -> None:
-    """No regions, no successors. The op declares both variadic so that these texts can appear."""
+    """No regions, no successors. The op declares both as variadic so that TileAS's texts can be reported."""
     if op.regions:
         raise VerifyException("requires zero regions")
     if op.successors:
@@ -179,17 +179,13 @@ SPECIAL_PADDING = (
 
 
 def verify_in_bounds(in_bounds: DenseArrayBase[IntegerType] | None, rank: int) -> None:
-    """One entry for each axis, when given."""
+    """`in_bounds`, where given, has one entry for each axis."""
     if in_bounds is not None and len(in_bounds) != rank:
         raise VerifyException(f"incorrect number of in_bounds elements: expected {rank}, but found {len(in_bounds)}")
 
 
 def verify_store_padding(in_bounds: DenseArrayBase[IntegerType] | None, padding: Attribute | None) -> None:
-    """
-    A store says that it stays in bounds, or names a padding value; never both.
-
-    No `in_bounds` means in bounds.
-    """
+    """A store either stays in bounds or names a padding value, never both. Without `in_bounds` it stays in bounds."""
     inside = in_bounds is None or all(in_bounds.get_values())
     if padding is None and not inside:
         raise VerifyException("inbounds must be true when paddingValue is not set")
@@ -210,7 +206,11 @@ def verify_padding_value(padding: PaddingValue | None, tile: Attribute) -> None:
 
 
 def verify_rmw_mode(mode: RmwMode, tile: Attribute) -> None:
-    """Which read-modify-writes the hardware has for elements of `tile` (2.11, 4.35)."""
+    """
+    Raises `VerifyException` where TileAS has no read-modify-write `mode` for elements of `tile`.
+
+    None exists for 8-bit elements and for 16-bit integers; 16-bit floats have add, max and min only.
+    """
     element = element_type_of(tile)
     width = element.bitwidth if isinstance(element, IntegerType | AnyFloat) else None
     if width == 8:

@@ -1,8 +1,8 @@
 """
-What tile ops do to memory, as traits.
+Memory effects of tile ops, as traits.
 
-The effect of an op depends on what its operands are (`views`): a tile in registers is a value, and using it touches
-nothing; a view is read when it is used.
+The effect of an op depends on its operands (`views`). A tile in registers is a value, and using it touches no memory. A
+view is read at the moment it is used.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ READ, WRITE = MemoryEffectKind.READ, MemoryEffectKind.WRITE
 
 
 def reads_of_views(values: Iterable[SSAValue]) -> set[EffectInstance]:
-    """The reads that using `values` does: one of each that is a view."""
+    """The reads that come from using `values`: one of each that is a view."""
     return {EffectInstance(READ, value) for value in values if is_view(value)}
 
 
 class AllocatesResults(MemoryEffect):
-    """Makes the storage that its results name, so an unused one can go but two never merge."""
+    """Makes the storage that its results name: an unused op may be erased, but two equal ones are never merged."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
@@ -40,7 +40,7 @@ class AllocatesResults(MemoryEffect):
 
 
 class ReadsViews(MemoryEffect, RecursivelySpeculatable):
-    """Reads those operands that are views, and does what its regions do; pure on values."""
+    """Reads those operands that are views, and has the effects of its regions; pure where all operands are values."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
@@ -53,7 +53,8 @@ class Accesses(MemoryEffect):
     """
     Reads and writes the memory behind certain operands, given by position.
 
-    A read that other threads take part in (non-weak) can neither merge nor vanish, so it writes too.
+    A non-weak read takes part in the order among threads. It can be neither merged nor erased, so it counts as a write
+    too.
     """
 
     reads: tuple[int, ...] = ()

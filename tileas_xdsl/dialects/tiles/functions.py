@@ -16,7 +16,7 @@ from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from tileas_xdsl.interfaces import FunctionOpInterface
 
 HEADER = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
-"""What the custom form of a function says outside its attribute dictionary."""
+"""The attributes that the custom form of a function shows outside its attribute dictionary."""
 
 
 class TileFunction(IRDLOperation, FunctionOpInterface, ABC):

@@ -1,5 +1,5 @@
 """
-How an access to memory is cached, ordered, padded and combined: the policies that `nv_tileaa` and `nv_tileas` share.
+The memory policies that `nv_tileaa` and `nv_tileas` share: how an access is cached, ordered, padded and combined.
 
 Each dialect wraps the enums in attributes of its own prefix (`#nv_tileaa<mem_semantic relaxed>`,
 `#nv_tileas<mem_semantic relaxed>`).
@@ -30,7 +30,7 @@ class CacheModifier(StrEnum):
 
 
 class EvictionPolicy(StrEnum):
-    """In which order cache lines leave."""
+    """The order in which cache lines are evicted."""
 
     NONE = "none"
     FIRST = "first"
@@ -49,7 +49,7 @@ class MemSemantic(StrEnum):
 
 
 class MemScope(StrEnum):
-    """Among which threads a non-weak memory op orders."""
+    """The threads among which a non-weak memory op orders."""
 
     TL_BLK = "tl_blk"
     CLUSTER = "cluster"
@@ -61,7 +61,7 @@ class RmwMode(StrEnum):
     """
     What an atomic read-modify-write computes.
 
-    `xchg`, `cmpxchg` and `addf` can be written and are then refused by name.
+    `xchg`, `cmpxchg` and `addf` parse, so that the verifier can refuse them by name.
     """
 
     ADD = "add"
@@ -78,7 +78,7 @@ class RmwMode(StrEnum):
 
 
 class PaddingValue(StrEnum):
-    """What an access outside the array reads."""
+    """The value that an access outside the array reads."""
 
     ZERO = "zero"
     NEG_ZERO = "neg_zero"
@@ -95,7 +95,7 @@ EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 def _parse_enum(parser: AttrParser, kind: type[EnumT], aliases: Mapping[str, EnumT]) -> EnumT:
-    """A value of `kind`, or one of the other spellings that the sources use for it."""
+    """A value of `kind`, also from one of the other spellings that TileAS uses for it."""
     alias = parser.parse_optional_keyword_in(aliases)
     return aliases[alias] if alias is not None else parser.parse_str_enum(kind)
 
@@ -129,7 +129,7 @@ class AnyRmwMode:
 
 
 def is_weak(op: Operation) -> bool:
-    """Whether no other thread takes part in the order of this access, so that it may merge with others."""
+    """Whether no other thread takes part in the order of this access, so that equal accesses may be merged."""
     semantic = op.properties.get("mem_semantic")
     return not isinstance(semantic, AnyMemSemantic) or semantic.data is MemSemantic.WEAK
 

@@ -56,7 +56,7 @@ class TileOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op {error}") from error
 
     def verify_contract(self) -> None:
-        """What the declarations of the op leave open. Raises `VerifyException`."""
+        """The checks that the declarations of the op do not cover. Raises `VerifyException`."""
 
     def print(self, printer: Printer) -> None:
         self.print_operand_groups(printer)
@@ -66,7 +66,7 @@ class TileOp(IRDLOperation):
         printer.print_operation_type(self)
 
     def print_operand_groups(self, printer: Printer) -> None:
-        """Print the operands. An op whose operands read differently overrides this and its twin."""
+        """Print the operands. An op with another syntax overrides this and `parse_operand_groups`."""
         groups = _operand_groups(self)
         plain = [(name, value) for name, values, single in groups if single for value in values]
         subscripts = next((values for name, values, _ in groups if name == self.SUBSCRIPTS), ())
@@ -139,7 +139,7 @@ def _operand_groups(op: TileOp) -> list[tuple[str, Sequence[SSAValue], bool]]:
 
 
 def _values_of(field: SSAValue | Sequence[SSAValue] | None) -> Sequence[SSAValue]:
-    """One operand field, whatever its definition: as a sequence."""
+    """The values of one operand field as a sequence, whatever its definition."""
     if field is None:
         return ()
     return (field,) if isinstance(field, SSAValue) else field

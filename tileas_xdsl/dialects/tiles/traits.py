@@ -1,6 +1,6 @@
 """
-What the tile ops of `nv_tileaa` and `nv_tileas` say of themselves, as traits: whose memory a result leads to, and what
-rewrites may do.
+Traits by which the tile ops of `nv_tileaa` and `nv_tileas` say which memory a result leads to, and what rewrites may
+do.
 
     %v = nv_tileas.view %buffer[%i]            names bytes of %buffer          ViewOfOperand
     %q = nv_tileaa.addptr %p, %i               points into what %p points to   LeadsToOperand
@@ -24,7 +24,7 @@ class ViewOfOperand(LeadsToOperand):
 
 
 class OwnStorage(OpTrait):
-    """The results lie in storage of their own, which nothing else names, if anywhere."""
+    """The results lie in storage that no other value names, if they lie in memory at all."""
 
 
 class SlotStorage(OpTrait):
@@ -43,4 +43,4 @@ class TileStructure(OpTrait):
 
 
 class MemoryConsistency(OpTrait):
-    """The op takes part in the order of memory: pure rewrites leave it where it is, and move nothing across it."""
+    """The op takes part in the order of memory: pure rewrites do not move it, and move nothing across it."""

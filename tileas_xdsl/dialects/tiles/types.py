@@ -1,5 +1,5 @@
 """
-What the types of tiles, arrays and views tell: where the bytes lie, how many elements there are, of which type.
+What the types of tiles, arrays and views say: the memory space, the extents, the element type.
 
     tensor<8x8xf16, #nv_tileas.layout<smem>>     a tile in shared memory
     !nv_tileaa.memref<8x8xf16, 1>                an array in memory
@@ -15,11 +15,11 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.printer import Printer
 
 RESIDENCIES = ("rmem", "smem", "tmem", "gmem")
-"""Where a tile may live: registers, shared, tensor and global memory."""
+"""The memory spaces of a tile: registers, shared, tensor and global memory."""
 
 
 class MemoryType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType[Attribute]):
-    """The type of what lies in memory and is not the data itself: an array, or a view of one, tile by tile."""
+    """Base of the types whose values refer to memory and are not the data itself: arrays, and views of arrays."""
 
     shape: ArrayAttr[IntAttr]
     element_type: Attribute
@@ -44,9 +44,9 @@ class MemoryType(ParametrizedAttribute, TypeAttribute, ShapedType, ContainerType
 
 def residency_of(type_: Attribute) -> str | None:
     """
-    The memory that the layout of a tile names: `rmem`, `smem`, `tmem` or `gmem`; None without a layout that says.
+    The memory space in the layout of a tile: `rmem`, `smem`, `tmem` or `gmem`; None without a layout that says so.
 
-    Any encoding with a parameter `space` counts as a layout, so that nobody need know whose it is.
+    Any encoding with a parameter `space` counts as a layout, whichever dialect it belongs to.
     """
     space = getattr(getattr(type_, "encoding", None), "space", None)
     return space.data if isinstance(space, StringAttr) else None

@@ -1,9 +1,9 @@
 """
-Values and views: does whoever uses a value read memory at that moment?
+Values and views: whether using a value reads memory at that moment.
 
-A tile in registers is a value. A tile in shared or tensor memory, a slot argument, what an allocation or a pipeline
-names, and every view of these is a *view*: whoever uses it reads (as a destination: writes) the bytes at that moment.
-So arithmetic is pure on values, and reads memory where an operand is a view.
+A tile in registers is a value. A tile in shared or tensor memory, a slot argument, the result of an allocation or of a
+pipeline op, and every view of these is a *view*: an op that uses it reads (as a destination: writes) the bytes at that
+moment. So arithmetic is pure on values, and reads memory where an operand is a view.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tileas_xdsl.interfaces import AllocationOpInterface
 
 
 def names_bytes_of_operand(op: Operation) -> bool:
-    """Whether the result of `op` names bytes of its first operand, so that it is a view where that one is."""
+    """Whether the result of `op` names bytes of its first operand, so that it is a view exactly where that one is."""
     return op.has_trait(ViewOfOperand, value_if_unregistered=False)
 
 
