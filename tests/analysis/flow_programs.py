@@ -1,10 +1,10 @@
 """
-Random structured programs that commit groups, rotate their tokens and wait, and all their runs, one after the other.
+Random structured programs that commit groups, rotate their tokens and wait; and the enumeration of all their runs.
 
-The programs are made of the ops `test.commit`, which returns a token of the queue in its attribute, and `test.wait`,
-which is a point at which an age is asked for, of `scf` ops around them and of calls. A run is a choice of every branch
-and of every trip count that is not constant, up to `MOST_TRIPS`; `ages_by_enumeration` makes all of them and takes the
-least age at each wait, without any dataflow.
+The programs consist of `test.commit`, which returns a token of the queue in its attribute, `test.wait`, at which an age
+is asked for, `scf` ops around them, and calls. A run is a choice of every branch and of every trip count that is not
+constant, up to `MOST_TRIPS`. `ages_by_enumeration` executes all runs and takes the least age at each wait, without any
+dataflow analysis.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ func.func private @same(%t: !async.token, %u: !async.token) -> (!async.token, !a
 
 
 class TooManyRunsError(Exception):
-    """The program has more runs than are worth making."""
+    """The program has too many runs to enumerate."""
 
 
 class _Writer:
-    """Writes one program. Each method returns the tokens that may be used after what it wrote."""
+    """Writes one program. Each method returns the tokens that may be used after the text that it wrote."""
 
     def __init__(self, seed: int, queues: int) -> None:
         self.random = random.Random(seed)
@@ -168,7 +168,10 @@ def flow_program(seed: int) -> str:
 
 
 class _Choices:
-    """The choices of one run: those of the last one but for the last that could be another, then always the first."""
+    """
+    The choices of one run, in lexicographic order of runs: those of the run before, with the last one that has another
+    alternative advanced, and first alternatives after it.
+    """
 
     def __init__(self) -> None:
         self.taken: list[tuple[int, int]] = []

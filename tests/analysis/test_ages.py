@@ -1,4 +1,4 @@
-"""Ages against the enumeration of all runs, on random programs; and case by case what is not counted, and why."""
+"""Ages against the enumeration of all runs of random programs; and, case by case, what is not counted and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAMS = sample(range(400), 40)
 
 
 def planned(op: Operation) -> Sequence[Commit]:
-    """What `test.commit` and `test.commit_to` commit; the latter to a queue that cannot be told."""
+    """The commits of `test.commit` and `test.commit_to`; the queue of the latter is unknown."""
     if op_name(op) == "test.commit":
         queue = op.attributes["queue"]
         assert isinstance(queue, IntegerAttr)

@@ -1,4 +1,4 @@
-"""Bounds on unfinished groups: as they stand in the docstring, and never below what an execution shows."""
+"""Bounds on unfinished groups: the example of the module's docstring, and random programs against execution."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_bounds(body: str, most: list[int], least: list[int]) -> None:
 
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_no_execution_has_more_unfinished_groups_than_the_bound(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Committed, less those that a wait has forced, at each wait of random programs."""
+    """At each wait of random programs: the groups committed, less those that earlier waits have forced to complete."""
     import tileas_xdsl.machine.meanings.async_queue as meanings
 
     seen: dict[WaitOp, list[tuple[int, int]]] = {}

@@ -1,4 +1,4 @@
-"""What ops say of themselves, asked one at a time; and what a view is where ops of both tile dialects meet."""
+"""The memory effects that single ops state, and views where ops of both tile dialects meet."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_step_of_a_pipeline_takes_its_turn() -> None:
 
 
 def test_a_step_takes_its_turn_whatever_has_been_imported() -> None:
-    """What an op says must not depend on who else was loaded: here nothing but the question itself."""
+    """What an op states must not depend on which modules were imported before: here only the question itself was."""
     program = """
 from tests.analysis.test_memory_effects import RELEASE, said
 import sys

@@ -1,4 +1,4 @@
-"""What an iteration has certainly written before it reads it (`analysis/kills.py`)."""
+"""What an iteration has certainly written before it reads it (`analysis/overwritten.py`)."""
 
 from __future__ import annotations
 

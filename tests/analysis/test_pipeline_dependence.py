@@ -1,4 +1,4 @@
-"""What pipelines add to the dependence graph: whose turn it is, who waits for whom, and when a slot comes round."""
+"""The edges that pipelines add to the dependence graph: order within a side, waits between sides, reuse of slots."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_two_pipelines_do_not_order_each_other() -> None:
 
 
 def test_a_side_is_called_by_the_name_of_its_pipeline() -> None:
-    """It reaches people in refusals, so it must read well and be the same in every run."""
+    """The name appears in diagnostics, so it must be readable and the same in every run."""
     graph = graph_of(produce("put", "loads") + consume("get", "views"), ring(2, "loads", "views"))
     carriers = {edge.carrier for edge in graph.edges}
     assert carriers == {

@@ -1,4 +1,4 @@
-"""Pipeline identity: every case of spec/tileas-dialects.md 2.5.4, on IR."""
+"""Pipeline identity: every rule of `analysis/pipeline_root.py`, on IR."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_a_long_chain_needs_no_deep_recursion_and_is_walked_once() -> None:
     assert all(roots.of(op.results[0]) == PipelineRoot(producer, producer) for op in reversed(consumers))
 
 
-def test_the_expanded_sample_of_the_seed_is_one_pipeline() -> None:
+def test_the_copies_of_an_expanded_loop_are_one_pipeline() -> None:
     module = body(
         """%k = arith.constant 1 : index
            %a0, %t0 = pipe.produce_one_async %k attributes {pipeline_id = 0 : i32} : (index) -> ($P, $T)

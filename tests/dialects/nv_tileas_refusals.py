@@ -1,8 +1,8 @@
 """
 What the verifiers of `nv_tileas` refuse: function arguments, body, and the text of the refusal.
 
-`VERBATIM` holds the texts that spec/tileas-dialects.md 2.11 and spec/tileas-passes.md 15 quote, byte for byte; `WORDED`
-those whose wording is ours. Short names are those of `nv_tileas_samples`, and the ones of `SHORT`.
+`VERBATIM` holds the texts of TileAS, byte for byte; `WORDED` those whose wording is ours. Short names are those of
+`nv_tileas_samples`, and the ones of `SHORT`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 Refusal = tuple[str, str, str]
 
 SHORT = {"pipe.": "nv_tileas.async.pipeline.", "nvt.": "nv_tileas."}
-"""Beginning of an op's name -> how it is written out."""
+"""Prefix of an op's name -> the prefix in full."""
 
 
 def produce(payload: str, arguments: str, yielded: str) -> str:

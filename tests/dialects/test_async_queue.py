@@ -186,7 +186,7 @@ def test_annotations_are_read():
 
 
 def test_emission_inverts_the_order():
-    """Order says where each component goes; emission says who stands at each place."""
+    """`order` gives the place of each component; `emission` gives the component at each place."""
     assert Annotations((0, 0, 0), (1, 2, 0)).emission == (2, 0, 1)
 
 
@@ -219,41 +219,41 @@ def test_what_is_written_is_read(annotations: Annotations):
 
 
 REFUSED = {
-    "E-PAIR, order missing": (
+    "order missing": (
         stages(0, 1, 1),
         "has software_pipeline_stage but no software_pipeline_order: Order of the software pipeline is not defined.",
     ),
-    "E-PAIR, stage missing": (
+    "stage missing": (
         order(0, 1, 2),
         "has software_pipeline_order but no software_pipeline_stage: Stage of the software pipeline is not defined.",
     ),
-    "E-TYPE, a list of attributes": (
+    "type: a list of attributes": (
         f"software_pipeline_stage = [0, 1, 1], {order(0, 1, 2)}",
         "has software_pipeline_stage = [0 : i64, 1 : i64, 1 : i64], which is not a list of 64-bit integers",
     ),
-    "E-TYPE, 32 bits": (
+    "type: 32 bits": (
         f"software_pipeline_stage = array<i32: 0, 1, 1>, {order(0, 1, 2)}",
         "which is not a list of 64-bit integers",
     ),
-    "E-TYPE, floats": (
+    "type: floats": (
         f"{stages(0, 1, 1)}, software_pipeline_order = array<f64: 0.0, 1.0, 2.0>",
         "2.000000e+00>, which is not a list of 64-bit integers",
     ),
-    "E-TYPE, asynchronous stages": (
+    "type: asynchronous stages": (
         f"{stages(0, 1, 1)}, {order(0, 1, 2)}, software_pipeline_async_stages = 0 : i64",
         "has software_pipeline_async_stages = 0 : i64, which is not a list of 64-bit integers",
     ),
-    "E-LEN, of the two lists": (
+    "lists of different length": (
         f"{stages(0, 1, 1)}, {order(0, 1)}",
         "has 3 entries in software_pipeline_stage and 2 in software_pipeline_order, with different size",
     ),
-    "E-STAGE-NEG": (
+    "negative stage": (
         f"{stages(0, -1, 1)}, {order(0, 1, 2)}",
         "puts component 1 in stage -1, and a stage is not negative",
     ),
-    "E-ORDER-RANGE": (f"{stages(0, 1, 1)}, {order(0, 1, 5)}", "has order 5, which is outside 0 to 2"),
-    "E-ORDER-RANGE, negative": (f"{stages(0, 1, 1)}, {order(0, -1, 1)}", "has order -1, which is outside 0 to 2"),
-    "E-ORDER-DUP": (
+    "order out of range": (f"{stages(0, 1, 1)}, {order(0, 1, 5)}", "has order 5, which is outside 0 to 2"),
+    "negative order": (f"{stages(0, 1, 1)}, {order(0, -1, 1)}", "has order -1, which is outside 0 to 2"),
+    "repeated order": (
         f"{stages(0, 1, 1)}, {order(0, 1, 1)}",
         "uses order 1 2 times: Two statements in the software pipeline cannot have the same order",
     ),
@@ -273,7 +273,6 @@ def test_malformed_annotations_are_refused_on_the_loop(case: str):
 
 
 def test_only_a_sequential_loop_is_pipelined():
-    """E-LOOP-KIND."""
     module = parse(
         """
         %lo, %hi, %step = "test.op"() : () -> (index, index, index)
@@ -289,7 +288,6 @@ def test_only_a_sequential_loop_is_pipelined():
 
 
 def test_a_loop_that_carries_values_is_refused():
-    """E-CARRIED-VALUE."""
     module = parse(
         """
         %lo, %hi, %step = "test.op"() : () -> (index, index, index)
@@ -304,14 +302,12 @@ def test_a_loop_that_carries_values_is_refused():
 
 
 def test_an_asynchronous_list_alone_does_nothing_and_says_so():
-    """E-ASYNC-ALONE."""
     with recorded_diagnostics() as said:
         assert read_annotations(loop(async_stages(0))) is None
     assert [d.message for d in said] == ["has software_pipeline_async_stages alone, which does nothing"]
 
 
 def test_an_asynchronous_stage_that_nobody_is_in_is_dropped_with_a_warning():
-    """E-ASYNC-UNKNOWN."""
     with recorded_diagnostics() as said:
         read = read_annotations(loop(f"{stages(0, 0, 3)}, {order(0, 1, 2)}, {async_stages(0, 1)}"))
     assert read is not None
@@ -322,7 +318,6 @@ def test_an_asynchronous_stage_that_nobody_is_in_is_dropped_with_a_warning():
 
 
 def test_components_are_counted_and_named():
-    """E-LEN."""
     target = loop(f"{stages(0, 0, 3)}, {order(0, 1, 2)}")
     read = read_annotations(target)
     assert read is not None

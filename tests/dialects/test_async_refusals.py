@@ -1,5 +1,5 @@
 """
-What the dialect `async` rejects, mlir-opt 22 rejects as well, in the same words (spec/mlir-surface.md 2.4).
+What the dialect `async` rejects, mlir-opt 22 rejects as well, in the same words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.support.mlir import mlir_opt_rejects
 EDGE = "'async.execute' op along control flow edge from "
 
 REFUSALS = {
-    # spec/mlir-surface.md 2.4, in its order
+    # one error of each text in MLIR's verifiers of `async`
     "execute: result of another type": (
         "func.func @f(%x: f32) { %t:2 = async.execute -> f32 { async.yield %x : f32 } return }",
         "'async.execute' op result #1 must be variadic of async value type, but got 'f32'",
@@ -234,7 +234,7 @@ REFUSALS = {
           "async.runtime.store"(%x, %v) : (f32, !async.value<i32>) -> () return }""",
         "'async.runtime.store' op failed to verify that type of 'value' matches element type of 'storage'",
     ),
-    # beyond the table
+    # further operands and results that the same texts reject
     "load: another payload": (
         """func.func @f(%v: !async.value<i32>) {
           %0 = "async.runtime.load"(%v) : (!async.value<i32>) -> f32 return }""",
@@ -487,7 +487,7 @@ def test_rejects_what_mlir_opt_rejects(case: str) -> None:
     assert theirs in mlir_opt_rejects(text)
 
 
-# MLIR 22 accepts the first and cannot lower it; the second crashes it (spec/mlir-surface.md 1.9).
+# MLIR 22 accepts the first and cannot lower it; the second crashes it.
 REJECTED_BY_US_ONLY = {
     "yield of a promise": (
         """func.func @f(%a: !async.value<f32>) {

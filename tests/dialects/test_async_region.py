@@ -1,5 +1,6 @@
 """
-The dialect `async_region`: the programs of the RFC, what the interfaces answer about them, and the contract of regions.
+The dialect `async_region`: the programs of the MLIR RFC "New dialect for modelling asynchronous execution at a
+higher-level", what the interfaces answer about them, and the contract of regions.
 
 The programs stand in tests/filecheck/dialects/async-region.mlir, one a chunk; each is named after its first function.
 """

@@ -1,4 +1,4 @@
-"""Block-scaled multiplication: the catalogue, the order of the phases, the capability gate, the instruction word."""
+"""Block-scaled multiplication: accepted configurations, order of the phases, capability check, instruction word."""
 
 from __future__ import annotations
 
@@ -54,13 +54,15 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize(("a", "b", "scale", "vec_size", "packed", "pairs"), ACCEPTED)
-def test_catalogue(a: Attribute, b: Attribute, scale: Attribute, vec_size: int, packed: int, pairs: bool) -> None:
+def test_accepted_configurations(
+    a: Attribute, b: Attribute, scale: Attribute, vec_size: int, packed: int, pairs: bool
+) -> None:
     types = tiles(a, b, scale, vec_size)
     assert packed_configuration(*types) == packed
     assert packed_configuration(*types, two_cta=True) == (packed if pairs else 0)
 
 
-def test_everything_outside_the_catalogue_is_refused() -> None:
+def test_every_other_configuration_is_refused() -> None:
     """All combinations of element types, scales and vector sizes: exactly the rows above pass."""
     elements = (E2M1, E0M3, E5M2, E4M3, Float6E2M3FNType(), f16)
     accepted = {(row[0], row[1], row[2], row[3]) for row in ACCEPTED}
@@ -236,7 +238,7 @@ def test_kind_word_accepted(number: int, modifiers: Modifiers | None) -> None:
 
 
 def test_an_earlier_rule_speaks_first() -> None:
-    """A word that breaks rules 1, 3 and 6 reports rule 1."""
+    """INT8, an explicit scale vector size and block scale each break a rule; the text is that of the first rule."""
     number = word(Kind.I8, X2, block_scale=True)
     assert kind_word_refusal(number, PORTABLE) == "INT8 type is supported only on arch-conditional variants."
 

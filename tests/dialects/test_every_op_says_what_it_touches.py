@@ -1,9 +1,9 @@
 """
-Every registered op says what it does to memory, or stands on a list of those that do not, which only shrinks.
+Every registered op states its memory effects, or stands on a list of those that do not; the list only shrinks.
 
 The ops are those of our dialects, and of the dialects of xDSL for which the machine has meanings. An op answers by
-`MemoryAccessOpInterface`, by the table for xDSL's ops, by a memory effect trait, or by ending a block. One that does
-not answer touches everything: right, but no pass can move anything across it.
+`MemoryAccessOpInterface`, by the table for xDSL's ops, by a memory effect trait, or by being a terminator. An op
+without an answer touches everything: that is sound, but no pass can move anything across it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_the_list_names_registered_ops_only() -> None:
 
 
 def test_the_tables_for_foreign_ops_name_no_op_of_ours() -> None:
-    """One of ours says it itself, beside its definition."""
+    """An op of ours states its effects in its definition."""
     assert [kind for kind in (*ACCESSES, *VIEWS, *ALLOCATIONS) if kind.__module__.startswith("tileas_xdsl")] == []
 
 

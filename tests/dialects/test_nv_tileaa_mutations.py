@@ -38,7 +38,7 @@ def generic_samples() -> list[str]:
 
 
 def exchange(text: str, pattern: re.Pattern[str], new: str, choose: random.Random) -> str:
-    """`text` with one occurrence of `pattern`, or all that are alike, replaced."""
+    """`text` with one occurrence of `pattern` replaced, or all occurrences of the same text."""
     found = list(pattern.finditer(text))
     if not found:
         return text

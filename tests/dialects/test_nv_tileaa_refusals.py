@@ -1,8 +1,8 @@
 """
 What the verifiers of `nv_tileaa` reject, and in which words.
 
-The verbatim texts of spec/tileas-dialects.md 1.4, 1.6, 1.7 and 2.11 come first, in the order of the spec; then our own.
-Not here: `expect operands with queue types`, which the queue rewrite raises.
+The texts of TileAS come first, byte for byte: queues, `dot`, tiling and structure, memory. Then come our own. Not here:
+`expect operands with queue types`, which the queue rewrite raises.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The dialect `nvgpu` against mlir-opt 22: same text in both forms, same refusals (spec/mlir-surface.md section 7).
+The dialect `nvgpu` against mlir-opt 22: same text in both forms, same refusals.
 
 MLIR crashes on elements that have no fixed width (index, vectors); ours are refused with a message.
 """
@@ -75,7 +75,7 @@ def test_custom_and_generic_form_read_back(line: str) -> None:
 
 @pytest.mark.parametrize("line", TABLE.lines)
 def test_nothing_is_removed_or_merged(line: str) -> None:
-    """A group may not be merged with its twin: each closes the copies before it."""
+    """Two equal groups are not merged: each closes the copies before it."""
     module = parse(TABLE.function(line))
     (twin,) = (op for op in module.walk() if op.name.startswith("nvgpu."))
     Rewriter.insert_op(twin.clone(), InsertPoint.after(twin))
@@ -99,7 +99,7 @@ def test_a_copy_reads_its_source_and_writes_its_destination() -> None:
 
 
 def test_an_empty_group_does_not_swallow_the_next_result() -> None:
-    """MLIR's own print of this cannot be read back by MLIR, but by us; ours can, by both."""
+    """MLIR cannot read back its own text of this, but we can; our text can be read by both."""
     generic = """func.func @f() {
       %0 = "nvgpu.device_async_create_group"() : () -> !nvgpu.device.async.token
       %1 = "nvgpu.device_async_create_group"() : () -> !nvgpu.device.async.token

@@ -37,7 +37,7 @@ ARGUMENTS = (
     "%p: !llvm.ptr, %g: !llvm.ptr<1>, %s: !llvm.ptr<3>, %m: !llvm.ptr<3>, %d: !llvm.ptr<7>, %t: !llvm.ptr<6>, "
     "%i: i32, %j: i32, %k: i32, %l: i64, %h: i16, %b: i1, %c: !llvm.ptr<4>, %o: !llvm.ptr<5>, %f: f32"
 )
-"""The values of spec/mlir-surface.md section 5, and constant memory, local memory and a float."""
+"""The values that the lines below use: pointers into each address space, integers, a predicate and a float."""
 
 LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 STORE = "nvvm.cp.async.bulk.tensor.global.shared.cta"
@@ -275,7 +275,7 @@ def _only_op(line: str) -> Operation:
 
 @pytest.mark.parametrize("line", TABLE.lines)
 def test_what_synchronises_survives_dce_and_cse(line: str) -> None:
-    """Twice the same op, results unused: passes keep both, unless the op is pure."""
+    """Two equal ops with unused results: passes keep both, unless the op is pure."""
     op = _only_op(line)
     module = run_passes(parse(TABLE.function(f"{line}\n  {_twin(line)}")), "cse,dce,canonicalize")
     kept = sum(other.name == op.name for other in module.walk())

@@ -1,5 +1,5 @@
 """
-What the dialect `nvvm` rejects, mlir-opt 22 rejects as well, in the same words (spec/mlir-surface.md section 5).
+What the dialect `nvvm` rejects, mlir-opt 22 rejects as well, in the same words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 The dialect `rocdl` against mlir-opt 22, and the recognition of asynchronous LDS transfers.
 
-What came after LLVM 22 (`tests/support/exemptions.py`) is held against its text in spec/mlir-surface.md section 8, and
-goes through mlir-opt as unknown ops do: in quotes, unchanged.
+What came after LLVM 22 (`tests/support/exemptions.py`) is compared with the text that LLVM 23 prints, and
+passes through mlir-opt 22 as an unknown op: in generic form, unchanged.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_custom_and_generic_form_read_back(line: str) -> None:
 
 @pytest.mark.parametrize("line", NEWER_LINES)
 def test_what_llvm_22_lacks(line: str) -> None:
-    """The text of the spec, and the generic form, which mlir-opt hands back in quotes and untouched."""
+    """The text of LLVM 23, and the generic form, which mlir-opt 22 prints unchanged."""
     module = parse(TABLE.function(line))
     assert f"    {line}\n" in print_custom(module)
     assert f"    {NEWER_LINES[line]}\n" in print_generic(module)

@@ -1,8 +1,8 @@
 """
-Every word of every enumeration, and that each op, type and attribute which we register stands in some test.
+Every word of every enumeration, and that each registered op, type and attribute occurs in some test.
 
-What the words are is written down here for our own dialects; for `nvvm`, mlir-opt lists them when it meets a word that
-is none. So a word that is lost, added or misspelled is noticed by a second source.
+The words of our own dialects are listed here. For `nvvm`, mlir-opt lists them in its error about an unknown word. So a
+word that is lost, added or misspelled is noticed by a second source.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEMORY = {
     "rmw_mode": "add and or xor xchg cmpxchg min max umin umax addf",
     "padding_value": "zero neg_zero nan pos_inf neg_inf",
 }
-"""What `nv_tileaa` and `nv_tileas` say alike (spec/tileas-dialects.md 1.2, 2.2)."""
+"""The enumerations that `nv_tileaa` and `nv_tileas` share."""
 
 OURS = {
     **{f"{dialect}.{name}": words for dialect in ("nv_tileaa", "nv_tileas") for name, words in MEMORY.items()},

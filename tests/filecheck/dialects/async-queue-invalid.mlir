@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s --split-input-file --verify-diagnostics --parsing-diagnostics | filecheck %s
 
-// Work that is issued cannot issue (E-NEST), also through a loop.
+// A scope cannot stand in a scope, not even inside a loop in it.
 func.func @nested(%lo: index, %hi: index, %step: index) {
   async_queue.commit 0 {
     async_queue.scope {
@@ -16,7 +16,7 @@ func.func @nested(%lo: index, %hi: index, %step: index) {
 
 // -----
 
-// Work that belongs to no group is never waited for (E-UNCOMMITTED).
+// A scope outside of every commit belongs to no group, so it could not be waited for.
 func.func @uncommitted() {
   async_queue.wait 0, 0 {
     async_queue.scope {
@@ -55,7 +55,7 @@ func.func @wait_in_scope(%p: i1) {
 
 // -----
 
-// Nor can it commit (E-NEST).
+// A commit cannot stand in a scope.
 func.func @commit_in_scope() {
   async_queue.commit 0 {
     async_queue.scope {
@@ -68,7 +68,7 @@ func.func @commit_in_scope() {
 
 // -----
 
-// A count is not negative (E-NEG).
+// A count is not negative.
 async_queue.wait 0, -1
 // CHECK: count must not be negative, found -1
 
@@ -165,7 +165,7 @@ async_queue.block attributes {double_buffer_scope = -1 : i64}
 
 // -----
 
-// There is no third written buffer here (E-DBUF).
+// double_buffer_scope numbers the buffers that the block writes: there is no third one here.
 %a, %b, %v, %i = "test.op"() : () -> (memref<8xf32>, memref<8xf32>, f32, index)
 async_queue.block attributes {double_buffer_scope = 1 : i64} {
   %x = memref.load %a[%i] : memref<8xf32>

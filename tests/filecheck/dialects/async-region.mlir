@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --split-input-file | filecheck %s
 
-// The programs of the RFC (seed 001), in its order, slips corrected (spec/mlir-surface.md 3). Its `async.func` with an
-// explicit token is a `func.func` that returns one; its `gpux.transfer` to a new buffer is an `alloc` and a `copy`.
+// The programs of the MLIR RFC "New dialect for modelling asynchronous execution at a higher-level", in its order, typos corrected. Its
+// `async.func` with an explicit token is a `func.func` that returns one; its `gpux.transfer` to a new buffer is an `alloc` and a `copy`.
 
 // Two matrix products that do not depend on each other, and a sum that needs both, on values.
 func.func @dots_on_tensors(%a: tensor<32x8xf32>, %b: tensor<8x32xf32>, %c: tensor<8x32xf32>, %bias: tensor<32xf32>,

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --split-input-file | filecheck %s
 
-// The listing of spec/mlir-surface.md 2.2: tasks with every combination of lists. Empty lists and the parentheses around one
-// result are read and not printed.
+// Tasks with every combination of lists. Empty lists and the parentheses around one result
+// are read and not printed.
 func.func @execute(%d: !async.token, %e: !async.token, %a: !async.value<f32>, %b: !async.value<i32>) {
   %t0 = async.execute {
     async.yield
@@ -129,7 +129,7 @@ func.func @generic(%d: !async.token, %a: !async.value<f32>) -> !async.value<f32>
 
 // -----
 
-// What tasks are lowered to: coroutines (spec/mlir-surface.md 2.3) ...
+// What tasks are lowered to: coroutines ...
 func.func @coro() {
   %0 = async.coro.id
   %1 = async.coro.begin %0

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --split-input-file | filecheck %s
 // RUN: xdsl-opt %s --split-input-file --print-op-generic | filecheck %s --check-prefix=GENERIC
 
-// The spec's example 3.1: a synchronous loop that reads two queues at the slot of its iteration. Generic on the way in.
+// A synchronous loop that reads two queues at the slot of its iteration. The input is in generic form.
 #smem = #nv_tileas.layout<"smem", "">
 
 func.func @sync_loop(%qa: !nv_tileaa.queue<[tensor<128x64xf16, #smem>], depth = 3>,
@@ -30,7 +30,7 @@ func.func @sync_loop(%qa: !nv_tileaa.queue<[tensor<128x64xf16, #smem>], depth = 
 
 // -----
 
-// The spec's example 3.8: two agents, one queue of two tiles, and computation inside put and get.
+// Two agents, one queue of two tiles, and computation inside put and get.
 func.func @queues(%v: tensor<8xf32>, %w: tensor<8xf32>) {
   %q = "nv_tileaa.create_queue"() : () -> !nv_tileaa.queue<[tensor<8xf32>, tensor<8xf32>], depth = 3>
   %r0 = "nv_tileaa.create_queue"() : () -> !nv_tileaa.queue<[tensor<8xf32>]>

@@ -248,7 +248,7 @@ func.func @f(%a: tensor<8x64xf8E4M3FN>, %b: tensor<64x8xf8E4M3FN>, %c: tensor<8x
 
 // -----
 
-// Not every row of the catalogue exists for two thread blocks.
+// Not every block-scaled configuration exists for two thread blocks.
 func.func @f(%a: tensor<8x64xf4E2M1FN>, %b: tensor<64x8xf4E2M1FN>, %c: tensor<8x8xf32>, %s: tensor<8x2xf8E8M0FNU>, %r: tensor<2x8xf8E8M0FNU>) {
   %d = nv_tileas.block_scaled_mma %a, %b, %c sfa(%s) sfb(%r) attributes {cta_group = 2 : i32} : (tensor<8x64xf4E2M1FN>, tensor<64x8xf4E2M1FN>, tensor<8x8xf32>, tensor<8x2xf8E8M0FNU>, tensor<2x8xf8E8M0FNU>) -> tensor<8x8xf32>
   func.return

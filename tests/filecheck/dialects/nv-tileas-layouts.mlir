@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --split-input-file | filecheck %s
 // RUN: xdsl-opt %s --split-input-file --print-op-generic | filecheck %s --check-prefix=GENERIC
 
-// The spec's example 3.3: a layout conversion before and after MaterializeConvertLayout. The quoted spelling of layouts is
+// A layout conversion before and after MaterializeConvertLayout. The quoted spelling of layouts is
 // read, the plain one printed.
 #smem = #nv_tileas.layout<"smem", "">
 #sw = #nv_tileas.layout<"smem", "swizzled">

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s --split-input-file | filecheck %s
 // RUN: xdsl-opt %s --split-input-file --print-op-generic | filecheck %s --check-prefix=GENERIC
 
-// The spec's example 3.2, the output of MaterializeAsync: tokens of completion, no bodies. Generic on the way in.
+// The output of MaterializeAsync: completion tokens, no bodies. The input is in generic form.
 #smem = #nv_tileas.layout<"smem", "">
 
 func.func @async_loop(%init: tensor<128x128xf32>, %n: index) {
@@ -47,7 +47,7 @@ func.func @async_loop(%init: tensor<128x128xf32>, %n: index) {
 
 // -----
 
-// The spec's example 3.4: a loop tagged with stages, and the same loop expanded to three stages.
+// A loop tagged with stages, and the same loop expanded to three stages.
 #smem = #nv_tileas.layout<"smem", "">
 
 func.func @staged(%n: index) {
@@ -114,7 +114,7 @@ func.func @expanded(%n: index) {
 
 // -----
 
-// The spec's example 3.5: a consume region that computes more than it yields.
+// A consume region that computes more than it yields.
 func.func @surplus(%t: !nv_tileas.token, %acc: tensor<128x128xf32>, %dead: tensor<128x128xf32>, %perm: tensor<64xi32>) {
   %r = "nv_tileas.async.pipeline.consume_one"(%t) ({
     %a = "nv_tileas.async.pipeline.consumer_read"(%t) ({}) : (!nv_tileas.token) -> tensor<128x64xf16>
@@ -146,7 +146,7 @@ func.func @surplus(%t: !nv_tileas.token, %acc: tensor<128x128xf32>, %dead: tenso
 
 // -----
 
-// The spec's example 3.6: a pipeline, iterators, both handshakes, two consumer agents beside one producer.
+// A pipeline, iterators, both handshakes, two consumer agents beside one producer.
 #smem = #nv_tileas.layout<"smem", "">
 
 func.func @explicit(%buf: tensor<2x128x64xf16, #smem>, %q: tensor<128x64xf16, #smem>, %b: tensor<64x128xf16>, %acc: tensor<128x128xf32>) {
@@ -218,7 +218,7 @@ func.func @explicit(%buf: tensor<2x128x64xf16, #smem>, %q: tensor<128x64xf16, #s
 
 // -----
 
-// The spec's example 3.7: the two handshakes as straight-line IR, and the two faces of a value.
+// The two handshakes as straight-line IR, and a value as storage and as token.
 func.func @handshakes(%i: index, %v: tensor<8xf16>) {
   %p, %t = "nv_tileas.async.pipeline.produce_one_async"(%i) ({
   ^bb0(%slot: tensor<8xf16>):

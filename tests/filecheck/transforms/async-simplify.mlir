@@ -19,7 +19,7 @@ func.func @transitive_reduction(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref
 
 // -----
 
-// The last program of the RFC's thread: a region that waits as a whole need not wait inside.
+// The last program in the discussion of the MLIR RFC on asynchronous execution: a region that waits as a whole need not wait inside.
 func.func @await_before(%given: !async.value<memref<8xf32>>, %to: memref<8xf32>, %go: !async.token) -> !async.token {
   %before = async_region.region [%go] (%given as %v: !async.value<memref<8xf32>>) {
     async.await %go : !async.token

@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p 'convert-rocdl-marks-to-counters{target=gfx942},verify-dominance' --split-input-file --parsing-diagnostics 2>&1 | filecheck %s
 
-// The uneven blocks of seed 002: 3952 is vmcnt(0), so 3959 is vmcnt(7).
+// The "uneven blocks" example of LLVM's page "AMDGPU Asynchronous Operations": 3952 is vmcnt(0), so 3959 is vmcnt(7).
 func.func @uneven(%g: !llvm.ptr<1>, %l: !llvm.ptr<3>) {
   rocdl.global.load.async.lds %g, %l, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
   rocdl.global.load.async.lds %g, %l, 4, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>

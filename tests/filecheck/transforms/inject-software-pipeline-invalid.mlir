@@ -1,9 +1,9 @@
 // RUN: xdsl-opt %s -p inject-software-pipeline --split-input-file --verify-diagnostics | filecheck %s
 
-// What section 9 of spec/async-queue-pipeline.md lists. Each refusal names the op, the reason and the way out. (What a
+// What the pass refuses. Each refusal names the op, the reason and the way out. (What a
 // verifier refuses is in dialects/async-queue-invalid.mlir.)
 
-// E-PAIR.
+// Stages without orders.
 func.func @order_missing(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -27,7 +27,7 @@ func.func @order_missing(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi3
 
 // -----
 
-// E-PAIR.
+// Orders without stages.
 func.func @stage_missing(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -51,7 +51,7 @@ func.func @stage_missing(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi3
 
 // -----
 
-// E-LEN.
+// The lists have one entry for each component.
 func.func @length(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -75,7 +75,7 @@ func.func @length(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
 
 // -----
 
-// E-TYPE.
+// The lists hold 64-bit integers.
 func.func @type(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -99,7 +99,7 @@ func.func @type(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
 
 // -----
 
-// E-ORDER-DUP.
+// Two components have one order.
 func.func @repeated_order(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -123,7 +123,7 @@ func.func @repeated_order(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi
 
 // -----
 
-// E-ORDER-RANGE.
+// An order lies outside 0 .. n - 1.
 func.func @order_range(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -147,7 +147,7 @@ func.func @order_range(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>
 
 // -----
 
-// E-STAGE-NEG.
+// A stage is negative.
 func.func @negative_stage(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -171,7 +171,7 @@ func.func @negative_stage(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi
 
 // -----
 
-// E-DEP-STAGE.
+// A component depends on one in a later stage.
 func.func @dependence_on_a_later_stage(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -195,7 +195,7 @@ func.func @dependence_on_a_later_stage(%A: memref<16xi32>, %C: memref<16xi32>, %
 
 // -----
 
-// E-DEP-ORDER.
+// Two components of one stage depend on each other, and are reordered.
 func.func @reordered_in_one_stage(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -219,7 +219,7 @@ func.func @reordered_in_one_stage(%A: memref<16xi32>, %C: memref<16xi32>, %G: me
 
 // -----
 
-// E-DEP-CARRIED: the next iteration overwrites what a later stage has yet to read.
+// The next iteration overwrites what a later stage has yet to read.
 func.func @carried_anti(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -243,7 +243,7 @@ func.func @carried_anti(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32
 
 // -----
 
-// E-DEP-CARRIED: the next iteration reads what a later stage has yet to write.
+// The next iteration reads what a later stage has yet to write.
 func.func @carried_flow(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -267,7 +267,7 @@ func.func @carried_flow(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32
 
 // -----
 
-// E-DEP-CARRIED: a buffer that is used behind the loop is live-out, and has one version.
+// A buffer that is used behind the loop is live-out, and has one version.
 func.func @live_out(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -293,7 +293,7 @@ func.func @live_out(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
 
 // -----
 
-// E-KILL: written under a condition, read without.
+// A buffer is written under a condition and read without it, so its old content may be live.
 func.func @partial_write(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -320,7 +320,7 @@ func.func @partial_write(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi3
 
 // -----
 
-// E-KILL: read before it is written.
+// A buffer is read before it is written, so its old content is live.
 func.func @read_of_the_iteration_before(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -344,7 +344,7 @@ func.func @read_of_the_iteration_before(%A: memref<16xi32>, %C: memref<16xi32>, 
 
 // -----
 
-// E-BODY: what stands directly in the body and is no component.
+// An op stands directly in the body and is no component.
 func.func @statement(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -369,7 +369,7 @@ func.func @statement(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) 
 
 // -----
 
-// E-LOOP-KIND: a loop that is not sequential.
+// The loop is not sequential.
 func.func @parallel_loop(%C: memref<16xi32>, %v: i32) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -386,7 +386,7 @@ func.func @parallel_loop(%C: memref<16xi32>, %v: i32) {
 
 // -----
 
-// E-CARRIED-VALUE.
+// The loop carries values.
 func.func @carried_value(%C: memref<16xi32>, %v: i32) -> i32 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -404,7 +404,7 @@ func.func @carried_value(%C: memref<16xi32>, %v: i32) -> i32 {
 
 // -----
 
-// E-STEP: a step that is no step; any other one is kept.
+// The step is not positive; any other step is kept.
 func.func @step(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -428,7 +428,7 @@ func.func @step(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
 
 // -----
 
-// E-DBUF: more than the block writes.
+// double_buffer_scope is beyond the buffers that the block writes.
 func.func @double_buffer_range(%A: memref<16xi32>, %C: memref<16xi32>, %G: memref<1xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -474,7 +474,7 @@ func.func @double_buffer_of_an_argument(%A: memref<16xi32>, %C: memref<16xi32>, 
 
 // -----
 
-// E-NEST: an asynchronous component that itself commits.
+// An asynchronous component itself commits.
 func.func @nested_async(%A: memref<16xi32>, %C: memref<16xi32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p "inject-software-pipeline{source-capture=issue},verify-dominance" --split-input-file | filecheck %s
 
-// The examples of the RFC, in the form of its listings: asynchronous work reads its sources when it is issued. Which
+// The examples of TVM RFC 0077, in the form of its listings: asynchronous work reads its sources when it is issued. Which
 // groups and waits each slot has, and nothing else, is in tests/transforms/test_inject_software_pipeline_values.py; what
 // the programs compute, in test_inject_software_pipeline.py.
 

@@ -1,7 +1,7 @@
 // RUN: xdsl-opt %s -p tileas-materialize-async,verify-dominance --split-input-file | filecheck %s
 
-// The sample of seed 004. Its ops come in its order. What the sample leaves out is marked with the section of spec/tileas-passes.md, or of
-// spec/tileas-dialects.md 4, that puts it there; the numbers of the sample's own ops are its names for them.
+// A loop over two queues: all producers, one commit, and a wait; then the consumers; then the computation, one release, and a wait.
+// (The description of TileAS shows an abbreviated output, without inner waits, reads and wrappers; its ops come in this order, too.)
 #smem = #nv_tileas.layout<smem>
 !a = tensor<128x64xf16, #smem>
 !b = tensor<64x128xf16, #smem>
@@ -17,10 +17,10 @@ func.func @sample(%qa: !nv_tileaa.queue<[!a], depth = 3>, %qb: !nv_tileaa.queue<
   func.return %out : tensor<128x128xf32>
 }
 // CHECK-LABEL: func.func @sample
-// %tok0, %out and %tok of the sample.
+// The token that the loop carries starts as one that is complete.
 // CHECK:         %none = nv_tileas.create_none : () -> !nv_tileas.token
 // CHECK-NEXT:    %out, %final = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init, %last = %none) -> (tensor<128x128xf32>, !nv_tileas.token) {
-// %ap, %ta and %bp, %tb. The queue access is the body (2.5.6: the sample drops its queues), and its family is named (5.8).
+// The producers of %a and %b. The queue access becomes the body, so that no read is lost; `producer_kind` names its instruction family.
 // CHECK-NEXT:      %a_owner, %a_filled = nv_tileas.async.pipeline.produce_one_async %i attributes {producer_types = [tensor<128x64xf16, #nv_tileas.layout<smem>>], producer_kind = "tma", pipeline_stage = 0 : i32} {
 // CHECK-NEXT:      ^bb0(%a_slot: tensor<128x64xf16, #nv_tileas.layout<smem>>):
 // CHECK-NEXT:        %a = nv_tileaa.queue.get %qa[%i]
@@ -31,27 +31,27 @@ func.func @sample(%qa: !nv_tileaa.queue<[!a], depth = 3>, %qb: !nv_tileaa.queue<
 // CHECK-NEXT:        %b = nv_tileaa.queue.get %qb[%i]
 // CHECK-NEXT:        nv_tileas.async.pipeline.yield %b
 // CHECK-NEXT:      } : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
-// The commit of %ta, %tb. It gives a token, which token_to_async reads (4.14), and the wait stands before the first consumer (20 #60).
+// One commit for both. It gives a token, which token_to_async reads; the wait stands before the first consumer.
 // CHECK-NEXT:      %committed = nv_tileas.async.pipeline.producer_commit %a_filled, %b_filled : (!nv_tileas.token, !nv_tileas.token) -> !nv_tileas.token
 // CHECK-NEXT:      %full = nv_tileas.async.token_to_async %committed
 // CHECK-NEXT:      nv_tileas.async.wait %full attributes {pipeline_stage = 1 : i32}
-// %tac: the read is an op of its own, and so is the twin with the completion (20 #57, #60); two wrappers for each value read (5.4, 4.19).
+// The consumer of %a: the read is an op of its own, and so is the one that returns the completion; two wrappers for each value read.
 // CHECK-NEXT:      %a_held = nv_tileas.async.pipeline.consume_one %a_filled attributes {consumer_types = [tensor<128x64xf16, #nv_tileas.layout<smem>>], pipeline_stage = 1 : i32} : (!nv_tileas.token) -> !nv_tileas.token
 // CHECK-NEXT:      %a_1 = nv_tileas.async.pipeline.consumer_read %a_held
 // CHECK-NEXT:      %a_read = nv_tileas.async.pipeline.consume_one_async %a_held attributes {consumer_types = [tensor<128x64xf16, #nv_tileas.layout<smem>>], pipeline_stage = 1 : i32}
 // CHECK-NEXT:      %a_2 = nv_tileas.async.to_async %a_1 attributes {kind = "storage"}
 // CHECK-NEXT:      %a_token = nv_tileas.async.to_async %a_1 attributes {kind = "token"}
-// %tbc.
+// The consumer of %b.
 // CHECK-NEXT:      %b_held = nv_tileas.async.pipeline.consume_one %b_filled attributes {consumer_types = [tensor<64x128xf16, #nv_tileas.layout<smem>>], pipeline_stage = 1 : i32} : (!nv_tileas.token) -> !nv_tileas.token
 // CHECK-NEXT:      %b_1 = nv_tileas.async.pipeline.consumer_read %b_held
 // CHECK-NEXT:      %b_read = nv_tileas.async.pipeline.consume_one_async %b_held attributes {consumer_types = [tensor<64x128xf16, #nv_tileas.layout<smem>>], pipeline_stage = 1 : i32}
 // CHECK-NEXT:      %b_2 = nv_tileas.async.to_async %b_1 attributes {kind = "storage"}
 // CHECK-NEXT:      %b_token = nv_tileas.async.to_async %b_1 attributes {kind = "token"}
-// %c, and the release of %tac, %tbc. The consumer's sequence ends with a wait (20 #60).
+// The computation, and one release of both stages. The consumer's sequence ends with a wait.
 // CHECK-NEXT:      %c = nv_tileas.dot %a_2, %b_2, %acc
 // CHECK-NEXT:      %released = nv_tileas.async.pipeline.consumer_release %a_read, %b_read : (!nv_tileas.token, !nv_tileas.token) -> !nv_tileas.token
 // CHECK-NEXT:      nv_tileas.async.wait %released
-// The sample yields the incoming token; the newest one is meant (20 #7).
+// The loop yields the newest token of the iteration, so that a wait behind the loop covers all of it.
 // CHECK-NEXT:      scf.yield %c, %released
 // CHECK-NEXT:    } {token_iter_idx = 1 : i32}
 // CHECK-NEXT:    nv_tileas.async.future_wait %final
@@ -163,7 +163,7 @@ func.func @flagged(%m: memref<?x?xf32>, %other: memref<?x?xf32>, %n: index) {
 // -----
 
 // Region forms. The load goes into the region of its producer; the commit goes behind the producer, the release behind the last use of
-// what was read (20 #61), each once; what the consumer did besides waiting goes behind it.
+// what was read, each once; what the consumer did besides waiting goes behind it.
 #smem = #nv_tileas.layout<smem>
 !t = tensor<8x8xf16, #smem>
 !p = !nv_tileas.producer_token
@@ -247,7 +247,7 @@ func.func @fills(%p: !p, %x: tensor<4xf32>, %n: index) {
 
 // -----
 
-// Queues that are left over become pipelines first (20 #6); the iterators come before the token.
+// Queues that are left over become pipelines first; the iterators come before the token.
 func.func @left_over(%n: index, %x: tensor<4xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -297,7 +297,7 @@ func.func @done(%m: memref<?x?xf32>, %n: index, %t0: !nv_tileas.token) {
 
 // -----
 
-// AsyncWaitOpRemoval: the second wait goes, across a future_wait, which is no use that counts (4.17). A release in between takes the token;
+// AsyncWaitOpRemoval: the second wait goes, across a future_wait, which does not count as a use. A release in between takes the token;
 // a wait in another block, and one in front of which there is none, stay.
 func.func @waits(%t: !nv_tileas.token, %u: !nv_tileas.token, %b: i1) {
   nv_tileas.async.wait %t : (!nv_tileas.token) -> ()
@@ -326,7 +326,7 @@ func.func @waits(%t: !nv_tileas.token, %u: !nv_tileas.token, %b: i1) {
 
 // -----
 
-// ExtractSliceOpToAsync: the source is a result beside an async token, or a storage wrapper that has a token wrapper (4.18); a slice of
+// ExtractSliceOpToAsync: the source is a result beside an async token, or a storage wrapper that has a token wrapper; a slice of
 // such a slice has a token as well. Anything else stays, and nothing dead is removed.
 func.func @slices(%c: !nv_tileas.consumer_token, %x: tensor<8xf32>, %i: index) {
   %v, %own, %done = nv_tileas.async.pipeline.consume_one_async %c, %i : (!nv_tileas.consumer_token, index) -> (tensor<8xf32>, !nv_tileas.consumer_token, !nv_tileas.token)

@@ -1,6 +1,6 @@
 // RUN: xdsl-opt %s -p tileas-optimize-pipeline-region,verify-dominance --split-input-file | filecheck %s
 
-// The sample of seed 004: what does not reach the yield goes, the release stays.
+// Ops that the yield does not need are erased; the release stays.
 func.func @surplus(%t: !nv_tileas.token, %acc: tensor<128x128xf32>, %acc_dead: tensor<128x128xf32>, %perm: tensor<64xi32>) {
   %r = nv_tileas.async.pipeline.consume_one %t {
     %a = nv_tileas.async.pipeline.consumer_read %t : (!nv_tileas.token) -> tensor<128x64xf16>

@@ -1,9 +1,9 @@
 // RUN: xdsl-opt %s -p 'tileas-unspecialized-pipeline{num-stages=3},verify-dominance' --split-input-file 2>&1 | filecheck %s
 // RUN: xdsl-opt %s -p 'tileas-unspecialized-pipeline{num-stages=3},tileas-unspecialized-pipeline{num-stages=3}' --split-input-file 2>&1 | filecheck %s
 
-// The stage-tagged loop of seed 004, with eight iterations: two producer copies, a kernel of six trips that consumes before it
-// produces, two drains. Tokens rotate: two stages are crossed, so two are carried (20 #65). The copies lose `iter_offset` (section 11) and
-// say that they are one pipeline still (`pipeline_id`, spec/tileas-dialects.md 2.5.4).
+// A stage-tagged loop with eight iterations: two producer copies, a kernel of six trips that consumes before it produces, two
+// drains. Tokens rotate: two stages are crossed, so two tokens are carried, and each consumer gets the token of its own iteration. The copies
+// lose `iter_offset`; their common `pipeline_id` says that they are still one pipeline.
 func.func @staged() {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
