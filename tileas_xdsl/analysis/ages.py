@@ -226,7 +226,7 @@ def _has_token_type(value: SSAValue) -> bool:
     return is_token(value.type)
 
 
-# What commits -------------------------------------------------------------------------------------------------------
+# Commits ------------------------------------------------------------------------------------------------------------
 
 DEVICE_QUEUE = "cp.async"
 """The one queue that all groups of `nvgpu` are in."""
@@ -265,7 +265,7 @@ def queue_identity(queue: int | SSAValue, function: Operation) -> Queue | None:
     return queue
 
 
-# Telling people -----------------------------------------------------------------------------------------------------
+# Diagnostics --------------------------------------------------------------------------------------------------------
 
 
 def describe_path(age: Age) -> str:

@@ -114,7 +114,7 @@ class _Unfinished(LevelClient):
         committed = sum(_static_repetitions(op, facts.function) for op in mine)
         self.top = facts.deepest[queue] + min(committed, SPARE) + 1
         self._adds: set[Operation] = {op for op in mine if not facts.least or facts.is_for_one(op)}
-        # A wait that may be for another queue completes nothing for sure, and something perhaps.
+        # A wait that may be for another queue lowers only the lower bound.
         sure = [op for op in waits if queue in facts.ids(op) and (facts.least or facts.is_for_one(op))]
         self._leaves: dict[Operation, int] = {
             op: facts.count(op).low if facts.least else facts.count(op).high for op in sure

@@ -166,7 +166,7 @@ class _Tracking(FlowClient[Order]):
         return _collapsed(remaining, self.line_of)
 
     def assign(self, state: Order, targets: Sequence[SSAValue], sources: Sequence[SSAValue | None]) -> Order:
-        # A region starts anew: its arguments of the last time, and all that it defined, are names no more.
+        # The region is entered anew: its previous arguments and the values that it defined name no task any more.
         owner = targets[0].owner
         loop = owner.parent_op() if isinstance(owner, Block) and _is_alone(owner) else None
         dead = frozenset(self._dead_inside(loop))

@@ -80,7 +80,7 @@ class WindowAnalysis(FlowClient[State]):
         for function in functions:
             if function_name(function) not in called:
                 self._run(function, self.at_entry)
-        # What is left is called in a circle only: nobody knows what was issued before.
+        # The functions left are called by each other only (recursion): what was issued before them is unknown.
         for function in functions:
             if not self._is_reached(function):
                 self._run(function, self._anything)

@@ -8,7 +8,7 @@ The six types of `async`, and the constraints that the ops put on them.
     !async.coro.handle      | plumbing of the coroutines that tasks are lowered to
     !async.coro.state       |
 
-Each constraint carries the words in which MLIR speaks of it.
+Each constraint carries MLIR's description of it, for error texts.
 Source: MLIR's page "'async' Dialect".
 """
 
@@ -30,7 +30,7 @@ from tileas_xdsl.interfaces import HandleType
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, HandleType):
-    """Completion of an asynchronous operation: not ready until the operation completes, ready for ever after."""
+    """Completion of an asynchronous operation: not ready until the operation completes, ready from then on."""
 
     name = "async.token"
 

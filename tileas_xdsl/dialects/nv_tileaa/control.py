@@ -232,14 +232,14 @@ class GridQueryOp(TileOp, ABC):
 
 @irdl_op_definition
 class GetProgramIdOp(GridQueryOp):
-    """`%x = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index`: which program this is."""
+    """`%x = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index`: this program's number."""
 
     name = "nv_tileaa.get_program_id"
 
 
 @irdl_op_definition
 class GetNumProgramsOp(GridQueryOp):
-    """`%n = nv_tileaa.get_num_programs attributes {axis = 0 : i32} : () -> index`: how many there are."""
+    """`%n = nv_tileaa.get_num_programs attributes {axis = 0 : i32} : () -> index`: how many programs run."""
 
     name = "nv_tileaa.get_num_programs"
 
@@ -261,7 +261,7 @@ class CancelNextProgramIdOp(TileOp):
 
 @irdl_op_definition
 class IsValidProgramIdOp(TileOp):
-    """`%more = nv_tileaa.is_valid_program_id %next : (!nv_tileaa.program_id) -> i1`: was there one left?"""
+    """`%more = nv_tileaa.is_valid_program_id %next : (!nv_tileaa.program_id) -> i1`: whether a program was left."""
 
     name = "nv_tileaa.is_valid_program_id"
 

@@ -41,7 +41,7 @@ class AssumePredicate(ParametrizedAttribute):
 
 @irdl_attr_definition
 class DivByAttr(AssumePredicate):
-    """`#nv_tileaa.div_by<16>`; `<16, every 4 along 0>` speaks of every 4th lane of axis 0."""
+    """`#nv_tileaa.div_by<16>`; `<16, every 4 along 0>` holds for every 4th lane of axis 0."""
 
     name = "nv_tileaa.div_by"
 

@@ -87,7 +87,7 @@ class AgentSwitchOp(TileOp, AgentLikeOpInterface):
 
     @property
     def group_sizes(self) -> Sequence[int]:
-        # Ops inside ask before the switch itself is verified, so the property may still be anything.
+        # Ops inside are verified before the switch, so the property may not have been checked yet.
         sizes = self.properties.get("num_agents_per_group")
         if isinstance(sizes, IntegerAttr):
             return (sizes.value.data,) * len(self.regions)

@@ -9,7 +9,7 @@ sort them: *tokens*, *stages* (iterator, index, integer) and *values* (everythin
        `----- value                             `------- token
 
 So no segment sizes are needed, and the four produce and consume ops keep `properties` empty: every attribute is an
-entry of `op.attributes`. `Signature` says how many of each class an op has.
+entry of `op.attributes`. `Signature` holds the number of each class that an op has.
 
 The *region contract* ties a body to the payload of the slot. It applies where the region has a block, and is checked in
 this order: the block ends in `pipeline.yield`; the types of the block arguments, iterators unwrapped once, are the

@@ -54,7 +54,7 @@ from tileas_xdsl.dialects.upstream import (
 @irdl_op_definition
 class Barrier0Op(EffectfulOp):
     """
-    Wait until all threads of the CTA are here (barrier 0).
+    Wait until all threads of the CTA have arrived (barrier 0).
 
     `nvvm.barrier0`
     """
@@ -143,7 +143,7 @@ class BarrierArriveOp(EffectfulOp):
 @irdl_op_definition
 class SyncWarpOp(EffectfulOp):
     """
-    Wait until the lanes of the warp that `mask` names are here.
+    Wait until the lanes of the warp in `mask` have arrived.
 
     `nvvm.bar.warp.sync %mask : i32`
     """

@@ -1,5 +1,5 @@
 """
-Fences: they order the memory accesses of one thread, and block on nobody.
+Fences: they order the memory accesses of one thread, and never block.
 
 An ordinary fence orders accesses made in the same way. Accesses through different *proxies*
 (generic instructions, the asynchronous copy engine, tensor maps) are unordered even within a

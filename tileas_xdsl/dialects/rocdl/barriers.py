@@ -34,7 +34,7 @@ class PlainOp(EffectfulOp):
 @irdl_op_definition
 class SBarrierOp(PlainOp):
     """
-    Wait until all waves of the workgroup are here; orders no memory access by itself.
+    Wait until all waves of the workgroup have arrived; orders no memory access by itself.
 
     `rocdl.s.barrier`
     """
@@ -45,7 +45,7 @@ class SBarrierOp(PlainOp):
 @irdl_op_definition
 class BarrierOp(PlainOp):
     """
-    Release, wait until all waves of the workgroup are here, acquire.
+    Release, wait until all waves of the workgroup have arrived, acquire.
 
     `rocdl.barrier`
     """
@@ -147,7 +147,7 @@ class GetBarrierStateOp(EffectfulOp):
 
 
 class CountedNamedBarrierOp(EffectfulOp):
-    """Base of the ops on a named barrier, given by its LDS address, that say how many are members."""
+    """Base of the ops on a named barrier, given by its LDS address, that set the number of members."""
 
     ptr = operand_def(LDS)
     member_cnt = prop_def(integer(i32), prop_name="memberCnt")
