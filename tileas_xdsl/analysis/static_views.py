@@ -50,7 +50,10 @@ def uses_by_any_name(value: SSAValue) -> Iterator[Use]:
 
 
 def strides_of(kind: MemRefType[Attribute]) -> tuple[int | None, Sequence[int | None]] | None:
-    """The offset and the strides of a memref, in elements; None where one is dynamic, or for an unsupported layout."""
+    """
+    The offset and the strides of a memref, in elements, each None where it is dynamic. None in place of both for a
+    layout that is neither strided nor the default one.
+    """
     if isinstance(kind.layout, StridedLayoutAttr):
         return kind.layout.get_offset(), kind.layout.get_strides()
     if not isinstance(kind.layout, NoneAttr):

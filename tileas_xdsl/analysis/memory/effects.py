@@ -70,7 +70,9 @@ class EffectReader:
         yield from (Effect(True, side) for side in sides)
 
     def _side(self, order: SideOrder) -> Resource:
-        """The resource for one side of the op's pipeline. Ops whose pipeline is unknown all share one resource."""
+        """
+        The resource for one side of the op's pipeline. Ops whose pipeline is unknown share one resource for each side.
+        """
         of = order.pipeline
         root = self._roots.of(of) if isinstance(of, SSAValue) else self._roots.of_op(of)
         return Resource(f"the {order.side}'s side of {name_of(root)}", None if root is None else root.key)

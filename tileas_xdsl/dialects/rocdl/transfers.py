@@ -530,7 +530,7 @@ def async_lds_transfer(op: Operation) -> LdsTransfer | None:
     The source, destination and size of `op` if it is an asynchronous LDS transfer, as an op or as a call of an
     intrinsic.
 
-    None for any other op. Refuses a call of one of the intrinsics with too few operands.
+    None for any other op. Refuses a call of one of the intrinsics with another number of operands.
     """
     if isinstance(op, AsyncTransferOp):
         return op.transfer
@@ -544,7 +544,7 @@ def counted_lds_transfer(op: Operation) -> LdsTransfer | None:
     The source, destination and size of `op` if it is a call of an LDS transfer that only counters track; None for any
     other op.
 
-    Refuses a call with too few operands.
+    Refuses a call with another number of operands.
     """
     if not isinstance(op, llvm.CallIntrinsicOp):
         return None
