@@ -5,7 +5,7 @@ Both outputs are executed for the loop's trip count and compared by what they do
 iteration, on which version, in which commit group, and what is known to be complete then. TVM's execution is also
 handed to the checker. So every difference is explained, or counted as unexplained, which is a failure.
 
-TVM is wanted: `pip install .[tvm]`. Source: spec/async-queue-pipeline.md sections 11 and 14.
+TVM is needed: `pip install .[tvm]`.
 """
 
 from __future__ import annotations

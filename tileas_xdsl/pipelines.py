@@ -1,8 +1,8 @@
 """
 Which pass runs when: the TileAS family as data, why the order is what it is, and the driver pass `tileir`.
 
-`FAMILY` is the whole road (spec/tileas-passes.md 2.3), also where it is not built yet; `ORDER` says of two passes that
-one must run before the other, and why. The driver runs what there is. Nothing here rewrites IR.
+`FAMILY` lists all passes of TileAS in the order in which they run, those that are not built yet included; `ORDER` says
+of two passes that one must run before the other, and why. The driver runs what there is. Nothing here rewrites IR.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ ORDER = (
     ("tileas-plan-cta", "tileas-insert-OCG-knobs", "the knobs are the last word"),
     ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm", "functions carry the kernel attributes by then"),
 )
-"""(before, after, why): spec/tileas-passes.md section 19. A test holds `FAMILY` against it."""
+"""(before, after, why): the first pass must run before the second. A test holds `FAMILY` against it."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ STRATEGY_HELP: dict[Strategy, str] = {
     "unspecialize": "do pipelining for unspecialized flow",
     "warp-specialize": "do pipelining for warp specialized flow",
 }
-"""What each strategy does, in the words of the original driver."""
+"""What each strategy does, in the words of TileAS' driver (docs/verbatim.md)."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class TileIRPass(ModulePass):
     Refuses: a strategy or an option whose pass does not exist yet; block-scaled multiplication on a target without it;
     and what the passes refuse.
 
-    Options and defaults are those of the original driver (spec/tileas-passes.md 2.1).
+    Options, defaults and help texts are those of TileAS' driver (docs/verbatim.md).
     """
 
     name = "tileir"

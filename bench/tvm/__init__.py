@@ -6,5 +6,6 @@ The same annotated loops through TVM's pipeline pass and through ours, compared 
     tir.py         a loop through TVM, executed
     queues.py      a loop through `inject-software-pipeline`, executed; an execution as a program for the checker
 
-Source: spec/async-queue-pipeline.md section 14. TVM is the extra `tvm` and needed by nothing else.
+TVM is the extra `tvm` and needed by nothing else. The RFC is TVM's 0077, "Asynchronous stage in software pipeline"
+(Masuda and Lin, 2022).
 """

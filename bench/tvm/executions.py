@@ -2,8 +2,9 @@
 What a pipelined loop does for one trip count, and how two such executions are compared.
 
 An execution is a list of events in program order. Commits, waits and scopes hold the events inside them; an access is
-one component at one iteration. Flattened, it is a list of instances (specification, section 14): what each component
-found committed, and what it waited for.
+one component at one iteration. Flattened, it is a list of instances: each access with its commit group and with the
+groups known to be complete then. So two outputs are compared by what they execute; loop shapes and simplification may
+differ.
 """
 
 from __future__ import annotations

@@ -74,14 +74,14 @@ def loop_of(
 
 
 RFC_EXAMPLES = {
-    "E1 two stages, synchronous": loop_of([[], [0]], [0, 1], [0, 1], []),
-    "E2 two stages": loop_of([[], [0]], [0, 1], [0, 1], [0]),
-    "E2 distance three": loop_of([[], [0]], [0, 3], [0, 1], [0]),
-    "E3 three stages, two of them asynchronous": loop_of([[], [0], [1]], [0, 1, 2], [0, 1, 2], [0, 1]),
-    "E4 two copies, one consumer": loop_of([[], [], [0, 1]], [0, 0, 3], [0, 1, 2], [0]),
-    "E9 interleaved producers": loop_of([[], [], [0, 1]], [0, 0, 3], [0, 2, 1], [0]),
+    "two stages, synchronous": loop_of([[], [0]], [0, 1], [0, 1], []),
+    "two stages": loop_of([[], [0]], [0, 1], [0, 1], [0]),
+    "distance three": loop_of([[], [0]], [0, 3], [0, 1], [0]),
+    "three stages, two of them asynchronous": loop_of([[], [0], [1]], [0, 1, 2], [0, 1, 2], [0, 1]),
+    "two copies, one consumer": loop_of([[], [], [0, 1]], [0, 0, 3], [0, 1, 2], [0]),
+    "interleaved producers": loop_of([[], [], [0, 1]], [0, 0, 3], [0, 2, 1], [0]),
 }
-"""Section 7 of the specification, as far as the examples are single loops."""
+"""The examples of TVM's RFC 0077, as far as they are single loops."""
 
 
 def random_loop(seed: int) -> AnnotatedLoop:

@@ -39,7 +39,7 @@ LOWERING = (
     "--convert-func-to-llvm",
     "--reconcile-unrealized-casts",
 )
-"""The pipeline of spec/mlir-surface.md 2.5; it needs `-O0` or more, which splits the coroutines."""
+"""MLIR's passes from `async` to LLVM; mlir-runner then needs `-O0` or more, which splits the coroutines."""
 HELPERS = """
 func.func private @printF32(f32)
 func.func private @printNewline()

@@ -2,7 +2,7 @@
 Do two modules mean the same? Asked of the machine: run both, check both, compare what their pipelines did.
 
 A rewrite of pipelines keeps the numbers under every completion order, the verdict of `check`, and, for each pipeline
-and side, the sequence of (stage, slot, phase) (spec/tileas-passes.md section 19, 12).
+and side, the sequence of (stage, slot, phase): later passes and the lowering rely on them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`convert-rocdl-marks-to-counters`: seed 002's programs, random ones, and assembly for three targets."""
+"""`convert-rocdl-marks-to-counters`: the programs of LLVM's document, random ones, and assembly for three targets."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def vmcnts(text: str) -> list[int]:
     return [count for _, count in counts_in(converted(text))]
 
 
-# The programs of seed 002 ---------------------------------------------------------------------------------------------
+# The programs of LLVM's "AMDGPU Asynchronous Operations" --------------------------------------------------------------
 
 
 def uneven(target: str) -> str:

@@ -249,7 +249,7 @@ def test_listings_compute_the_same_where_sources_are_read_at_issue(text: str) ->
 
 
 def test_interleaved_example_avoids_the_race_of_the_rfc() -> None:
-    """Section 8.1: with one commit in each prologue slot, as printed, the checker finds the race that ours has not."""
+    """With one commit in each prologue slot, as the RFC prints it, the checker finds the race that ours has not."""
     text = next(text for text in LISTINGS if "@interleaved_producers" in text)
     module = pipelined(text, "issue")
     assert check(module, capture="issue").verdict is Verdict.SAFE

@@ -490,7 +490,7 @@ def test_every_op_is_copied_for_every_iteration(trips: int, copies: int, kernel_
 
 
 def test_eight_iterations_in_three_stages_leave_six_trips_and_two_pieces_at_each_end() -> None:
-    """The worked numbers of the unspecialised pipeline (spec/tileas-passes.md section 22)."""
+    """N iterations in S stages leave N - S + 1 trips, and S - 1 pieces at each end."""
     loop = "%c8 = arith.constant 8 : index" + COPY_LOOP.replace("%c10", "%c8")
     for last_stage, trips in ((2, 6), (1, 7)):
         plan = plan_of(loop.replace("@1.", f"@{last_stage}."))

@@ -52,7 +52,7 @@ def copies_in_flight(outcome: Outcome) -> list[int]:
 @pytest.mark.parametrize("stages", [2, 3, 4, 6])
 def test_copies_in_flight_are_one_less_than_the_stages(stages: int) -> None:
     """
-    The wait stands before the consumers and in their stage (20 #60). Anywhere earlier it would serialise the copies.
+    The wait stands before the consumers and in their stage. Anywhere earlier it would serialise the copies.
     """
     text = (ROOT / "examples" / "gemm_loop.mlir").read_text()
     before, after = parse(text), materialized(text)

@@ -89,7 +89,7 @@ def test_random_queue_program(seed: int) -> None:
 
 
 def test_leftover_queues_are_rewritten_first() -> None:
-    """The pass on queues is the queue rewrite and then the pass (20 #6)."""
+    """The pass on queues is the queue rewrite and then the pass."""
     text = (ROOT / "examples" / "attention_queue.mlir").read_text()
     assert print_custom(materialized(text)) == print_custom(materialized(text, f"tileas-queue-to-pipeline,{PASS}"))
 

@@ -1,4 +1,7 @@
-"""`rocdl-elide-marks`: what goes, what stays, and that no wait gets shorter or longer."""
+"""
+`rocdl-elide-marks`: what goes, what stays, and that no wait gets shorter or longer (LLVM, "AMDGPU Asynchronous
+Operations").
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ def assert_as_safe(before: str, after: ModuleOp, name: str = "foo") -> None:
         assert reports[0].kinds == reports[1].kinds, f"{reports[0]}\n{reports[1]}\n{print_custom(after)}"
 
 
-# The clauses of seed 002, to the letter and as they are meant ---------------------------------------------------------
+# What LLVM's document lets an implementation eliminate, to the letter and as it is meant ------------------------------
 
 
 def test_a_mark_that_no_wait_postdominates_may_be_needed() -> None:
@@ -166,7 +169,7 @@ BAR = function(load(0) + MARK + load(1) + MARK + call("foo") + wait(1) + use(0),
 
 
 def test_the_mark_of_the_callee_is_gone_before_it_is_inlined() -> None:
-    """The fourth program of seed 002: "ideally, the optimizer should have eliminated mark A in the body of foo()"."""
+    """The last program of LLVM's document: "the optimizer should have eliminated mark A in the body of foo()"."""
     module = elided(FOO + BAR, "{inline-calls=true}")
     assert marks_of(module, "foo") == ""
     assert marks_of(module, "bar") in ("LmLc0u", "LmLmc1u")

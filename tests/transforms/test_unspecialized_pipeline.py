@@ -104,7 +104,7 @@ def test_constant_bounds(trips: int) -> None:
 
 @pytest.mark.parametrize(("iterations", "stages", "trips", "pieces"), [(8, 3, 6, 2), (8, 2, 7, 1)])
 def test_worked_numbers(iterations: int, stages: int, trips: int, pieces: int) -> None:
-    """spec/tileas-passes.md section 22, D11."""
+    """N iterations in S stages leave N - S + 1 trips, and S - 1 pieces in prologue and epilogue."""
     before = summing(stages, None).replace("%zero =", f"%k = arith.constant {iterations} : index\n  %zero =")
     before = before.replace("to %n step", "to %k step")
     after = print_custom(run_passes(parse(before), f"{PASS}{{num-stages={stages}}}"))
@@ -256,6 +256,6 @@ def test_status_of_an_earlier_run_is_cleared() -> None:
 
 
 def test_defaults() -> None:
-    """The pass takes 2 stages by default, the driver 4 (20 #17)."""
+    """The pass takes 2 stages by default, the driver hands on 4."""
     assert UnspecializedPipelinePass().num_stages == 2
     assert TileIRPass().unspecialized_pipeline_num_stages == 4

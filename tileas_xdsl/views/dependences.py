@@ -2,7 +2,7 @@
 Who waits for whom: the asynchronous operations of a function and the tokens between them, as a graph.
 
 What an op waits for, which token completes with it and how tokens enter and leave its regions is asked through
-`AsyncOpInterface` and `AsyncRegionOpInterface` (seed 001); no op is known by name.
+`AsyncOpInterface` and `AsyncRegionOpInterface`; no op is known by name.
 
     %t = async_region.region [%a as %ready] {          argument %a -> region starts
       %u = async_region.copy [%ready] %x to %y         region starts -> copy

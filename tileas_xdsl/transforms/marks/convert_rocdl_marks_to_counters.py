@@ -20,7 +20,7 @@ mark covers the operations of callers and callees too.
 
 Requires: transfers of one counter complete in the order of their issue.
 Refuses: transfers that the target does not have; marks in regions that other threads run.
-Source: seed 002; spec/mlir-surface.md section 8; spec/backend.md (AMDGPU).
+Source: LLVM, "AMDGPU Asynchronous Operations", and the counters in "User Guide for AMDGPU Backend" (memory model).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ Rewrites:
 Requires: shared memory is address space 3 (or `#gpu.address_space<workgroup>`); buffers start at multiples of 16 bytes.
 Refuses: queues of other threads' regions; loops that are still to be pipelined; a barrier where threads may diverge;
 waits that leave more than 1023 groups.
-Source: spec/async-queue-pipeline.md section 10.
+Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async"; TVM RFC 0077 and the lowering of TVM.
 """
 
 from __future__ import annotations

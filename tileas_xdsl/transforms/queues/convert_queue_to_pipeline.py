@@ -22,7 +22,6 @@ Requires: queues that are empty when the function is called; one agent.
 Refuses: queues that cannot be followed (`followable_queues`); computed ids and counts; commits and waits in a commit to
 the same queue; a wait that is reached with different numbers of unfinished groups; groups that nobody waits for, since
 a pipeline has to be drained.
-Source: spec/tileas-dialects.md 2.5.5, 2.5.6.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ Rewrites:
 Requires: LDS is address space 3. On gfx9 the lanes' bytes land one behind the other from the first lane's address on.
 Refuses: calls between functions with queues (marks belong to one activation); queues of other threads' regions; loops
 that are still to be pipelined; a barrier where threads may diverge.
-Source: seed 002; spec/mlir-surface.md section 8.
+Source: LLVM, "AMDGPU Asynchronous Operations".
 """
 
 from __future__ import annotations

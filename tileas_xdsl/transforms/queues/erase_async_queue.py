@@ -11,7 +11,7 @@ Drop the scopes of `async_queue`, for targets that have no asynchronous work.
     }
 
 What was issued is done on the spot: the *eager* schedule, one of those that the scopes allow. So a program that is free
-of races computes what it did, whatever its counts were. Source: spec/async-queue-pipeline.md section 10.
+of races computes what it did, whatever its counts were.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ Requires: queues that are empty when the function is called.
 Refuses: queues that cannot be followed (`followable_queues`); ids that are computed already; a wait that leaves groups
 unfinished where any number may be; more than `MAX_SLOTS` slots; fewer slots than are needed, if the option names them;
 a commit in which others commit an unknown number of times, for its own id is read before.
-Source: seed 003, whose last question this answers: a commit need not "pass in a new static integer", and no loop has to
-be unrolled.
+Source: the review of TVM RFC 0077 (apache/tvm-rfcs#80), whose last question this answers: a commit need not "pass in a
+new static integer", and no loop has to be unrolled.
 """
 
 from __future__ import annotations

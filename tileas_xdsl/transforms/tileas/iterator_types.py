@@ -1,5 +1,5 @@
 """
-One type for one pipeline iterator, wherever it travels (seed 004, "there is no implicit merge").
+One type for one pipeline iterator, wherever it travels: where control flow joins, there is no implicit merge of types.
 
 An iterator is made with a type (`create_iterator`) or comes from outside with one. Every value that it flows into has
 the same type; where control flow joins, all that join agree:
@@ -32,7 +32,7 @@ from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 DISAGREEMENT = "branch arms must yield matching pipeline iterator types"
-"""Verbatim (spec/tileas-passes.md 3.2)."""
+"""TileAS' own text, byte for byte (docs/verbatim.md)."""
 
 
 def propagate_iterator_types(scope: Operation) -> bool:

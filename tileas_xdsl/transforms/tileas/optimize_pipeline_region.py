@@ -1,5 +1,5 @@
 """
-TileASOptimizePipelineRegion (D13): shrink the regions of `produce_one` and `consume_one` to what their yields and
+TileASOptimizePipelineRegion: shrink the regions of `produce_one` and `consume_one` to what their yields and
 effects need.
 
     %r = consume_one %t {                        %r = consume_one %t {
@@ -11,10 +11,10 @@ effects need.
       yield %c                                   }
     }
 
-After the pipeliner has expanded its stages, regions hold ops that nobody needs there. What stays is the backward
-slice of the yielded values, plus every handshake op and every other op that writes memory or is asynchronous, plus
-the backward slice of those (seed 004; spec/tileas-passes.md section 13). The ops of a function are shrunk back to
-front, so that no slice ever meets an op that is gone.
+After the pipeliner has expanded its stages, regions hold ops that nobody needs there. What stays is the backward slice
+of the yielded values, plus every handshake op and every other op that writes memory or is asynchronous, plus the
+backward slice of those. A slice ends at block arguments, at values from outside the region, and at `produce_one`. The
+ops of a function are shrunk back to front, so that no slice ever meets an op that is gone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-TileASUnspecializedPipeline (D11): overlap the iterations of a loop whose ops carry stages, in one agent.
+TileASUnspecializedPipeline: overlap the iterations of a loop whose ops carry stages, in one agent.
 
     scf.for %i = %c0 to %n step %c1 {            %ap0, %ta0 = produce_one_async %c0 {stage = 0}      // Prologue
       %ap, %ta = produce_one_async %i            %ap1, %ta1 = produce_one_async %c1 {stage = 0}
@@ -12,8 +12,8 @@ TileASUnspecializedPipeline (D11): overlap the iterations of a loop whose ops ca
 
 The loop expander does the work; this pass reads the stages, says what depends on what, and keeps the tags: a copy
 keeps its `stage` and loses its `iter_offset`, so a second run finds nothing to do. A loop that has stages and cannot
-be expanded is left as it is, with the remark of the original and bit 2 of the status word (seed 004;
-spec/tileas-passes.md sections 1 and 11).
+be expanded is left as it is, with TileAS' own remark. Then bit 2 of the pass status of its function is set: the soft
+failure, of which later passes know and which fails nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, OpC
 from tileas_xdsl.transforms.loops.loop_expander.plan import ExpansionPlan, late_stages_first, plan_expansion
 
 FAILED = "Failed to pipeline loop"
-"""Verbatim."""
+"""TileAS' own text, byte for byte (docs/verbatim.md)."""
 
 STAGE, PIPELINE_STAGE, ITER_OFFSET, ORDER, PIPELINE_ID, TOKEN_ITER_IDX = (
     "stage",

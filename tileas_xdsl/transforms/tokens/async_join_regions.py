@@ -23,7 +23,8 @@ waits or touches memory, since the first is now issued where the last one stood,
 Requires: nothing. Refuses tokens that escape (`analysis.token_uses`). Leaves alone: launches, regions with a token
 argument or several tokens, and tasks that wait for groups. Linear in the ops and edges.
 
-Source: seed 001 ("combine async.region operations to avoid overhead"), spec/mlir-surface.md 3.
+Source: "[RFC] New dialect for modelling asynchronous execution at a higher-level" (LLVM Discourse), which proposes to
+"combine async.region operations to avoid overhead".
 """
 
 from __future__ import annotations

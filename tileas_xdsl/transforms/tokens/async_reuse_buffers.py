@@ -7,7 +7,7 @@ Let a buffer live in the memory of an earlier one, and add the edges that make t
     %t = async_region.region { ... %b ... }          %t = async_region.region [%s] { ... %a ... }
 
 "Buffer assignment could sequentialize two asynchronous regions by adding a new dependency in order to enable buffer
-reuse between the two" (seed 001).
+reuse between the two" ("[RFC] New dialect for modelling asynchronous execution at a higher-level", LLVM Discourse).
 
 Rewrites: a buffer B goes, and its uses take an earlier buffer A, allocated in the same block with the same type and
 sizes, where everything that touches A is issued before everything that touches B.

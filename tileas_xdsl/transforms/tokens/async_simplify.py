@@ -25,8 +25,8 @@ What implies what is said by `analysis.completion`. Nothing is removed on the st
 itself: candidates are taken one after the other, each judged by what is left.
 
 Requires: nothing. Refuses: nothing; what cannot be followed (tokens that loops carry, groups) is left as it is.
-Source: spec/mlir-surface.md 3 (an await "is redundant when its operand is also a dependency or operand of an enclosing
-region, or complete on every path before it").
+An await is redundant when its operand is also a dependency or an operand of an enclosing region, or complete on every
+path before it: "[RFC] New dialect for modelling asynchronous execution at a higher-level" (LLVM Discourse).
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ Make several regions of one that returns several values, so that each value is t
     }
 
 "A more natural way to represent this might be to split the async.region into pieces so that intermediate results are
-returned by their own region" (seed 001).
+returned by their own region" ("[RFC] New dialect for modelling asynchronous execution at a higher-level", LLVM
+Discourse).
 
 Rewrites: the ops of a body are grouped by the results that need them. Each group becomes a task of its own; a task that
 needs values of another one takes them as promises. Who waits for the region and uses some of its values waits for the

@@ -8,10 +8,12 @@ Remove marks and waits of `rocdl` that order nothing, and keep every wait exactl
 
 Rewrites:
 
-- A wait for at most N marks goes if on every path at most N marks are outstanding there. (Seed 002 says "a wait that is
-  not dominated by any mark", which is another thing: the wait of `if c { load; mark }; wait 0` blocks.)
-- A mark goes if no wait of the function can be reached from it. (Seed 002 says "a mark which is not post-dominated by
-  any wait": the mark of `load; mark; if c { wait 0; use }` is needed all the same.)
+- A wait for at most N marks goes if on every path at most N marks are outstanding there. (LLVM's document says "a
+  `wait.asyncmark` that is not dominated by any `asyncmark`", which is not the same: the wait of
+  `if c { load; mark }; wait 0` blocks.)
+- A mark goes if no wait of the function can be reached from it. (LLVM's document says "an `asyncmark` which is
+  not post-dominated by any `wait.asyncmark`", which is not the same either: the mark of
+  `load; mark; if c { wait 0; use }` is needed.)
 - A mark that no wait is for goes, and so does one before which nothing was issued since another mark. The waits that
   counted them get lower counts: as many fewer as there are on every path; where paths differ, the marks stay. Which
   transfers a wait completes is the same before and after.
@@ -21,7 +23,7 @@ Rewrites:
 
 Requires: nothing. Refuses: nothing. Functions with marks in the regions of other threads are left alone; so are calls
 of functions that call themselves or have several blocks.
-Source: seed 002 ("Optimization"); spec/mlir-surface.md section 8.
+Source: LLVM, "AMDGPU Asynchronous Operations", section "Optimization".
 """
 
 from __future__ import annotations

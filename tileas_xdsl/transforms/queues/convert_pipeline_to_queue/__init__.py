@@ -9,7 +9,8 @@ Phases to counts: a pipeline of TileAS becomes a queue, where one thread can iss
 
 A pipeline that one agent fills and empties in turn: `one_agent.py`. Two agents of an `agent_switch`, of which one does
 nothing but load tiles and put them into slots: `two_agents.py`. Each refuses what it cannot say exactly before anything
-is changed. Source: spec/tileas-dialects.md 2.5.5, 2.5.6.
+is changed. The rules of TileAS behind it: turns of a pipeline are first in, first out; a turn does by itself each step
+of the handshake (acquire, write, commit; wait, read, release) that no op in it does.
 """
 
 from __future__ import annotations

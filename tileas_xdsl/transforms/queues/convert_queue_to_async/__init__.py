@@ -29,7 +29,8 @@ Requires: sources that may be read until completion (`capture=completion`): a ta
 empty when the function is called.
 
 Refuses: see `plan`.
-Source: seed 000 ("translation from count to token"), spec/async-queue-pipeline.md 3.
+Source: TVM RFC 0077, "Asynchronous stage in software pipeline" (Masuda and Lin, 2022), where it compares counts with
+tokens.
 """
 
 from __future__ import annotations

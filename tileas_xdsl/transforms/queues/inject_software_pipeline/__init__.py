@@ -18,8 +18,10 @@ Make annotated loops into asynchronous software pipelines (TVM RFC 0077).
 
 `components.py` brings the body into shape, `plan.py` decides (`buffers.py`, `legality.py`, and the arithmetic of
 `scheduling/async_pipeline`), `emission.py` carries the plan out through the loop expander. All work is done on drafts
-of the functions, which take their places when everything went well: a refusal leaves the module as it was. Source:
-spec/async-queue-pipeline.md sections 2 to 9.
+of the functions, which take their places when everything went well: a refusal leaves the module as it was.
+
+Source: TVM RFC 0077, "Asynchronous stage in software pipeline" (Masuda and Lin, 2022), and TVM's pass
+`InjectSoftwarePipeline`.
 """
 
 from __future__ import annotations
@@ -123,7 +125,7 @@ class InjectSoftwarePipelinePass(ModulePass):
     `software_pipeline_async_stages`), as the module's docstring shows; nested ones first. Requires: a body of
     `async_queue.block`s and nested annotated loops, with `memref.alloc`, constants and index arithmetic between them.
     Refuses: annotations that are no schedule of the components, schedules that break a dependence or would need
-    versions of a buffer that iterations share, asynchronous components that wait or commit (section 9 of the spec).
+    versions of a buffer that iterations share, asynchronous components that wait or commit.
     """
 
     name = "inject-software-pipeline"

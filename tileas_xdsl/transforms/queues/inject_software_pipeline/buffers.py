@@ -4,7 +4,7 @@ their version.
 
 A buffer is *private* when nothing outside the loop uses it, but for its deallocation, and every iteration writes what
 it reads of it; an allocation in the body is so by nature. Place does not decide, use does: the RFC's own listings
-allocate outside the loop. Only private buffers get versions (spec/async-queue-pipeline.md 4.3):
+allocate outside the loop. Only private buffers get versions:
 
     %b = memref.alloc() : memref<8xf32>            %b = memref.alloc() : memref<3x8xf32>
     memref.store %v, %b[%k]                  ->    memref.store %v, %b[%version, %k]

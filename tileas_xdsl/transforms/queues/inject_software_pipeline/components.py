@@ -19,7 +19,7 @@ else, and a `LoopBody` that says what was found:
   deallocations behind it. So do views in front of the loop of what is used in the loop only.
 * Anything else directly in the body is refused.
 
-Source: spec/async-queue-pipeline.md section 2.
+TVM's annotations have one entry for each statement of the loop body (RFC 0077); a component is such a statement.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """
-Whether stages and orders keep every dependence. Raises what section 9 of the spec calls E-DEP and E-KILL.
+Whether stages and orders keep every dependence.
 
 Component `x` runs iteration `j` at time `(j + stage, order)`. A conflict from `p` in iteration `j` to `c` in iteration
-`j + d` goes forward when `p` is earlier: `s_p < s_c + d`, or `s_p = s_c + d` and `o_p < o_c`. The texts of the
-reference are kept, since people search for them.
+`j + d` goes forward when `p` is earlier: `s_p < s_c + d`, or `s_p = s_c + d` and `o_p < o_c`. A buffer whose reads
+the same iteration has not all written before has no versions, so its conflicts between iterations count. The texts of
+TVM's errors are kept, since people search for them.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def plan_pipeline(
     Decide how the loop of `body`, of as many components as `annotations` speaks of, is pipelined.
 
     `capture` says when asynchronous work reads its sources, `merge` whether waits of one slot are merged. `own_queues`
-    are those that components fill by themselves. Raises `RefusedError` for everything that section 9 of the spec lists
-    and that the loop's components show.
+    are those that components fill by themselves. Raises `RefusedError` for a schedule that breaks a dependence, a
+    buffer that would need versions and cannot have them, and an asynchronous component that waits or commits.
     """
     loop = body.loop
     check_nesting(body, annotations)

@@ -1,6 +1,5 @@
 """
-TileASMaterializeAsync (D07): synchronous tile loops become loops over asynchronous stages (seed 004;
-spec/tileas-passes.md section 5).
+TileASMaterializeAsync: synchronous tile loops become loops over asynchronous stages.
 
 Enters a function whose loops load tiles, or fill and drain pipelines, one step at a time; leaves the same loops with
 a token that runs through them and a handshake around every tile:
@@ -131,7 +130,7 @@ def _tell_why_synchronous(load: Operation, writer: Operation) -> None:
     remark(load, f"stays synchronous: {reason}", way_out)
 
 
-# Left-over queues (20 #6) ---------------------------------------------------------------------------------------------
+# Left-over queues -----------------------------------------------------------------------------------------------------
 
 
 def _rewrite_left_over_queues(ctx: Context, module: ModuleOp) -> dict[Operation, Operation]:

@@ -2,7 +2,7 @@
 What brings tiles into a loop, what computes with them, and by which instructions does a stage get filled?
 
 A *load chain* starts at an op that brings tiles into the loop (a load, or a get from a queue that comes from outside),
-runs through ops that only arrange tiles, and ends in a *tile compute op* (spec/tileas-passes.md 5.4, 5.7):
+runs through ops that only arrange tiles, and ends in a *tile compute op*:
 
     %a = tiled_load %m[%i]           the load
     %v = extract_slice %a            arranges
@@ -149,7 +149,8 @@ def load_kind(op: Operation) -> str:
 
 def producer_kind(op: ProduceOp, loads: Iterable[Operation] = ()) -> str | None:
     """
-    The family of a produce op (4.30): what it says, else that of the ops in its region; None for an abstract op.
+    The family of instructions of a produce op: what its `producer_kind` says, else that of the ops in its region; None
+    for an abstract op.
 
     `loads` are loads in front of it that will move into the region.
     """

@@ -1,5 +1,7 @@
 """
-Carries out the plan of a loop: the emitters, in their fixed orders (spec/tileas-passes.md 5.5, 20 #60).
+Carries out the plan of a loop. The emitters of TileAS make fixed sequences: a producer is `produce_one_async`, commit,
+`token_to_async`, wait; a consumer is `consume_one`, read, `consume_one_async`, release, wait. What is staged together
+shares one commit, one release and the two waits.
 
     %none = create_none
     %r:2 = scf.for %i = ... iter_args(%acc = %init, %last = %none) {

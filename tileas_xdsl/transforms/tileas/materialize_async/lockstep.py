@@ -1,9 +1,9 @@
 """
 Which commits may be one, and which releases? Those between which nobody can be kept waiting.
 
-Taken out of their regions, the commits of an iteration become one op behind the last producer (spec/tileas-passes.md
-20 #60). But a commit that moves behind the acquire of another pipeline comes later than before, and a consumer that
-waits for the one before it gives back the other would then wait for ever:
+Taken out of their regions, the commits of an iteration become one op behind the last producer, and the releases one
+behind the last use. But a commit that moves behind the acquire of another pipeline comes later than before, and a
+consumer that waits for the one before it gives back the other would then wait for ever:
 
     produce A; commit A                         consume A
     produce B; commit B     <- waits for B's slot, which comes back only behind "consume A"

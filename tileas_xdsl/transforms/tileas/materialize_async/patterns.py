@@ -1,5 +1,5 @@
 """
-The two patterns that are local to MaterializeAsync (seed 004; spec/tileas-passes.md 5.6, tileas-dialects.md 4.17f).
+The two rewrite patterns that TileASMaterializeAsync applies to what its emitters made.
 
     async.wait %t                            async.wait %t
     async.wait %t                    ->

@@ -2,10 +2,10 @@
 The plan of one function: which loops are rewritten, which are flagged, and what happens to each op. Touches nothing.
 
 In the body of a loop there are three kinds of sites (`sites.py`): load chains, which become stages of pipelines of
-their own, filled and emptied in the same iteration; `produce_one`; `consume_one`. Everything that is staged goes to
-the place of the first load, in the order of spec/tileas-passes.md 20 #60: all produce ops, one commit, one wait, all
-consume ops. Produce and consume ops stay where they are; their commits and releases are gathered where nobody can be
-kept waiting by it (`lockstep.py`).
+their own, filled and emptied in the same iteration; `produce_one`; `consume_one`. Everything that is staged goes to the
+place of the first load, in one order: all produce ops, one commit, one wait, all consume ops. A wait any earlier would
+await each copy before the next one is issued. Produce and consume ops stay where they are; their commits and releases
+are gathered where nobody can be kept waiting by it (`lockstep.py`).
 """
 
 from __future__ import annotations

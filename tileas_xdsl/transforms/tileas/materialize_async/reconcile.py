@@ -1,5 +1,5 @@
 """
-Do all producers of a pipeline agree? (seed 004; spec/tileas-passes.md 5.7, tileas-dialects.md 4.30)
+The reconciler of TileASMaterializeAsync: do all producers of a pipeline agree?
 
 A wait for a stage is lowered by what fills it: a barrier for TMA, a group of copies, nothing at all. So one pipeline
 has one family of instructions, and one type of slot. Peeling and staging clone producers; clones agree.
@@ -23,7 +23,7 @@ TWO_WRITERS = (
     "there are two `produce-one-like` operations using different instructions to generate data into the same "
     "pipeline. It's a bug of MaterializeAsync Pass."
 )
-"""Verbatim."""
+"""TileAS' own text, byte for byte (docs/verbatim.md)."""
 
 
 def disagreements(function: Operation, kinds: Mapping[Operation, str | None]) -> list[Diagnostic]:

@@ -1,5 +1,5 @@
 """
-Queues become pipelines: `tileas-queue-to-pipeline` (seed 004; spec/tileas-passes.md section 4).
+Queues become pipelines: `tileas-queue-to-pipeline`.
 
 Enters TileAA queues, which say that tiles flow from some agents to others; leaves rings of slots with a handshake,
 which say how:

@@ -1,5 +1,5 @@
 """
-The five patterns of the queue rewrite, to be applied greedily (seed 004; spec/tileas-passes.md section 4).
+The five patterns of the queue rewrite, to be applied greedily.
 
     execute          ->  agent_switch
     create_queue     ->  create_pipeline, and an iterator for each side that rotates

@@ -27,7 +27,8 @@ Refuses, before anything is changed: graphs of blocks; a resource whose users do
 known; a region that completes in parts and whose tokens come out of control flow or calls; tokens that escape
 (`analysis.token_uses`). Linear in the number of operations and edges.
 
-Source: seed 001; spec/mlir-surface.md 3 ("emit upstream `async` only after flattening").
+Source: "[RFC] New dialect for modelling asynchronous execution at a higher-level" (LLVM Discourse); MLIR, "'async'
+Dialect", where an `async.execute` completes with its body, whatever the body has started.
 """
 
 from __future__ import annotations
