@@ -1,5 +1,5 @@
 """
-What count may a wait have? Asked of the checker (`machine/checking.py`), on a copy of the program.
+What count may a wait have? Asked of the checker (`checker/verdict/checking.py`), on a copy of the program.
 
 A count is good where the program is then proved safe for every interleaving and every trip count, and the largest good
 one is looked for: by a binary search with a few trip counts, in which counts that are too large mostly show, and then
