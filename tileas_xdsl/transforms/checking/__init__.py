@@ -1,1 +1,1 @@
-"""Passes that look and rewrite nothing: what they find is an error or a remark."""
+"""Passes that rewrite nothing: they report errors and remarks."""

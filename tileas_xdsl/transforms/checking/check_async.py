@@ -46,7 +46,7 @@ class CheckAsyncPass(ModulePass):
     trip_counts: tuple[int, ...] | None = None
     """Try only these with arguments that bound loops; without it every trip count is proved, where that can be done."""
     capture: Literal["completion", "issue"] = "completion"
-    """When asynchronous work reads its sources."""
+    """When asynchronous work reads its sources: at some time until its `completion`, or at `issue`."""
     assume_pure: tuple[str, ...] = ()
     """Names of ops that only compute from their operands."""
 
@@ -80,6 +80,6 @@ class CheckAsyncPass(ModulePass):
 
 
 def _refuse_unsupported(error: UnsupportedError) -> NoReturn:
-    """The machine's reasons end with a way out behind a semicolon, where there is one."""
+    """Raise the refusal of an op. The machine's reason holds the way out behind a semicolon, where there is one."""
     reason, _, way_out = error.reason.rpartition("; ")
     refuse(error.op, reason or error.reason, way_out if reason else "use ops in a way that docs/machine.md describes")

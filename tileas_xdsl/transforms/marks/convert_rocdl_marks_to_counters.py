@@ -6,20 +6,6 @@ Lower marks to the counters of a target: a wait for marks becomes a wait for wha
     2 x rocdl.global.load.async.lds; rocdl.asyncmark            2 x rocdl.global.load.lds
     rocdl.wait.asyncmark 2                                      rocdl.s.waitcnt 3959                    // vmcnt(7)
 
-Rewrites:
-
-- A wait for at most N marks becomes one for as many operations as were issued since the (N + 1)-th newest mark, the
-  least number on any path that has so many marks: `s.waitcnt` for vmcnt on gfx942 and gfx950, `s.wait.asynccnt` and,
-  where there are tensor transfers, `s.wait.tensorcnt` on gfx1250. A wait that no path reaches with so many marks cannot
-  block and goes. Numbers beyond what the counter can hold become its largest.
-- Marks go. The asynchronous transfers of gfx9, which came after LLVM 22, become their twins that only counters know of.
-
-What is counted: transfers in the function itself, on every path. What a call issues is not counted, nor are ordinary
-loads: too few waits for longer, too many races. A counter that only other functions use is waited for at 0, because a
-mark covers the operations of callers and callees too.
-
-Requires: transfers of one counter complete in the order of their issue.
-Refuses: transfers that the target does not have; marks in regions that other threads run.
 Source: LLVM, "AMDGPU Asynchronous Operations", and the counters in "User Guide for AMDGPU Backend" (memory model).
 """
 
@@ -57,7 +43,7 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface,
 from tileas_xdsl.targets.amdgpu import AMD_TARGETS, AMDTarget, AMDTargetName, Counter, waitcnt_field
 
 MARKS = "marks"
-"""The one sequence of each function."""
+"""The sequence of marks: each function has one."""
 
 WAITS: dict[Counter, Callable[[int], Operation]] = {
     "vmcnt": lambda count: SWaitcntOp(waitcnt_field(count)),
@@ -68,7 +54,25 @@ WAITS: dict[Counter, Callable[[int], Operation]] = {
 
 @dataclass(frozen=True)
 class ConvertROCDLMarksToCountersPass(ModulePass):
-    """Lower asynchronous marks to hardware counters (see the module's docstring)."""
+    """
+    Lower asynchronous marks to hardware counters.
+
+    Rewrites:
+
+    - A wait for at most N marks becomes one for as many operations as were issued since the (N + 1)-th newest mark, the
+      least number on any path that has so many marks: `s.waitcnt` for vmcnt on gfx942 and gfx950, `s.wait.asynccnt`
+      and, where there are tensor transfers, `s.wait.tensorcnt` on gfx1250. A wait that no path reaches with so many
+      marks cannot block and goes. Numbers beyond what the counter can hold become its largest.
+    - Marks go. The asynchronous transfers of gfx9, which came after LLVM 22, become their twins that only counters know
+      of.
+
+    What is counted: transfers in the function itself, on every path. What a call issues is not counted, nor are
+    ordinary loads: too few waits for longer, too many races. A counter that only other functions use is waited for at
+    0, because a mark covers the operations of callers and callees too.
+
+    Requires: transfers of one counter complete in the order of their issue.
+    Refuses: transfers that the target does not have; marks in regions that other threads run.
+    """
 
     name = "convert-rocdl-marks-to-counters"
 

@@ -69,7 +69,10 @@ def is_device_token(value: SSAValue) -> bool:
 
 
 def plan_device_copies(function: Operation) -> DevicePlan | None:
-    """None where there is nothing to convert. Raises `RefusedError` where counts cannot say what the tokens say."""
+    """
+    The plan for `function`; None where there is nothing to convert. Raises `RefusedError` where counts cannot say what
+    the tokens say.
+    """
     tokens = [value for value in values_in(function) if is_device_token(value)]
     if not tokens:
         return None
@@ -186,7 +189,7 @@ def _moves(copy: DeviceAsyncCopyOp) -> list[Operation]:
 
 
 def _filled_moves(copy: DeviceAsyncCopyOp, kind: Attribute, elements: int) -> list[Operation]:
-    """One element after the other: from the source while there are some, then zeros."""
+    """The loads and stores of a copy that reads fewer elements than it writes: source elements first, then zeros."""
     assert copy.src_elements is not None
     ops: list[Operation] = []
     for number in range(elements):
@@ -220,7 +223,7 @@ def _zero(kind: Attribute) -> arith.ConstantOp:
 @dataclass(frozen=True)
 class ConvertNVGPUToQueuePass(ModulePass):
     """
-    Turn device copies by token into groups and counts. See the module.
+    Turn device copies with tokens (`nvgpu`) into groups and counts of `async_queue`.
 
     Rewrites: `nvgpu.device_async_create_group` and its copies to `async_queue.commit` around one `async_queue.scope` a
     copy; `nvgpu.device_async_wait` to `async_queue.wait`, with `numGroups` where it is given and with the age of its

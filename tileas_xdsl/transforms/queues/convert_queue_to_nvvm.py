@@ -10,24 +10,6 @@ Lower the scopes of `async_queue` to `cp.async`: copies, commit groups, waits fo
     async_queue.commit 0 { ... }                      ...; nvvm.cp.async.commit.group
     async_queue.wait 1, 0 { use }                     nvvm.cp.async.wait.group 1; use
 
-Rewrites:
-
-- A store to shared memory of 4, 8 or 16 bytes that were just loaded from global memory becomes a copy. Where the load
-  stands under a condition and is zero otherwise, the copy fills with zeros. A `memref.copy` of a tile becomes copies of
-  pieces, as wide as can be. Any other op of a scope runs at once, as ordinary code, and a remark says why.
-- A thread has one sequence of groups, so the count of every wait is taken anew: the groups of all queues that were
-  committed since the one that is needed, on any path. A wait that cannot block goes.
-- Counts are immediates. With `peel` (the default) the first turns of loops of constant bounds run on their own where
-  that makes counts constants. Where a count or a queue is computed still, the largest constant that is safe takes its
-  place, and a remark says so.
-- A wait covers the copies of the waiting thread alone. With `barriers` (the default) the threads of the block meet
-  after each wait, and before copies overwrite what may still be read.
-- With `static-shared` (the default) buffers in shared memory of static shape, allocated at the top of a function that
-  nobody in the module calls, become `memref.global`s: shared memory is not allocated at run time.
-
-Requires: shared memory is address space 3 (or `#gpu.address_space<workgroup>`); buffers start at multiples of 16 bytes.
-Refuses: queues of other threads' regions; loops that are still to be pipelined; a barrier where threads may diverge;
-waits that leave more than 1023 groups.
 Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async"; TVM RFC 0077 and the lowering of TVM.
 """
 
@@ -98,7 +80,30 @@ def _bytes_to_read(condition: SSAValue, size: int, builder: Builder) -> SSAValue
 
 @dataclass(frozen=True)
 class ConvertQueueToNVVMPass(ModulePass):
-    """Lower `async_queue` to `cp.async` (see the module's docstring)."""
+    """
+    Lower `async_queue` to `cp.async`.
+
+    Rewrites:
+
+    - A store to shared memory of 4, 8 or 16 bytes that were just loaded from global memory becomes a copy. Where the
+      load stands under a condition and is zero otherwise, the copy fills with zeros. A `memref.copy` of a tile becomes
+      copies of pieces, as wide as can be. Any other op of a scope runs at once, as ordinary code, and a remark says
+      why.
+    - A thread has one sequence of groups, so the count of every wait is taken anew: the groups of all queues that were
+      committed since the one that is needed, on any path. A wait that cannot block goes.
+    - Counts are immediates. With `peel` (the default) the first turns of loops of constant bounds run on their own
+      where that makes counts constants. Where a count or a queue is computed still, the largest constant that is safe
+      takes its place, and a remark says so.
+    - A wait covers the copies of the waiting thread alone. With `barriers` (the default) the threads of the block meet
+      after each wait, and before copies overwrite what may still be read.
+    - With `static-shared` (the default) buffers in shared memory of static shape, allocated at the top of a function
+      that nobody in the module calls, become `memref.global`s: shared memory is not allocated at run time.
+
+    Requires: shared memory is address space 3 (or `#gpu.address_space<workgroup>`); buffers start at multiples of 16
+    bytes.
+    Refuses: queues of other threads' regions; loops that are still to be pipelined; a barrier where threads may
+    diverge; waits that leave more than 1023 groups.
+    """
 
     name = "convert-queue-to-nvvm"
 

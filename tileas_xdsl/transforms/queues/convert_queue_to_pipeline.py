@@ -7,21 +7,6 @@ forces, consumed one after the other.
     }                                     ->     yield
                                                }
     async_queue.wait 0, 2 { ... }              consume_one %c { ... yield }     // the oldest stage: two are left
-
-Rewrites:
-
-- A queue -> `create_pipeline` with as many stages as groups may be unfinished, so that no produce op has to wait.
-- `commit` -> `produce_one`. What is issued in it belongs to the stage.
-- `wait q, n` -> a `consume_one` for each group that it forces, which are the oldest; its body stands in the last of
-  them, or behind it where it commits itself. A wait that forces nothing leaves its body.
-
-A stage is consumed exactly once, so the number of unfinished groups must be the same on every path to a wait.
-
-Requires: queues that are empty when the function is called; one agent.
-
-Refuses: queues that cannot be followed (`followable_queues`); computed ids and counts; commits and waits in a commit to
-the same queue; a wait that is reached with different numbers of unfinished groups; groups that nobody waits for, since
-a pipeline has to be drained.
 """
 
 from __future__ import annotations
@@ -46,7 +31,24 @@ from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
 
 @dataclass(frozen=True)
 class ConvertQueueToPipelinePass(ModulePass):
-    """Turns groups and counts into stages and phases. See the module."""
+    """
+    Turn groups and counts of `async_queue` into stages and phases of TileAS pipelines.
+
+    Rewrites:
+
+    - A queue -> `create_pipeline` with as many stages as groups may be unfinished, so that no produce op has to wait.
+    - `commit` -> `produce_one`. What is issued in it belongs to the stage.
+    - `wait q, n` -> a `consume_one` for each group that it forces, which are the oldest; its body stands in the last of
+      them, or behind it where it commits itself. A wait that forces nothing leaves its body.
+
+    A stage is consumed exactly once, so the number of unfinished groups must be the same on every path to a wait.
+
+    Requires: queues that are empty when the function is called; one agent.
+
+    Refuses: queues that cannot be followed (`followable_queues`); computed ids and counts; commits and waits in a
+    commit to the same queue; a wait that is reached with different numbers of unfinished groups; groups that nobody
+    waits for, since a pipeline has to be drained.
+    """
 
     name = "convert-queue-to-pipeline"
 

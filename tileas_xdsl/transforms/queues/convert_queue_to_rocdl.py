@@ -10,24 +10,6 @@ Lower the scopes of `async_queue` to transfers to LDS and marks.
     async_queue.commit 0 { ... }                      ...; rocdl.asyncmark
     async_queue.wait 1, 0 { use }                     rocdl.wait.asyncmark 1; use
 
-Rewrites:
-
-- A store to LDS of what was just loaded from global memory becomes a transfer, where the target moves so many bytes for
-  each lane. Any other op of a scope runs at once, as ordinary code, and a remark says why: also a load under a
-  condition with zero as the alternative, for there are no transfers that fill with zeros.
-- A group becomes a mark. A function has one sequence of marks, so the count of every wait is taken anew: the marks of
-  all queues since the one that is needed, on any path. A wait that cannot block goes.
-- Counts are immediates. With `peel` (the default) the first turns of loops of constant bounds run on their own where
-  that makes counts constants. Where a count or a queue is computed still, the largest constant that is safe takes its
-  place, and a remark says so.
-- With `barriers` (the default) the waves of the workgroup meet after each wait, and before transfers overwrite what may
-  still be read: the order that publishes a transfer is transfer, wait, barrier.
-- With `static-shared` (the default) buffers in LDS of static shape, allocated at the top of a function that nobody in
-  the module calls, become `memref.global`s.
-
-Requires: LDS is address space 3. On gfx9 the lanes' bytes land one behind the other from the first lane's address on.
-Refuses: calls between functions with queues (marks belong to one activation); queues of other threads' regions; loops
-that are still to be pipelined; a barrier where threads may diverge.
 Source: LLVM, "AMDGPU Asynchronous Operations".
 """
 
@@ -110,7 +92,29 @@ class AsyncMarks(QueueTarget):
 
 @dataclass(frozen=True)
 class ConvertQueueToROCDLPass(ModulePass):
-    """Lower `async_queue` to asynchronous marks (see the module's docstring)."""
+    """
+    Lower `async_queue` to asynchronous marks.
+
+    Rewrites:
+
+    - A store to LDS of what was just loaded from global memory becomes a transfer, where the target moves so many bytes
+      for each lane. Any other op of a scope runs at once, as ordinary code, and a remark says why: also a load under a
+      condition with zero as the alternative, for there are no transfers that fill with zeros.
+    - A group becomes a mark. A function has one sequence of marks, so the count of every wait is taken anew: the marks
+      of all queues since the one that is needed, on any path. A wait that cannot block goes.
+    - Counts are immediates. With `peel` (the default) the first turns of loops of constant bounds run on their own
+      where that makes counts constants. Where a count or a queue is computed still, the largest constant that is safe
+      takes its place, and a remark says so.
+    - With `barriers` (the default) the waves of the workgroup meet after each wait, and before transfers overwrite what
+      may still be read: the order that publishes a transfer is transfer, wait, barrier.
+    - With `static-shared` (the default) buffers in LDS of static shape, allocated at the top of a function that nobody
+      in the module calls, become `memref.global`s.
+
+    Requires: LDS is address space 3. On gfx9 the lanes' bytes land one behind the other from the first lane's address
+    on.
+    Refuses: calls between functions with queues (marks belong to one activation); queues of other threads' regions;
+    loops that are still to be pipelined; a barrier where threads may diverge.
+    """
 
     name = "convert-queue-to-rocdl"
 

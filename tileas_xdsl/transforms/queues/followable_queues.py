@@ -18,7 +18,7 @@ from tileas_xdsl.dialects.async_queue_annotations import STAGE
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, FunctionOpInterface, functions_in
 
 MAX_IDS = 64
-"""How many queues one computed id may tell apart."""
+"""The largest number of queues among which a computed id may choose."""
 
 
 def functions_with_queues(module: Operation) -> list[Operation]:
@@ -127,7 +127,7 @@ def callee_of(op: Operation) -> str | None:
 
 
 def dissolve(op: CommitOp | WaitOp | ScopeOp | BlockOp) -> list[Operation]:
-    """Put what stands in the body of `op` in front of it; returns that, in order. `op` stays, empty."""
+    """Move the ops in the body of `op` in front of it. Returns them in order; `op` stays, with an empty body."""
     body = op.body.first_block
     if body is None:
         return []

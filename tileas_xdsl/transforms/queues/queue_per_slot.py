@@ -13,22 +13,6 @@ groups may be unfinished, every queue holds at most one of them; a wait for `n` 
 `n` youngest, and each of these is all that is left in its queue. So no count is needed, and no unrolling: the id is
 computed from the induction variable.
 
-Rewrites:
-
-- `commit q` -> a commit to `first + (number of commits before) mod V`.
-- `wait q, n` -> one wait with count 0 for each group that it may force, the oldest first; the body stands in the last.
-  With a computed count each stands in an `scf.if`. A wait that cannot block leaves its body.
-- The number of commits before is a constant, a multiple of the number of the iteration where each iteration commits
-  equally often, else a value that loops and branches carry.
-
-`V` is the largest number of groups that may be unfinished when the queue is waited for; `first` counts the queues that
-the queues with smaller ids have become.
-
-Requires: queues that are empty when the function is called.
-
-Refuses: queues that cannot be followed (`followable_queues`); ids that are computed already; a wait that leaves groups
-unfinished where any number may be; more than `MAX_SLOTS` slots; fewer slots than are needed, if the option names them;
-a commit in which others commit an unknown number of times, for its own id is read before.
 Source: the review of TVM RFC 0077 (apache/tvm-rfcs#80), whose last question this answers: a commit need not "pass in a
 new static integer", and no loop has to be unrolled.
 """
@@ -60,7 +44,26 @@ MAX_SLOTS = 64
 
 @dataclass(frozen=True)
 class QueuePerSlotPass(ModulePass):
-    """Turns one queue with counts into one queue for each slot, without. See the module."""
+    """
+    Turn each queue that is waited for by count into one queue for each slot, of which every wait is for all groups.
+
+    Rewrites:
+
+    - `commit q` -> a commit to `first + (number of commits before) mod V`.
+    - `wait q, n` -> one wait with count 0 for each group that it may force, the oldest first; the body stands in the
+      last. With a computed count each stands in an `scf.if`. A wait that cannot block leaves its body.
+    - The number of commits before is a constant, a multiple of the number of the iteration where each iteration commits
+      equally often, else a value that loops and branches carry.
+
+    `V` is the largest number of groups that may be unfinished when the queue is waited for; `first` counts the queues
+    that the queues with smaller ids have become.
+
+    Requires: queues that are empty when the function is called.
+
+    Refuses: queues that cannot be followed (`followable_queues`); ids that are computed already; a wait that leaves
+    groups unfinished where any number may be; more than `MAX_SLOTS` slots; fewer slots than are needed, if the option
+    names them; a commit in which others commit an unknown number of times, for its own id is read before.
+    """
 
     name = "queue-per-slot"
 

@@ -23,7 +23,7 @@ Body = Callable[[Block, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
 Names = str | Sequence[str | None] | None
-"""What new arguments and results are called: all of them so, each so, or not at all."""
+"""Name hints of new arguments and results: one for all, one for each, or none."""
 
 
 def carry_through(op: Operation, entering: Sequence[SSAValue], body: Body, names: Names = None) -> list[SSAValue]:

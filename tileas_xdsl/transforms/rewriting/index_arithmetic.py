@@ -68,7 +68,7 @@ class IndexBuilder:
         return end
 
     def tidy(self) -> None:
-        """Remove the arithmetic that nobody uses."""
+        """Erase the arithmetic in `made` that has no use."""
         for op in reversed(self.made):
             if op.parent is not None and all(result.first_use is None for result in op.results):
                 op.detach()

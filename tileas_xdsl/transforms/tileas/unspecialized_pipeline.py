@@ -167,7 +167,7 @@ def _placements(loop: scf.ForOp, schedule: ScheduleMap) -> dict[Operation, Place
 
 
 def _none_of(type_: Attribute) -> Operation:
-    """What stands for a value that a short loop never makes."""
+    """The placeholder for a token that a short loop never makes: `create_none`."""
     return CreateNoneOp(type_)
 
 

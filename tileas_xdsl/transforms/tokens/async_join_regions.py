@@ -10,19 +10,6 @@ Make one region of several, so that there are fewer tokens and fewer tasks.
       async_region.yield                             }
     }
 
-Rewrites:
-
-- *Chains.* A region is joined with the one that follows it if that is the only one that waits for it. Nothing is lost:
-  they ran one after the other before. What else the second waits for, it waits for inside.
-- *Neighbours*, with `siblings=true`: regions that depend on the same tokens, none on another, run one after the other
-  in one region. That is less concurrency and one token.
-
-Former order stays: whoever waited for one of them waits for all. Between the first and the last nothing may stand that
-waits or touches memory, since the first is now issued where the last one stood, and nothing that uses a result.
-
-Requires: nothing. Refuses tokens that escape (`analysis.token_uses`). Leaves alone: launches, regions with a token
-argument or several tokens, and tasks that wait for groups. Linear in the ops and edges.
-
 Source: "[RFC] New dialect for modelling asynchronous execution at a higher-level" (LLVM Discourse), which proposes to
 "combine async.region operations to avoid overhead".
 """
@@ -242,7 +229,23 @@ def _stands_in(op: Operation, body: Block) -> bool:
 
 @dataclass(frozen=True)
 class AsyncJoinRegionsPass(ModulePass):
-    """Joins regions that run one after the other anyway, so that there are fewer tokens. See the module."""
+    """
+    Join regions that run one after the other anyway, so that there are fewer tokens.
+
+    Rewrites:
+
+    - *Chains.* A region is joined with the one that follows it if that is the only one that waits for it. Nothing is
+      lost: they ran one after the other before. What else the second waits for, it waits for inside.
+    - *Neighbours*, with `siblings=true`: regions that depend on the same tokens, none on another, run one after the
+      other in one region. That is less concurrency and one token.
+
+    Former order stays: whoever waited for one of them waits for all. Between the first and the last nothing may stand
+    that waits or touches memory, since the first is now issued where the last one stood, and nothing that uses a
+    result.
+
+    Requires: nothing. Refuses tokens that escape (`analysis.token_uses`). Leaves alone: launches, regions with a token
+    argument or several tokens, and tasks that wait for groups. Linear in the ops and edges.
+    """
 
     name = "async-join-regions"
 

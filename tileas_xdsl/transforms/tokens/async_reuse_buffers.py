@@ -8,20 +8,6 @@ Let a buffer live in the memory of an earlier one, and add the edges that make t
 
 "Buffer assignment could sequentialize two asynchronous regions by adding a new dependency in order to enable buffer
 reuse between the two" ("[RFC] New dialect for modelling asynchronous execution at a higher-level", LLVM Discourse).
-
-Rewrites: a buffer B goes, and its uses take an earlier buffer A, allocated in the same block with the same type and
-sizes, where everything that touches A is issued before everything that touches B.
-
-- What touches B gets an edge from what touches A last, unless the order is there already. Where B has a token of its
-  own (`async_region.alloc`), that waits instead, and the users of B need no edge.
-- Of several A the one that takes the fewest new edges is chosen, the earliest of these.
-- `memref.dealloc` of both: the later one stays.
-
-Requires: nothing. Refuses tokens that escape (`analysis.token_uses`): who waits for them is not known, so an edge
-might close a circle. Leaves alone: buffers that escape, that are deallocated in a task, or whose last touch has no
-token here; with `new-edges=false` all that would cost concurrency.
-
-Cost: for n buffers in one block n squared comparisons.
 """
 
 from __future__ import annotations
@@ -71,7 +57,7 @@ class Buffer:
         return view.async_token if view is not None else None
 
     def fits(self, other: Buffer) -> bool:
-        """Whether both are of one type and one size."""
+        """Whether the two buffers have the same type and sizes."""
         sizes, other_sizes = ([v for v in b.allocation.operands if not is_token(v)] for b in (self, other))
         return self.value.type == other.value.type and sizes == other_sizes
 
@@ -95,7 +81,7 @@ class Reuse:
     tokens: list[SSAValue] = field(default_factory=list[SSAValue])
     """What the token of the buffer that goes is to wait for as well, where it has one."""
     deallocation: Operation | None = None
-    """The one that goes."""
+    """The `memref.dealloc` that goes."""
 
     @property
     def cost(self) -> int:
@@ -236,7 +222,23 @@ def _joined(tokens: Sequence[SSAValue], at: Operation, like: SSAValue) -> SSAVal
 
 @dataclass(frozen=True)
 class AsyncReuseBuffersPass(ModulePass):
-    """Lets buffers live in the memory of earlier ones, and adds the edges that make this legal. See the module."""
+    """
+    Let buffers live in the memory of earlier ones, and add the edges that make this legal.
+
+    Rewrites: a buffer B goes, and its uses take an earlier buffer A, allocated in the same block with the same type and
+    sizes, where everything that touches A is issued before everything that touches B.
+
+    - What touches B gets an edge from what touches A last, unless the order is there already. Where B has a token of
+      its own (`async_region.alloc`), that waits instead, and the users of B need no edge.
+    - Of several A the one that takes the fewest new edges is chosen, the earliest of these.
+    - `memref.dealloc` of both: the later one stays.
+
+    Requires: nothing. Refuses tokens that escape (`analysis.token_uses`): who waits for them is not known, so an edge
+    might close a circle. Leaves alone: buffers that escape, that are deallocated in a task, or whose last touch has no
+    token here; with `new-edges=false` all that would cost concurrency.
+
+    Cost: for n buffers in one block n squared comparisons.
+    """
 
     name = "async-reuse-buffers"
 

@@ -11,20 +11,6 @@ Remove waits and edges between tokens that others imply, so that the order of ev
     async.await %b
     async.await %c
 
-Rewrites:
-
-- A dependency goes if another one of the op, or what the issuing agent already waited for, implies it: transitive
-  reduction. Promises that a body unwraps stay.
-- A token in a `yield` goes if another one of its group, the op's own dependencies or a wait in the body imply it.
-- A wait goes if all it waits for is known: waited for on every path before, a dependency or operand of a task around,
-  or implied by one of these. One with a payload goes if the payload is at hand from an earlier wait of the same
-  promise, or as the argument of a body around.
-- A wait goes if another one that implies it follows with nothing but pure ops and waits in between.
-
-What implies what is said by `analysis.completion`. Nothing is removed on the strength of something that is removed
-itself: candidates are taken one after the other, each judged by what is left.
-
-Requires: nothing. Refuses: nothing; what cannot be followed (tokens that loops carry, groups) is left as it is.
 An await is redundant when its operand is also a dependency or an operand of an enclosing region, or complete on every
 path before it: "[RFC] New dialect for modelling asynchronous execution at a higher-level" (LLVM Discourse).
 """
@@ -183,7 +169,24 @@ class _Planner:
 
 @dataclass(frozen=True)
 class AsyncSimplifyPass(ModulePass):
-    """Removes waits and edges that others imply. See the module."""
+    """
+    Remove waits and edges between tokens that others imply.
+
+    Rewrites:
+
+    - A dependency goes if another one of the op, or what the issuing agent already waited for, implies it: transitive
+      reduction. Promises that a body unwraps stay.
+    - A token in a `yield` goes if another one of its group, the op's own dependencies or a wait in the body imply it.
+    - A wait goes if all it waits for is known: waited for on every path before, a dependency or operand of a task
+      around, or implied by one of these. One with a payload goes if the payload is at hand from an earlier wait of the
+      same promise, or as the argument of a body around.
+    - A wait goes if another one that implies it follows with nothing but pure ops and waits in between.
+
+    What implies what is said by `analysis.completion`. Nothing is removed on the strength of something that is removed
+    itself: candidates are taken one after the other, each judged by what is left.
+
+    Requires: nothing. Refuses: nothing; what cannot be followed (tokens that loops carry, groups) is left as it is.
+    """
 
     name = "async-simplify"
 

@@ -11,15 +11,6 @@ Make several regions of one that returns several values, so that each value is t
 "A more natural way to represent this might be to split the async.region into pieces so that intermediate results are
 returned by their own region" ("[RFC] New dialect for modelling asynchronous execution at a higher-level", LLVM
 Discourse).
-
-Rewrites: the ops of a body are grouped by the results that need them. Each group becomes a task of its own; a task that
-needs values of another one takes them as promises. Who waits for the region and uses some of its values waits for the
-tasks that bring these; everybody else who waits for the region waits for all of the tasks.
-
-Requires: nothing. Refuses tokens that escape (`analysis.token_uses`). Leaves alone: regions whose body waits, starts
-something, or touches memory that it has not allocated itself, for whoever waits for one value might rely on that too;
-values that somebody uses without waiting for the region's own token; parts for which nobody in the block would wait.
-Linear in the ops and edges, times the results of a region.
 """
 
 from __future__ import annotations
@@ -199,7 +190,7 @@ def _waiters(task: Task) -> set[Operation]:
 
 
 def _used_by(task: Task, user: Operation) -> list[SSAValue]:
-    """The yielded values whose results, as they come later, `user` uses."""
+    """The yielded values whose late results `user` uses."""
     used: list[SSAValue] = []
     block = user.parent_block()
     assert block is not None
@@ -282,7 +273,7 @@ def _make(task: Task, part: RegionPart, yielded: Sequence[SSAValue], promises: d
 
 
 def _all_of(task: Task, tokens: Sequence[SSAValue]) -> SSAValue:
-    """One token for several."""
+    """A token that is complete when all of `tokens` are."""
     if len(tokens) == 1:
         return tokens[0]
     joint = task.regional.task_like_this(tokens, [], Block(), [], [])
@@ -301,7 +292,18 @@ def _is_in_block(op: Operation, block: Block) -> bool:
 
 @dataclass(frozen=True)
 class AsyncSplitRegionsPass(ModulePass):
-    """Splits regions that return several values, so that each is there as soon as it is computed. See the module."""
+    """
+    Split regions that return several values, so that each is there as soon as it is computed.
+
+    Rewrites: the ops of a body are grouped by the results that need them. Each group becomes a task of its own; a task
+    that needs values of another one takes them as promises. Who waits for the region and uses some of its values waits
+    for the tasks that bring these; everybody else who waits for the region waits for all of the tasks.
+
+    Requires: nothing. Refuses tokens that escape (`analysis.token_uses`). Leaves alone: regions whose body waits,
+    starts something, or touches memory that it has not allocated itself, for whoever waits for one value might rely on
+    that too; values that somebody uses without waiting for the region's own token; parts for which nobody in the block
+    would wait. Linear in the ops and edges, times the results of a region.
+    """
 
     name = "async-split-regions"
 

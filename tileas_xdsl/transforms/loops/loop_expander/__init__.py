@@ -37,7 +37,7 @@ from tileas_xdsl.transforms.loops.loop_expander.plan import ExpansionPlan
 
 @dataclass(frozen=True)
 class Expansion:
-    """What stands in place of the loop, part by part and in this order. Parts may be empty."""
+    """What stands in place of the loop: setup, prologue, kernel and epilogue, in this order. Parts may be empty."""
 
     setup: tuple[Operation, ...]
     """Constants, bounds, guards and placeholders."""

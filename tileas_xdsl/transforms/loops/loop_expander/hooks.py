@@ -31,11 +31,15 @@ class IterationRef:
     stage: int
     """The stage of the op, as it was placed."""
     offset: int
-    """In the prologue the number of the iteration; in the kernel how far it is ahead of that of the last stage; in the
-    epilogue counted from the end, -1 for the last."""
+    """
+    In the prologue the number of the iteration; in the kernel how far it is ahead of that of the last stage; in the
+    epilogue counted from the end, -1 for the last.
+    """
     number: int | None
-    """The number of the iteration, counted from 0, where it is known: in the prologue, and in the epilogue of a loop of
-    constant bounds."""
+    """
+    The number of the iteration, counted from 0, where it is known: in the prologue, and in the epilogue of a loop of
+    constant bounds.
+    """
     _induction: Callable[[], SSAValue] = field(repr=False)
     _ordinal: Callable[[], SSAValue] = field(repr=False)
 
@@ -61,7 +65,7 @@ class OpCopy:
 
 
 class ExpansionHooks:
-    """The hooks of a caller that has nothing to say."""
+    """Called by the expander for each copy. These hooks change nothing; a caller overrides `on_copy`."""
 
     def on_copy(self, copy: OpCopy) -> Sequence[SSAValue] | None:
         """

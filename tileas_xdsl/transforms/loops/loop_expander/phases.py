@@ -87,7 +87,7 @@ class Phases:
         return results
 
     def drop(self) -> None:
-        """Let go of everything built so far."""
+        """Erase everything that was built so far; the original loop is untouched."""
         for block in self.blocks:
             block.drop_all_references()
         if self.kernel is not None:
@@ -280,7 +280,7 @@ class Phases:
     # Guards ----------------------------------------------------------------------------------------------------------
 
     def _condition(self, section: _OpenSection, guard: Guard) -> SSAValue:
-        """The guard as an `i1`."""
+        """An `i1` that is true where the guard holds."""
         if isinstance(guard, TripsAtLeast):
             return self.scalars.trips_at_least(guard.count)
         assert section.base is not None

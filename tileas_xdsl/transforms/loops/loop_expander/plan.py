@@ -68,14 +68,14 @@ class Iteration:
 
 @dataclass(frozen=True)
 class TripsAtLeast:
-    """The guard: the loop has `count` iterations or more."""
+    """A guard that holds if the loop has `count` iterations or more."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class StillRunning:
-    """The guard, in a kernel: the iteration `ahead` of the one at the induction variable exists."""
+    """A guard in a kernel: it holds if the iteration `ahead` of the one at the induction variable exists."""
 
     ahead: int
 
@@ -113,7 +113,7 @@ Placeholder = Callable[[Attribute], Operation | None]
 
 @dataclass(frozen=True)
 class ExpansionPlan:
-    """Everything that is decided before the rewrite; see the module's docstring."""
+    """How one loop is expanded: its ops in kernel order, the copies of each part, and the values that travel."""
 
     loop: scf.ForOp
     ops: tuple[PlannedOp, ...]
@@ -127,7 +127,7 @@ class ExpansionPlan:
     epilogue: tuple[PlannedSlot, ...]
     epilogue_kind: Epilogue
     streams: tuple[Stream, ...]
-    """Those that are read, in the order of the carried arguments, then in program order."""
+    """The streams that are read, in the order of the carried arguments, then in program order."""
     constants: Mapping[SSAValue, SSAValue]
     """Carried arguments that never change, and their values."""
     results: tuple[LoopResult | None, ...]
@@ -327,7 +327,7 @@ def _guard_of_slot(timetable: Timetable, slot: TimeSlot) -> TripsAtLeast | None:
 
 
 def _guard(timetable: Timetable, slot: TimeSlot, iteration: int) -> Guard | None:
-    """The guard of one copy."""
+    """The guard of one copy, by the section that it stands in; None where the copy always runs."""
     if slot.section is Section.KERNEL:
         return StillRunning(iteration) if timetable.drains_itself and iteration else None
     if timetable.trip_count is not None or _guard_of_slot(timetable, slot) is not None:

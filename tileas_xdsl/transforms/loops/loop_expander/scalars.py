@@ -79,7 +79,7 @@ class Scalars:
         return self._constants[number]
 
     def add(self, site: Site, left: Scalar, right: Scalar) -> Scalar:
-        """The sum; emitted to `site`."""
+        """The sum of two scalars. An op, if one is needed, is emitted to `site`."""
         if isinstance(left, int) and isinstance(right, int):
             return left + right
         if left == 0 or right == 0:
@@ -87,7 +87,7 @@ class Scalars:
         return site.emit(arith.AddiOp(self.value(left), self.value(right)))
 
     def subtract(self, site: Site, left: Scalar, right: Scalar) -> Scalar:
-        """The difference; emitted to `site`."""
+        """The difference of two scalars. An op, if one is needed, is emitted to `site`."""
         if isinstance(left, int) and isinstance(right, int):
             return left - right
         return left if right == 0 else site.emit(arith.SubiOp(self.value(left), self.value(right)))

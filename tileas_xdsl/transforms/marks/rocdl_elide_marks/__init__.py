@@ -6,23 +6,6 @@ Remove marks and waits of `rocdl` that order nothing, and keep every wait exactl
     wait.asyncmark 1                      wait.asyncmark 0
     use X                                 use X
 
-Rewrites:
-
-- A wait for at most N marks goes if on every path at most N marks are outstanding there. (LLVM's document says "a
-  `wait.asyncmark` that is not dominated by any `asyncmark`", which is not the same: the wait of
-  `if c { load; mark }; wait 0` blocks.)
-- A mark goes if no wait of the function can be reached from it. (LLVM's document says "an `asyncmark` which is
-  not post-dominated by any `wait.asyncmark`", which is not the same either: the mark of
-  `load; mark; if c { wait 0; use }` is needed.)
-- A mark that no wait is for goes, and so does one before which nothing was issued since another mark. The waits that
-  counted them get lower counts: as many fewer as there are on every path; where paths differ, the marks stay. Which
-  transfers a wait completes is the same before and after.
-- With `inline-calls`, calls of functions with marks are inlined. Their marks become the caller's, which would lengthen
-  its waits: a wait is raised by the marks of others that came behind the one that it is for. Afterwards nobody could
-  tell whose mark is whose, so the pass that repairs the waits is the pass that inlines.
-
-Requires: nothing. Refuses: nothing. Functions with marks in the regions of other threads are left alone; so are calls
-of functions that call themselves or have several blocks.
 Source: LLVM, "AMDGPU Asynchronous Operations", section "Optimization".
 """
 
@@ -40,7 +23,27 @@ from tileas_xdsl.transforms.marks.rocdl_elide_marks.inline import callees_first,
 
 @dataclass(frozen=True)
 class ROCDLElideMarksPass(ModulePass):
-    """Remove marks and waits that order nothing (see the module's docstring)."""
+    """
+    Remove marks and waits that order nothing.
+
+    Rewrites:
+
+    - A wait for at most N marks goes if on every path at most N marks are outstanding there. (LLVM's document says "a
+      `wait.asyncmark` that is not dominated by any `asyncmark`", which is not the same: the wait of `if c { load; mark
+      }; wait 0` blocks.)
+    - A mark goes if no wait of the function can be reached from it. (LLVM's document says "an `asyncmark` which is not
+      post-dominated by any `wait.asyncmark`", which is not the same either: the mark of `load; mark; if c { wait 0; use
+      }` is needed.)
+    - A mark that no wait is for goes, and so does one before which nothing was issued since another mark. The waits
+      that counted them get lower counts: as many fewer as there are on every path; where paths differ, the marks stay.
+      Which transfers a wait completes is the same before and after.
+    - With `inline-calls`, calls of functions with marks are inlined. Their marks become the caller's, which would
+      lengthen its waits: a wait is raised by the marks of others that came behind the one that it is for. Afterwards
+      nobody could tell whose mark is whose, so the pass that repairs the waits is the pass that inlines.
+
+    Requires: nothing. Refuses: nothing. Functions with marks in the regions of other threads are left alone; so are
+    calls of functions that call themselves or have several blocks.
+    """
 
     name = "rocdl-elide-marks"
 

@@ -20,7 +20,7 @@ from tileas_xdsl.transforms.marks.rocdl_elide_marks.facts import (
 )
 
 MOST_TRIED = 32
-"""So many marks are tried one by one, where not all of them can go; each costs an analysis of the function."""
+"""The number of marks that are tried one by one where not all can go. Each trial costs one analysis of the function."""
 
 
 def elide_marks(function: Operation) -> None:
@@ -38,7 +38,7 @@ def elide_marks(function: Operation) -> None:
 
 
 def is_followed(function: Operation) -> bool:
-    """Whether all marks and waits of `function` are passed by the thread that runs it; and there are some."""
+    """Whether `function` has marks or waits, and its own thread passes all of them."""
     others = [op for op in function.walk() if AgentLikeOpInterface.of(op) or AsyncRegionOpInterface.of(op)]
     elsewhere = any(isinstance(op, AsyncmarkOp | WaitAsyncmarkOp) for other in others for op in other.walk())
     return not elsewhere and bool(marks_in(function) or waits_in(function))

@@ -38,7 +38,7 @@ def waits_that_cannot_block(function: Operation) -> list[WaitAsyncmarkOp]:
 
 
 class _Outstanding(_OwnMarks, FlowClient[int]):
-    """How many marks may be outstanding at most; `most` stands for that and more."""
+    """Dataflow value: the largest number of marks that may be outstanding. `most` stands for `most` or more."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -67,7 +67,7 @@ def marks_before_no_wait(function: Operation) -> list[AsyncmarkOp]:
 
 
 class _Seen(_OwnMarks, FlowClient[int]):
-    """The marks that may have been passed, as bits."""
+    """Dataflow value: the marks that may have been passed, as bits."""
 
     def __init__(self, marks: Sequence[AsyncmarkOp]) -> None:
         self.bit = {mark: 1 << number for number, mark in enumerate(marks)}
@@ -95,7 +95,7 @@ def marks_that_no_wait_is_for(function: Operation) -> list[AsyncmarkOp]:
 
 
 class _Newest(_OwnMarks, FlowClient[tuple[int, ...]]):
-    """Entry k: the marks that may be the newest but k, as bits."""
+    """Dataflow value: entry k holds, as bits, the marks that may be the (k + 1)-th newest."""
 
     def __init__(self, marks: Sequence[AsyncmarkOp], depth: int) -> None:
         self.bit = {mark: 1 << number for number, mark in enumerate(marks)}
@@ -120,7 +120,7 @@ def marks_that_cover_nothing_new(function: Operation) -> list[AsyncmarkOp]:
 
 
 class _Issued(_OwnMarks, FlowClient[bool]):
-    """Whether something may have been issued since the last mark."""
+    """Dataflow value: whether a transfer may have been issued since the last mark."""
 
     def join(self, arrivals: Sequence[Arrival[bool]]) -> bool:
         return any(arrival.state for arrival in arrivals)

@@ -115,7 +115,7 @@ def _emit_group(task: Operation, program: TokenProgram, queue: int) -> None:
 @dataclass(frozen=True)
 class ConvertAsyncToQueuePass(ModulePass):
     """
-    Turn tokens into groups and counts. See the package.
+    Turn tokens of `async` into groups and counts of `async_queue`.
 
     Rewrites: `async.execute` without values, `async_region.copy` and `gpu.memcpy` to `async_queue.commit` around
     `async_queue.scope`; `async.await`, `async.await_all`, `gpu.wait` and dependencies to `async_queue.wait`; loops and

@@ -25,11 +25,11 @@ class QueuePlan:
     counts: list[tuple[Moment, dict[int, int]]] = field(default_factory=list[tuple[Moment, dict[int, int]]])
     """For each moment its waits: queue -> how many groups may stay unfinished."""
     remarks: list[tuple[Operation, str, str | None]] = field(default_factory=list[tuple[Operation, str, str | None]])
-    """Ops, what they wait for besides, and the way out where there is one."""
+    """Ops that wait for more than before: the op, what it waits for besides, and the way out where there is one."""
 
     @property
     def queues(self) -> int:
-        """How many queues there are."""
+        """The number of queues that the function uses."""
         return max(self.queue_of.values(), default=-1) + 1
 
 

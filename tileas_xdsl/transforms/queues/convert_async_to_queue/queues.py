@@ -25,7 +25,7 @@ class Assignment:
 
     queue_of: list[int]
     merged: int = 0
-    """How many queues were given up for the limit."""
+    """The number of merges of two queues that the limit forced."""
     queues: int = field(init=False)
 
     def __post_init__(self) -> None:

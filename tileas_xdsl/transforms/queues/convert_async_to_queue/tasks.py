@@ -3,7 +3,7 @@ Read a function that uses tokens: its tasks, the moments at which it waits, and 
 
 A *task* is an asynchronous op that returns a token and nothing else, and whose work an `async_queue.scope` may hold. A
 *moment* is a place where the thread waits: a run of waits with nothing in between that has an effect, or a task with
-dependencies together with the waits right before it. What a moment waits for it waits for at once.
+dependencies together with the waits right before it. A moment waits for all of its tokens at once.
 
 A task without a body does nothing but complete. Without dependencies it is *finished* when it starts, and no group at
 all. With some it says when they are all complete: if these are tasks right before it that nobody else waits for, the
@@ -63,7 +63,10 @@ class TokenProgram:
     tasks: list[Operation] = field(default_factory=list[Operation])
     moments: list[Moment] = field(default_factory=list[Moment])
     names: list[Operation] = field(default_factory=list[Operation])
-    """What names other tasks or none: groups of tokens and their members, tasks without a body."""
+    """
+    Ops that do no work and stand for other tasks, or for none: groups of tokens, additions to them, tasks without a
+    body.
+    """
     members: dict[Operation, tuple[Operation, ...]] = field(default_factory=dict[Operation, tuple[Operation, ...]])
     """
     What closes a group of several, or of perhaps none -> the tasks that do the work, which are not among `tasks`.
@@ -83,7 +86,7 @@ class TokenProgram:
     _events: dict[Operation, TokenEvents] = field(default_factory=dict[Operation, TokenEvents])
 
     def settle(self) -> None:
-        """Work out, once and for all, what every op does with tokens."""
+        """Compute, once, what every op does with tokens: `events_of` and `waits_of` look it up."""
         for op in self.function.walk():
             events = self._work_out(op)
             if events is not NO_EVENTS:
@@ -175,7 +178,7 @@ def _own_ops(region: Region) -> Iterator[Operation]:
 
 
 def is_elsewhere(op: Operation) -> bool:
-    """Whether others run the regions of `op`."""
+    """Whether the regions of `op` are run by another agent than the one that comes to `op`."""
     return AsyncRegionOpInterface.of(op) is not None or AgentLikeOpInterface.of(op) is not None
 
 
@@ -216,7 +219,7 @@ def _read_op(op: Operation, program: TokenProgram) -> None:
 
 
 def _find_bodiless(program: TokenProgram) -> None:
-    """Sort out the tasks that do nothing but complete, and the tasks that they make one group of."""
+    """Find the tasks without a body: those that are finished, those that name others, and those that close a group."""
     for task in list(program.tasks):
         view = AsyncOpInterface.of(task)
         assert view is not None
@@ -331,7 +334,7 @@ def _must_be_followed(
 
 
 def _carries(op: Operation) -> bool:
-    """Whether the results of `op` are other values by another name."""
+    """Whether `op` passes its operands on unchanged, so that a token of its result is a token of an operand."""
     return isinstance(op, (arith.SelectOp, *CARRIERS))
 
 
@@ -362,7 +365,7 @@ def _moment(anchor: Operation, ops: Sequence[Operation], program: TokenProgram) 
 
 
 def _is_passive(op: Operation) -> bool:
-    """Whether waits may move across `op`: it has no effect and makes no token."""
+    """Whether a wait may move across `op`: it has no effect and makes no token."""
     if any(map(names_completion, op.results)) or op.successors or op.next_op is None:
         return False
     return only_computes(op)

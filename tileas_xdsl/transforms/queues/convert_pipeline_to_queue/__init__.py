@@ -34,14 +34,16 @@ from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.two_agents import T
 @dataclass(frozen=True)
 class ConvertPipelineToQueuePass(ModulePass):
     """
-    Turns stages and phases into groups and counts. See the package.
+    Turn stages and phases of TileAS pipelines into groups and counts of `async_queue`.
 
     Rewrites: `create_pipeline` to a queue, numbered past those in use, and to buffers where tiles travel in the slots;
     `produce_one` to `commit`, `consume_one` to `wait`; an `agent_switch` of a producer and a consumer to the consumer.
 
     Requires: turns in order, first in first out, by `produce_one` and `consume_one` that do all their steps.
 
-    Refuses, with the IR untouched: what `one_agent.py` and `two_agents.py` say.
+    Refuses, with the IR untouched: turns that are not seen to be in order; pipelines whose two ends are in different
+    agents, unless one of the agents only loads tiles; reads of memory that somebody writes meanwhile; waits that are
+    reached with different numbers of full stages (all of it in `one_agent.py` and `two_agents.py`).
     """
 
     name = "convert-pipeline-to-queue"

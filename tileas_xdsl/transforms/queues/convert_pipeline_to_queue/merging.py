@@ -95,7 +95,7 @@ class Merging:
         body.insert_op_before(ScopeOp(Region(Block(moves))), end)
 
     def _needed_for(self, crossing: Crossing) -> Iterable[Operation]:
-        """The arithmetic in the producer's loop from which the transfers of `crossing` get their addresses."""
+        """The arithmetic in the producer's loop that computes the addresses of the transfers of `crossing`."""
         operands = [operand for load in crossing.loads for operand in load.operands]
         needed = backward_slice(self.plan.fill.body, operands, (), ProduceOneOp)
         return [op for op in self.plan.fill.body.block.ops if op in needed]
@@ -117,7 +117,7 @@ class Merging:
         self._issue(crossing, slots, queue, at, slot, anchor)
 
     def _distance(self, turns: int, anchor: Operation) -> SSAValue:
-        """How far the induction variable goes in that many iterations."""
+        """The distance that the induction variable moves in that many iterations."""
         step = constant_integer(self.plan.use.step)
         if step is not None:
             return self.numbers.constant(turns * step)

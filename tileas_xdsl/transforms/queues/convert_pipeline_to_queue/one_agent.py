@@ -115,7 +115,7 @@ class OneAgent:
     # What the ops are -------------------------------------------------------------------------------------------------
 
     def _require_known_use(self, op: Operation) -> None:
-        """A turn, a step in the body of one, or the making of an iterator."""
+        """Refuse a use of a pipeline end that is no turn, no step in the body of one, and does not make an iterator."""
         turn = op.parent_op()
         ends = (self.root.producer, self.root.consumer)
         is_step = isinstance(turn, ProduceOneOp | ConsumeOneOp) and turn.token in ends
@@ -123,7 +123,7 @@ class OneAgent:
             self._require_turn(op)
 
     def _require_all_followed(self) -> None:
-        """No turn is in a block that the walk has not come to."""
+        """Refuse a turn in a block that the walk has not reached."""
         followed = {*self.produces, *self.counts}
         for end in (self.root.producer, self.root.consumer):
             for use in end.uses:
@@ -135,7 +135,7 @@ class OneAgent:
         require_known_uses(self.root)
 
     def _require_one_kind_of_slot(self) -> None:
-        """What is put into the slots is what is taken out."""
+        """Refuse a pipeline of which one side hands over tiles and the other does not."""
         kinds = {tuple(tile.type for tile in put.tiles) for put in self.puts.values()}
         if len(kinds) > 1:
             refuse(self.root, "has turns that put different tiles into a slot", "put the same types in every turn")
@@ -343,7 +343,7 @@ class OneAgent:
         return slot.result
 
     def _stores(self, produce: ProduceOneOp) -> Region:
-        """The agent copies the tiles itself, as part of its turn."""
+        """Stores of the tiles to their slots, by the agent itself, as part of its turn."""
         slot, tiles = self._slot_of(produce), self.puts[produce].tiles
         stores = [self.slots.store(place, slot, self.zero, tile) for place, tile in enumerate(tiles)]
         return Region(Block(stores))

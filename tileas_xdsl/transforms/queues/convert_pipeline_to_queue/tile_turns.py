@@ -147,7 +147,7 @@ def _release_of(op: ConsumeOneOp) -> ConsumerReleaseOp | None:
 
 
 def give_back(get: TileGet) -> None:
-    """Take the token of a turn that is no more out of its release, which goes when it has no other."""
+    """Remove from its release the token of a turn that was rewritten; a release without tokens is erased."""
     release = get.release
     if release is None:
         return

@@ -82,13 +82,16 @@ class TurnNumbers:
             )
 
     def step(self, op: IncIterOp) -> None:
-        """The iterator of the last turn makes its step."""
+        """Note that `inc_iter` advances the iterator of the last turn."""
         end = self._taken.pop(op.iterator, None)
         if end is not None:
             self.current[end] = op.next_iterator
 
     def enter(self, loop: scf.ForOp) -> Current:
-        """What is carried has other names in `loop`, and what is not is not the next one in every iteration."""
+        """
+        Enter `loop`: a carried iterator goes by its block argument; one that is not carried is unknown inside, since it
+        is not the next one in every iteration. Returns the iterators outside.
+        """
         outside = dict(self.current)
         for end, iterator in outside.items():
             place = _place(iterator, loop.iter_args)
@@ -113,7 +116,10 @@ class TurnNumbers:
                 )
 
     def meet(self, op: Operation, ends: Sequence[tuple[Operation | None, Current]], outside: Current) -> None:
-        """Behind the branches of `op`, each of which ended with a terminator and some iterators."""
+        """
+        Leave the branches of `op`, given the terminator and the iterators at the end of each: what they agree on goes
+        on.
+        """
         for end, before in outside.items():
             found = {branch[end] for _, branch in ends}
             if found == {before}:
@@ -142,7 +148,7 @@ class TurnNumbers:
 
 
 def names_of(iterator: SSAValue) -> list[SSAValue]:
-    """`iterator`, its successors, and what carries them."""
+    """All values that are `iterator` or a later iterator of the same end, through `inc_iter` and control flow."""
     found = {iterator: None}
     stack = [iterator]
     while stack:

@@ -184,7 +184,7 @@ class TwoAgents:
         return turn
 
     def _require_first_in_first_out(self, turn: ProduceOneOp | ConsumeOneOp, end: SSAValue, loop: scf.ForOp) -> None:
-        """Iteration number k takes stage k."""
+        """Refuse a loop unless its iteration number k takes stage k."""
         stage = turn.stage
         if stage is None or counts_iterations(stage, loop) or _is_stepped_iterator(stage, end, loop):
             return
@@ -211,7 +211,7 @@ class TwoAgents:
         return load
 
     def _require_only_transfers(self, producer: Region) -> None:
-        """All that is left of the producing agent is arithmetic."""
+        """Refuse a producing agent that does more than transfers and arithmetic."""
         known: set[Operation] = {self.fill, *(crossing.put.op for crossing in self.crossings)}
         known.update(load for crossing in self.crossings for load in crossing.loads)
         for op in [*producer.block.ops, *self.fill.body.block.ops]:
@@ -221,7 +221,7 @@ class TwoAgents:
             refuse(self.fill, "carries values from transfer to transfer", "compute them from the induction variable")
 
     def _require_sources_left_alone(self, consumer: Region) -> None:
-        """What the transfers read nobody writes while they may be under way."""
+        """Refuse transfers that read memory which somebody may write while they are in flight."""
         reader = AccessReader(LoopIndices(self.use))
         reads = [access for c in self.crossings for load in c.loads for access in reader.accesses_of(load)]
         for op in [*consumer.block.ops, *self.use.body.block.ops]:

@@ -80,7 +80,7 @@ def _require_steady_addresses(scope: ScopeOp) -> None:
 
 
 def _loads(op: Operation) -> bool:
-    """Whether `op` brings a number from memory."""
+    """Whether `op` loads a value from memory."""
     effects = get_effects(op)
     return bool(op.results) and not op.regions and effects is not None and _has(effects, MemoryEffectKind.READ)
 

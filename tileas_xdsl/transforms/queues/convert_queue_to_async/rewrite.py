@@ -115,7 +115,7 @@ class TokenRewriter:
         return Form.of(self.facts.deepest[queue], self.facts.behind[op][queue])
 
     def _pushed_if(self, queue: int, window: TokenWindow, token: SSAValue, commit: CommitOp) -> TokenWindow:
-        """The window of `queue` behind a commit that is for it only if its id says so."""
+        """The window of `queue` behind a commit whose queue id is computed: it may be for this queue or for another."""
         assert isinstance(commit.queue, SSAValue)
         is_this = self.emit.compare("eq", commit.queue, queue, commit)
         branch = scf.IfOp(is_this, [], Region(Block([scf.YieldOp()])), Region(Block([scf.YieldOp()])))
@@ -197,7 +197,9 @@ class TokenRewriter:
             windows[queue] = window.narrowed(self.facts.behind[op][queue])
 
     def _carried_form(self, op: Operation, queue: int) -> Form:
-        """The form in which `op` carries the window of `queue`: fit for each iteration, and for what comes behind."""
+        """
+        The form in which `op` carries the window of `queue`, wide enough for every iteration and for what comes behind.
+        """
         heads = self.facts.heads.get(op, {})
         return Form.of(self.facts.deepest[queue], self.facts.behind[op][queue], heads.get(queue, 0))
 
@@ -214,7 +216,7 @@ class TokenRewriter:
 
 
 def _named(values: Sequence[SSAValue], forms: dict[int, Form]) -> TokenWindows:
-    """The windows whose values, one behind the other, are called `values`."""
+    """The windows of these forms, made of `values`, which stand one window behind the other."""
     windows: TokenWindows = {}
     rest = list(values)
     for queue, form in forms.items():

@@ -22,7 +22,7 @@ from tileas_xdsl.transforms.rewriting.index_arithmetic import IndexBuilder
 
 @dataclass(frozen=True)
 class Form:
-    """How many values a window consists of."""
+    """The shape of a window: the number of its tokens, and whether it has an `older`."""
 
     length: int
     has_older: bool
@@ -52,12 +52,12 @@ class TokenWindow:
 
     @property
     def values(self) -> list[SSAValue]:
-        """What a loop or a branch has to carry of it."""
+        """The values that a loop or a branch has to carry for this window."""
         return [*self.tokens, *(() if self.older is None else (self.older,))]
 
     @staticmethod
     def named(values: Sequence[SSAValue], form: Form) -> TokenWindow:
-        """The window of that form whose values are called `values`."""
+        """The window of form `form` that consists of `values`."""
         return TokenWindow(tuple(values[: form.length]), values[form.length] if form.has_older else None)
 
     def narrowed(self, bound: int) -> TokenWindow:
@@ -100,7 +100,7 @@ class Emitter(IndexBuilder):
     # Windows ----------------------------------------------------------------------------------------------------------
 
     def pushed(self, window: TokenWindow, token: SSAValue, form: Form, anchor: Operation) -> TokenWindow:
-        """`window`, in the given form, once a group with `token` is committed."""
+        """`window` behind the commit of a group with `token`, in the given form."""
         return self.conformed(replace(window, tokens=(token, *window.tokens)), form, anchor)
 
     def conformed(self, window: TokenWindow, form: Form, anchor: Operation) -> TokenWindow:

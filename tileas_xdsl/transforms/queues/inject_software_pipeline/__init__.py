@@ -104,7 +104,7 @@ def _block_behind(loop: scf.ForOp) -> BlockOp:
 
 
 def _gather(pipelined: PipelinedLoop, container: BlockOp) -> None:
-    """Put the parts of a nested pipeline into `container` as three components, for the loop around."""
+    """Put prologue, body and epilogue of a nested pipeline into `container`, as three components of the loop around."""
     for op in pipelined.setup:
         op.detach()
         container.body.block.add_op(op)

@@ -55,7 +55,7 @@ WHOLE = (
 
 @dataclass(frozen=True)
 class Buffers:
-    """What was found out about the buffers of a loop."""
+    """The buffers of a loop: versions of the private ones, and what keeps others from being private."""
 
     versions: dict[SSAValue, int]
     """The private buffers, and how many versions each has."""

@@ -65,7 +65,7 @@ class LoopBody:
 
     @property
     def names(self) -> list[str]:
-        """What people call the components."""
+        """The names of the components in diagnostics."""
         return [_name(component) for component in self.components]
 
 
@@ -145,7 +145,7 @@ def _is_scalar(op: Operation) -> bool:
 
 
 def _is_brought(op: Operation) -> bool:
-    """What is done anew wherever it is used."""
+    """Whether `op` is copied to each place that uses it: a scalar, or a view of a buffer."""
     return _is_scalar(op) or as_view(op) is not None
 
 
@@ -156,7 +156,9 @@ def _is_own_deallocation(op: Operation) -> bool:
 
 
 def _is_plumbing(op: Operation) -> bool:
-    """What stands between components and is none."""
+    """
+    Whether `op` may stand between components: a scalar, a view, an allocation, its deallocation, or the `scf.yield`.
+    """
     return isinstance(op, memref.AllocOp | scf.YieldOp) or _is_brought(op) or _is_own_deallocation(op)
 
 

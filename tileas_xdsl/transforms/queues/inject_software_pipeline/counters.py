@@ -88,7 +88,7 @@ def _count(block: Block, queue: int) -> SSAValue:
 
 
 def _count_in(op: Operation, queue: int) -> SSAValue:
-    """Count in a branch or a loop, which gets one more result."""
+    """Count the commits in a branch or a loop, which gets the number as one more result."""
     if isinstance(op, scf.IfOp):
         return carry_through(op, [], lambda block, _: [_total_of(block, queue)])[-1]
     assert isinstance(op, scf.ForOp)
@@ -107,7 +107,7 @@ def _total_of(block: Block, queue: int) -> SSAValue:
 
 
 def _at_the_end(block: Block) -> InsertPoint:
-    """In front of the terminator."""
+    """The insertion point in front of the terminator of `block`."""
     terminator = block.last_op
     assert terminator is not None
     return InsertPoint.before(terminator)
@@ -207,6 +207,6 @@ def _flat(window: LastCounts) -> list[SSAValue]:
 
 
 def _shaped(window: LastCounts, values: Sequence[SSAValue]) -> LastCounts:
-    """`values` in the shape of `window`."""
+    """A window with the queues and lengths of `window` that consists of `values`, which stand one behind the other."""
     rest = iter(values)
     return {queue: tuple(next(rest) for _ in old) for queue, old in window.items()}

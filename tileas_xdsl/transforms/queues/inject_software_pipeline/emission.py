@@ -91,7 +91,10 @@ def _drain(plan: PipelinePlan, queue: int) -> WaitOp:
 
 
 def _make_units(plan: PipelinePlan) -> dict[Operation, Placement]:
-    """Gather the components of each unit in one op. Returns the ops and their places, in the order of the slot."""
+    """
+    Gather the components of each unit in one op. Returns the ops with the stage and order of each, in the order of the
+    slot.
+    """
     placements: dict[Operation, Placement] = {}
     terminator = plan.body.loop.body.block.last_op
     assert terminator is not None

@@ -1,5 +1,5 @@
 """
-Components that commit by themselves.
+Queues that a component fills by itself, by commits that are written by hand.
 
 A component that is not asynchronous may hold `async_queue.commit`s written by hand, also under a condition on data or
 in a loop: then what it issued may be in flight when it ends. The queue belongs to that one component. Waits for it that
@@ -35,13 +35,13 @@ class OwnQueue:
 
     component: int
     queue: int
-    """As written."""
+    """The number of the queue in the program."""
     commits: int | None
     """How many groups each execution commits; None where that depends."""
 
     @property
     def key(self) -> int:
-        """What tells it from the queues of stages, which count from 0."""
+        """A key of its own among the queues of stages, which count from 0: a negative number."""
         return -1 - self.component
 
 
@@ -137,7 +137,7 @@ def commits_in(block: Block | None, queue: int) -> int | None:
 
 
 def commits_of(op: Operation, queue: int) -> int | None:
-    """The same for one op."""
+    """How many groups `op`, with its regions, commits to `queue`; None where that depends on data."""
     own = int(isinstance(op, CommitOp) and op.queue == queue)
     inside = [commits_in(block, queue) for region in op.regions for block in region.blocks]
     if not any(number != 0 for number in inside):

@@ -37,7 +37,7 @@ class PipelinePlan:
     versions: Mapping[SSAValue, int]
     """The buffers that get more than one version."""
     pipeline: AsyncPipeline
-    """The same with stages that count from 0."""
+    """Components, groups, versions and waits, with stages that count from 0."""
     units: tuple[tuple[int, ...], ...]
     """What is emitted together, in order: the groups of asynchronous components, and the others one by one."""
     waits: WaitPlan

@@ -111,6 +111,6 @@ def _pointer_type(space: int) -> LLVMPointerType:
 
 
 def _element_type(element: Attribute) -> Attribute:
-    """A type of that size that LLVM knows."""
+    """A type of the size of an element that LLVM knows: what `getelementptr` steps by."""
     assert isinstance(element, FixedBitwidthType)
     return element if isinstance(element, AnyFloat) and element.bitwidth in (32, 64) else IntegerType(element.bitwidth)

@@ -26,12 +26,12 @@ from tileas_xdsl.transforms.queues.queue_lowering.plan import QueuePlan
 from tileas_xdsl.transforms.queues.queue_lowering.target import QueueTarget
 
 THREAD_NUMBERS = ("gpu.thread_id", "gpu.lane_id", "gpu.subgroup_id", "nvvm.read.ptx.sreg.tid.", "rocdl.workitem.id.")
-"""How the names of ops begin that tell threads apart."""
+"""Prefixes of the names of ops whose result differs between the threads of a block."""
 
 
 @dataclass
 class Meetings:
-    """The ops before which the threads meet, in program order, and the waits after which they do."""
+    """Where barriers go: in front of these ops, in program order, and behind these waits."""
 
     before: list[Operation] = field(default_factory=list[Operation])
     after: list[Operation] = field(default_factory=list[Operation])
@@ -129,7 +129,7 @@ def _touches_shared_memory(op: Operation) -> bool:
 
 
 class _Threads:
-    """What tells the threads of a block apart, and where they may part."""
+    """Finds the branches that the threads of a block may take differently, because they depend on a thread number."""
 
     def __init__(self, module: Operation) -> None:
         self.functions = {function_name(function): function for function in functions_in(module)}
@@ -154,7 +154,7 @@ class _Threads:
                 worklist += fresh
 
     def _tells_apart(self, value: SSAValue) -> bool:
-        """Whether `value` is computed from the number of the thread."""
+        """Whether `value` may differ between threads: it is computed from a thread number."""
         seen, worklist = {value}, [value]
         while worklist:
             current = worklist.pop()

@@ -124,7 +124,10 @@ def alignment(value: SSAValue) -> int:
 
 
 def _start_alignment(value: SSAValue) -> int:
-    """The same of the place that offset 0 of `value` names: the start of its buffer, or of a `memref.view`."""
+    """
+    A power of two, at most `BASE_ALIGNMENT`, that divides the address of offset 0 of `value`: the start of its buffer,
+    or of a `memref.view`.
+    """
     while isinstance(value.owner, _VIEWS):
         if isinstance(value.owner, memref.ViewOp):
             return alignment(value)
@@ -194,7 +197,9 @@ def row_alignment(value: SSAValue) -> int:
 
 
 def extent(value: SSAValue) -> int | None:
-    """The bytes from the first element of a memref to behind the last; None where that is only known at run time."""
+    """
+    The number of bytes from the first element of a memref to the end of the last; None where it depends on run time.
+    """
     layout, size, shape = strides_and_offset(value), element_bytes(value), memref_type(value).get_shape()
     if layout is None or size is None or None in layout[0] or DYNAMIC_INDEX in shape:
         return None

@@ -79,7 +79,7 @@ class ScopeCopies:
 
 
 Refuses = Callable[[Copy], "str | None"]
-"""Says why the target cannot make a copy, None where it can."""
+"""Asks a target about a copy: the reason why it cannot make it, or None where it can."""
 
 
 def candidates_in(scope: ScopeOp, refuses: Refuses) -> ScopeCopies:
@@ -105,7 +105,7 @@ def candidates_in(scope: ScopeOp, refuses: Refuses) -> ScopeCopies:
 
 
 def _of_store(store: Operation) -> Copy | str:
-    """The copy that `store` is, or why it is none."""
+    """The copy that `store` can become, or the reason why it stays an ordinary store."""
     value, target = store.operands[0], element_of(store)
     if target is None:
         return "its element is no whole number of bytes"

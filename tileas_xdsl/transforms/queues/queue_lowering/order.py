@@ -22,7 +22,7 @@ from tileas_xdsl.transforms.queues.queue_lowering.buffers import element_bytes, 
 from tileas_xdsl.transforms.queues.queue_lowering.copies import Copy, Element, element_of, touches_nothing
 
 MOST_PLACES = 1 << 14
-"""So many places that copies of a scope go to are told apart."""
+"""The number of places, written by the copies of one scope, up to which they are enumerated."""
 
 
 def order_matters(scope: ScopeOp, copies: Sequence[Copy]) -> str | None:
@@ -96,7 +96,7 @@ def _loops_around(op: Operation, scope: ScopeOp) -> list[scf.ForOp]:
 
 
 def _values_of(loop: scf.ForOp) -> range | None:
-    """What the induction variable of a loop of constant bounds runs through; None where that is too much to list."""
+    """The values of the induction variable of a loop of constant bounds; None where there are too many to list."""
     trips, lower, step = static_trip_count(loop), constant_integer(loop.lb), constant_integer(loop.step)
     if trips is None or lower is None or step is None or trips > MOST_PLACES:
         return None
@@ -105,7 +105,7 @@ def _values_of(loop: scf.ForOp) -> range | None:
 
 @dataclass(frozen=True)
 class _Form:
-    """A constant and multiples of values that do not change while the scope runs."""
+    """An affine form: a constant, and multiples of values that do not change while the scope runs."""
 
     constant: int
     terms: frozenset[tuple[SSAValue, int]] = frozenset()
@@ -134,7 +134,7 @@ def _position(target: Element, strides: Sequence[int | None] | None, where: dict
 
 
 def _form(value: SSAValue, where: dict[SSAValue, int]) -> _Form | None:
-    """`value` as a form; None where it may change with the loops of the scope in a way that is not followed."""
+    """`value` as an affine form; None where it changes with the loops of the scope in another way."""
     if value in where:
         return _Form(where[value])
     if (number := constant_integer(value)) is not None:

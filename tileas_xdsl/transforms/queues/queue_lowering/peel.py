@@ -29,7 +29,7 @@ from tileas_xdsl.analysis.value_range import Range, ValueRanges
 from tileas_xdsl.dialects.async_queue import WaitOp
 
 MOST_TURNS = 16
-"""Pipelines are not that deep; code grows with each turn."""
+"""The number of turns that are peeled at most: code grows with each, and pipelines are not deeper than that."""
 
 
 @dataclass(frozen=True)

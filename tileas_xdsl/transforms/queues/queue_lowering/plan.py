@@ -39,12 +39,12 @@ from tileas_xdsl.transforms.queues.queue_lowering.target import QueueTarget
 
 COMPUTED = "a computed queue"
 OWN = "the target's own groups"
-"""Sequences beside the numbered queues."""
+"""Keys of sequences other than the numbered queues."""
 
 
 @dataclass
 class Note:
-    """Something to say about an op."""
+    """A remark about an op, to be emitted when the plan is carried out."""
 
     op: Operation
     message: str
@@ -53,7 +53,7 @@ class Note:
 
 @dataclass
 class QueuePlan:
-    """What becomes of each op."""
+    """What becomes of each queue op of a module, and of the stores in its scopes."""
 
     scopes: dict[ScopeOp, ScopeCopies] = field(default_factory=dict[ScopeOp, ScopeCopies])
     waits: dict[Operation, int | None] = field(default_factory=dict[Operation, "int | None"])

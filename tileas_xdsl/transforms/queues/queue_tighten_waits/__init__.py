@@ -127,7 +127,7 @@ class _Plan:
 
 
 def _what_is_not_counted_on(model: OneQueue) -> Iterator[str]:
-    """The ops that might make good what is wrong, were it known what they do."""
+    """The ops that cannot be followed, and might be what makes the program safe."""
     for op, why in model.given_way.items():
         if isinstance(op, WaitOp):
             yield f"what {named(op)} completes is not known: {why}"
@@ -175,7 +175,7 @@ def emit_tightening(plan: Sequence[Outcome]) -> None:
 @dataclass(frozen=True)
 class QueueTightenWaitsPass(ModulePass):
     """
-    Raise every wait to its exact count and remove what needs no wait. See the module.
+    Raise every wait for a queue to the largest count that is proved safe, and remove waits that nothing needs.
 
     Rewrites: the count of `async_queue.wait`, upward; a wait that is not needed to its body. A remark on each says what
     was won, and the call in which one group more would go wrong.

@@ -1,5 +1,6 @@
 """
-What count may a wait have? Asked of the checker (`checker/verdict/checking.py`), on a copy of the program.
+What count may a wait have? The question is put to the checker (`checker/verdict/checking.py`), on a copy of the
+program.
 
 A count is good where the program is then proved safe for every interleaving and every trip count, and the largest good
 one is looked for: by a binary search with a few trip counts, in which counts that are too large mostly show, and then
@@ -21,13 +22,13 @@ from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 FEW_TRIPS = tuple(range(5))
-"""Counts that are too large mostly show with so few trips; what goes well for them is then proved."""
+"""Trip counts that are tried before a proof. Most counts that are too large already go wrong here."""
 
 NEVER_BLOCKS = 1 << 20
-"""A count as good as no wait."""
+"""A count so large that the wait never blocks."""
 
 MOST_UNPROVED = 8
-"""How much more is tried for a wait that a few trips do without and the proof does not."""
+"""By how much a count is raised at most where a few trip counts do without the wait and the proof does not."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Judge:
         return next((fault for fault in faults if fault is not None), None)
 
     def fault_with(self, wait: WaitOp, count: int, *, prove: bool = True) -> Fault | None:
-        """The same were `count` the count of `wait`."""
+        """What is wrong, as `fault` says it, if `count` were the count of `wait`. The copy keeps its old count."""
         old = wait.properties["count"]
         set_count(wait, count)
         try:

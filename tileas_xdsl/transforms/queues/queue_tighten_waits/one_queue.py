@@ -34,14 +34,14 @@ from tileas_xdsl.transforms.queues.queue_tighten_waits.stand_ins import (
 )
 
 MOST_STAND_INS = 64
-"""How many ops give way before the queue is left alone."""
+"""The number of ops that are replaced by stand-ins before the queue is given up."""
 
 OTHER_MODELS = frozenset({"async", "async_region", "nvgpu", "nvvm", "rocdl", "gpu", "nv_tileaa", "nv_tileas"})
 """Dialects that have ways of their own to say "not yet"."""
 
 
 def queue_number(op: CommitOp | WaitOp) -> int | None:
-    """The number of the queue, where it is written down."""
+    """The number of the queue of `op`; None where it is computed."""
     queue = op.queue
     return queue if isinstance(queue, int) else constant_integer(queue)
 
@@ -75,7 +75,10 @@ class OneQueue:
         return {self._originals[op]: op for op in self.copy.walk() if isinstance(op, WaitOp)}
 
     def settle(self) -> Fault | None:
-        """Let give way what cannot be followed; returns why the copy is still not proved safe, or None if it is."""
+        """
+        Replace what cannot be followed by stand-ins, one after the other, until the copy is proved safe. Returns None
+        then, else the reason why it is not.
+        """
         only_this_queue = False
         for _ in range(MOST_STAND_INS):
             fault = self._fault()
@@ -137,7 +140,7 @@ class OneQueue:
         return True
 
     def _leave_out_other_control(self, why: str) -> None:
-        """Let all loops and branches give way that have nothing to do with the queue."""
+        """Replace by stand-ins all loops and branches that hold no commit and no wait."""
         for function in functions_in(self.copy):
             pending = [op for region in function.regions for block in region.blocks for op in block.ops]
             while pending:

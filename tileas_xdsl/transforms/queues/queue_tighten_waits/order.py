@@ -1,5 +1,5 @@
 """
-What may run before what, told from where it stands. May say yes too often, and never no too often.
+Whether one op may run before another, told from where they stand. A conservative test: a wrong answer is always yes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tileas_xdsl.dialects.async_queue import QueueScope
 from tileas_xdsl.interfaces import FunctionOpInterface, enclosing_function
 
 ONCE = (scf.IfOp, scf.IndexSwitchOp, scf.ExecuteRegionOp, QueueScope)
-"""Ops that run their regions once at most, each time that control comes to them."""
+"""Ops that run each of their regions at most once each time that they are executed."""
 
 
 def may_run_before(first: Operation, second: Operation) -> bool:

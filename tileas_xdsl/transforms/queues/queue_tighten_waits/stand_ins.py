@@ -33,7 +33,7 @@ AnyMemRef = MemRefType
 
 
 STAND_IN = "stand_in"
-"""Marks the calls that stand in for something: they touch what they are given, and nothing else."""
+"""The attribute of a call that is a stand-in: it touches what it is given, and nothing else."""
 
 
 def is_unknown(op: Operation) -> bool:
@@ -215,7 +215,7 @@ def _globals(op: Operation, point: InsertPoint) -> list[SSAValue]:
 
 
 def _copy(value: SSAValue, point: InsertPoint) -> None:
-    """Read all of `value`."""
+    """Insert ops that read all of the memory `value`."""
     kind = value.type
     assert isa(kind, AnyMemRef)
     sizes: list[SSAValue] = []

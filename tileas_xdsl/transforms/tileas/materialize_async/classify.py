@@ -1,5 +1,5 @@
 """
-What brings tiles into a loop, what computes with them, and by which instructions does a stage get filled?
+Classification of ops: what brings tiles into a loop, what computes with them, which instructions fill a stage.
 
 A *load chain* starts at an op that brings tiles into the loop (a load, or a get from a queue that comes from outside),
 runs through ops that only arrange tiles, and ends in a *tile compute op*:

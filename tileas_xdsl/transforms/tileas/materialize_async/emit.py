@@ -362,7 +362,7 @@ def _hint_of(op: ConsumeOneOp) -> str | None:
 
 
 def _hand_tokens(old: ClassifiedOp, new: ClassifiedOp) -> None:
-    """The tokens of `new` take the place of those of `old` of the same types."""
+    """Replace the tokens of `old` by those of `new` of the same types."""
     for result in old.results:
         if not is_token(result.type):
             continue
@@ -394,6 +394,6 @@ def _located(op: OpT, source: Operation, stage: int | None = None) -> OpT:
 
 
 def _name(hint: str | None, *named: tuple[SSAValue, str]) -> None:
-    """Name values after the one that they are about."""
+    """Give each value a name hint: `hint`, if there is one, and the suffix of the value."""
     for value, suffix in named:
         value.name_hint = suffix if hint is None else f"{hint}_{suffix}"

@@ -1,5 +1,5 @@
 """
-Which commits may be one, and which releases? Those between which nobody can be kept waiting.
+Which commits, and which releases, may become one op: those between which no agent can be kept waiting.
 
 Taken out of their regions, the commits of an iteration become one op behind the last producer, and the releases one
 behind the last use. But a commit that moves behind the acquire of another pipeline comes later than before, and a

@@ -1,5 +1,5 @@
 """
-May the memory that an op reads change under it? Asked before a read is made asynchronous or moved.
+Whether the memory that an op reads may be written meanwhile. This is asked before a read becomes asynchronous or moves.
 
 Two scopes matter. A load that becomes asynchronous within its iteration asks whether its loop writes what it reads. A
 load that is complete only when another agent takes its stage asks whether anything else in the function does.
@@ -54,7 +54,7 @@ class MemoryObjects:
 
 
 class FunctionMemory:
-    """What a function writes, found out once, when it is first asked."""
+    """The memory that a function writes, computed on first use."""
 
     def __init__(self, function: Operation) -> None:
         self._function = function

@@ -396,7 +396,7 @@ SiteT = TypeVar("SiteT", Staged, Produced, Consumed)
 
 
 def _by_op(sites: Sequence[SiteT]) -> dict[Operation, SiteT]:
-    """The sites by their ops."""
+    """A map from the op of each site to the site."""
     return {site.op: site for site in sites}
 
 

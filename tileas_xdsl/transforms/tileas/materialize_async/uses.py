@@ -1,5 +1,5 @@
 """
-How long is a stage needed? Until the last op that uses what was read from it.
+The uses of what was read from a stage: the stage is needed until the last of them.
 
     %v = consumer_read %t
     %s = extract_slice %v           names bytes of %v

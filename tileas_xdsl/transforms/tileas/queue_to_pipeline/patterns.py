@@ -319,7 +319,10 @@ class GetToConsumeOne(QueuePattern):
         *,
         releases_here: bool,
     ) -> ConsumerReadOp:
-        """The read of the slot. A body that gives nothing gives the first tile, for a read gives something."""
+        """
+        The read of the slot. Where the body of the get yields nothing the first tile is yielded, since a read has a
+        result.
+        """
         value_types = [result.type for result in op.results]
         if body is not None and not value_types:
             last = body.block.last_op
@@ -355,6 +358,6 @@ def _name(hint: str, values: Sequence[SSAValue]) -> None:
 
 
 def _at(source: Operation, *made: Operation) -> None:
-    """What was made for `source` has its location."""
+    """Give the ops `made` the location of `source`."""
     for op in made:
         op.location = source.location

@@ -203,7 +203,10 @@ def _behind_terminator(op: Operation, index: int) -> Sequence[SSAValue]:
 
 
 def _computes(op: Operation) -> bool:
-    """Arithmetic gives values, whatever their type says; a selection gives one of its operands."""
+    """
+    Whether `op` computes new values, and not views, whatever the layout in their type says. A selection does not: it
+    gives one of its operands.
+    """
     return op.name.startswith(("arith.", "math.")) and not isinstance(op, arith.SelectOp)
 
 

@@ -1,5 +1,5 @@
 """
-The rewriting: one walk in program order, which replaces each operation by tasks and notes what became of its results.
+The rewrite: one walk in program order, which replaces each op by tasks and notes what became of its results.
 
 Two kinds of results have no counterpart, and are looked up where they are used. A token of `async_region` is complete
 when all of some upstream tokens are (`tokens`); a value that comes later is the payload of a promise (`promises`).
@@ -139,7 +139,10 @@ class _Lowering:
         return tuple(tokens), tuple(promises)
 
     def tokens_of(self, dependencies: Iterable[SSAValue], at: Operation) -> Tokens:
-        """Upstream tokens alone: a task in front of `at` waits for the promises."""
+        """
+        Upstream tokens that are complete when `dependencies` are. A task in front of `at` waits for the promises among
+        them.
+        """
         tokens, promises = self.edges(dependencies)
         return (*tokens, self._wait_task((), promises, at).token) if promises else tokens
 
@@ -188,7 +191,7 @@ class _Lowering:
         self.define(op.token, self.tokens_of(op.dependencies, op), op)
 
     def _allocate_later(self, op: AllocOp, sizes: Sequence[SSAValue]) -> None:
-        """A size that comes later makes a buffer that comes later."""
+        """Lower an `alloc` whose size is a late value: the buffer is late, too."""
         late = [size for size in dict.fromkeys(sizes) if size in self.promises]
         task, arguments = self._unwrapping(op, late, [op.buffer.type])
         allocation = memref.AllocOp([arguments.get(size, size) for size in sizes], [], op.buffer.type)
@@ -216,7 +219,7 @@ class _Lowering:
     # Bodies -----------------------------------------------------------------------------------------------------------
 
     def lower_task(self, op: RegionOp | LaunchOp, payloads: Payloads) -> None:
-        """A body with an agent of its own, which completes as a whole."""
+        """Lower an op whose body has an agent of its own and completes as a whole: one `async.execute`."""
         inside = payloads.new_child()
         unwrapped = self._bind(op, inside)
         for value in captured_values([op.body]):
@@ -291,7 +294,7 @@ class _Lowering:
         task.body.block.add_op(async_.YieldOp(*yielded))
 
     def issue_body(self, op: RegionOp, payloads: Payloads) -> None:
-        """A body that the issuing agent runs at once."""
+        """Lower an op whose body the issuing agent runs at once: its ops move in front of it."""
         ready = op.async_region_token(0)
         assert ready is not None
         here = self.define(ready, self.tokens_of(op.dependencies, op), op, users=1)
@@ -301,7 +304,10 @@ class _Lowering:
         self._conclude(op, here, set(), payloads)
 
     def take_apart(self, op: RegionOp | LaunchOp, payloads: Payloads) -> None:
-        """A body with an agent of its own that completes in parts: tasks, and what they started started after them."""
+        """
+        Lower an op whose body has an agent of its own and completes in parts: a chain of tasks for what the body does
+        itself, and behind each task, issued from outside, what the body starts there.
+        """
         passed: set[SSAValue] = set()
         """Tokens after which everything in the body comes that is still to be lowered."""
         for argument, promise in self._bind(op, payloads).items():

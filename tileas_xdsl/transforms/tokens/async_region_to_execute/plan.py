@@ -1,5 +1,5 @@
 """
-Can a function be said in upstream `async`? Refuses what cannot, and finds the order that each resource's users get.
+Whether a function can be written in upstream `async`. Refuses what cannot, and orders the users of each resource.
 """
 
 from __future__ import annotations
