@@ -1,6 +1,6 @@
 """
-`make mutate`, or `python -m bench.mutate`: break every right program of the zoo and of the examples in every small way,
-and see whether the checker notices.
+`make mutate`, or `python -m bench.mutate`: break every right program of the zoo and of the examples by every single
+small change, and see whether the checker notices.
 
 Prints how many mutants of each kind are wrong and were caught, and every mutant that survives, with the reason why it
 is as right as the program. Status 1 when one that is wrong was accepted, or one that is right rejected. `--every N`
@@ -27,7 +27,7 @@ from bench.mutation.programs import right_programs
 
 RESULTS = Path(__file__).parents[1] / "build" / "mutation.json"
 WRONG = (Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.UNDECIDED, Outcome.UNJUDGED)
-"""What must not happen."""
+"""The outcomes that make the command fail."""
 
 
 def judgements(every: int = 1, only: str = "") -> list[Judgement]:

@@ -53,7 +53,7 @@ def context() -> Context:
 
 
 def best(action: Callable[[], object]) -> float:
-    """Seconds of one `action`: the least mean over a round of repetitions."""
+    """Seconds that `action` takes: the mean of a round of repetitions, least over the rounds."""
     start = time.perf_counter()
     action()
     repetitions = max(1, round(SECONDS_A_ROUND / (time.perf_counter() - start)))

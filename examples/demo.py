@@ -1,7 +1,7 @@
 """
 `make demo`: carry the GEMM through every pass that exists, and show after each what it did and that it is still right.
 
-Writes each stage to `build/demo/`. The road ends where it ends: a pass that is not written yet is not faked.
+Writes the IR after each pass to `build/demo/`. It ends with the last pass that exists.
 """
 
 from __future__ import annotations

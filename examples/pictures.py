@@ -30,7 +30,7 @@ WIDTH = 1000
 
 
 def example(name: str, context: Context) -> ModuleOp:
-    """An example, whose ops know their places from the root of the checkout on."""
+    """The module of an example. Locations name the file relative to the root of the checkout."""
     return parse_module((ROOT / name).read_text(), name, context)
 
 
@@ -65,7 +65,7 @@ DRAWINGS: dict[str, Callable[[], str]] = {
     "gemm-4-stages.svg": lambda: drawn(pipelined_gemm(4), 5),
     "release-before-load.svg": raced,
 }
-"""File -> what makes its contents."""
+"""File name -> the function that draws its contents."""
 
 
 def main() -> int:

@@ -103,7 +103,9 @@ ORDER = (
 
 @dataclass(frozen=True)
 class Demand:
-    """An option of the driver that nothing but `needed` can meet, once it is set to `value`, or not to its default."""
+    """
+    An option of the driver that needs the pass `needed` when it is set to `value`, or to anything but its default.
+    """
 
     option: str
     needed: str
@@ -140,7 +142,7 @@ DEMANDS = (
     Demand("opt_level", "convert-nv-tileas-to-llvm"),
     Demand("v2_opt_level", "convert-nv-tileas-to-llvm"),
 )
-"""Which pass each option needs; the first that is missing is named."""
+"""The pass that each option needs. The error names the first that is missing."""
 
 
 STRATEGY_HELP: dict[Strategy, str] = {

@@ -1,5 +1,5 @@
 """
-What stock `xdsl-opt` sees of this project: names now, code only when a name is used.
+The plug-in of stock `xdsl-opt`: it registers names, and imports code only when a name is used.
 
 Every plug-in is imported at every start of `xdsl-opt`, so this file may import nothing of ours but the table of names,
 nothing heavy, and it may not raise.

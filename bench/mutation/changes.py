@@ -122,7 +122,7 @@ def mutants(program: Program) -> Iterator[Mutant]:
 
 
 def changes(ops: Sequence[Operation]) -> Iterator[Change]:
-    """All that can be done to a program."""
+    """All changes of a program, kind by kind, in program order."""
     for number, op in enumerate(ops):
         yield from _dropped(number, op)
         yield from _miscounted(number, op)
@@ -146,7 +146,7 @@ def _dropped(number: int, op: Operation) -> Iterator[Change]:
 
 
 def _stand_in(result: OpResult) -> SSAValue | None:
-    """What may be used in place of a result of an op that is gone: what came in."""
+    """A value that may replace a result of a dropped op: an operand of the same type."""
     return next((operand for operand in result.op.operands if operand.type == result.type), None)
 
 
@@ -266,7 +266,7 @@ def _swapped(ops: Sequence[Operation]) -> Iterator[Change]:
 
 
 def _is_quiet(op: Operation) -> bool:
-    """Whether `op` only computes."""
+    """Whether `op` only computes, so that a swap may skip it."""
     if op.name in SYNCHRONISING or op.regions:
         return False
     return op.name.startswith("arith.") or is_side_effect_free(op) or op.has_trait(IsTerminator)

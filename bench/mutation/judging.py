@@ -93,7 +93,7 @@ def judge(mutant: Mutant) -> Judgement:
 
 
 def _checked(mutant: Mutant) -> tuple[Verdict, str, set[str]]:
-    """The checker's verdict, in words too, and the kinds of mistake; a refusal rejects the program as well."""
+    """The checker's verdict, in words, and the kinds of mistake. A refusal counts as a rejection."""
     try:
         report = check(mutant.module, mutant.program.function, trip_counts=mutant.program.trip_counts)
     except (UnsupportedError, ArgumentError) as error:
@@ -121,6 +121,6 @@ def _explored(mutant: Mutant) -> tuple[str, bool, bool]:
 
 
 def _wrong(found: Exploration) -> list[str]:
-    """What is wrong, arrivals and members too many included."""
+    """The kinds of mistake that the explorer found, surplus arrivals and surplus group members included."""
     counted = [("arrivals too many", found.overrun), ("members too many", found.overfull)]
     return [*sorted(found.verdict), *(name for name, there in counted if there)]

@@ -20,7 +20,7 @@ WRONG = frozenset({"double_buffer_race.mlir"})
 KNOWN = frozenset({*MEANINGS, *TERMINATORS, "builtin.module", "func.func"})
 TRIP_COUNTS = range(5)
 FEWER_TRIP_COUNTS = {"async_tasks.mlir": range(3)}
-"""Where more would take the explorer too long."""
+"""Trip counts of programs of which the explorer takes too long at larger ones."""
 
 
 @dataclass(frozen=True)

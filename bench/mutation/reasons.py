@@ -26,7 +26,9 @@ Rule = tuple[Callable[[Mutant], bool], str]
 
 
 def _swaps(*pairs: tuple[tuple[str, ...], tuple[str, ...]]) -> Callable[[Mutant], bool]:
-    """A swap of an op of the one set and an op of the other, for one of `pairs`; an empty set is every op."""
+    """
+    Whether the mutant swaps an op of the first and an op of the second set of one of `pairs`. An empty set is every op.
+    """
 
     def fits(mutant: Mutant) -> bool:
         if mutant.kind != "swap":
@@ -95,5 +97,5 @@ RULES: tuple[Rule, ...] = (
 
 
 def reason(mutant: Mutant) -> str | None:
-    """The first that fits, or None."""
+    """The first reason that fits the mutant; None where none does."""
     return next((why for fits, why in RULES if fits(mutant)), None)

@@ -102,7 +102,7 @@ def same_schedule(left: Sequence[Instance], right: Sequence[Instance]) -> bool:
 
 
 def same_sequence(left: Sequence[Instance], right: Sequence[Instance]) -> bool:
-    """As `same_schedule`, whatever the versions."""
+    """Whether the same components run for the same iterations in the same order, on whatever versions."""
     return [_turn(i) for i in left] == [_turn(i) for i in right]
 
 

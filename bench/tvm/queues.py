@@ -125,7 +125,7 @@ class Walk:
     reads: list[Place] = field(default_factory=list[Place])
 
     def events(self, block: Block | None) -> tuple[Event, ...]:
-        """What a block does, in program order."""
+        """The events of a block, in program order."""
         return () if block is None else tuple(event for op in block.ops for event in self.step(op))
 
     def step(self, op: Operation) -> Sequence[Event]:

@@ -75,7 +75,9 @@ class Worker:
         self._pool: ProcessPoolExecutor | None = None
 
     def execution_of(self, loop: AnnotatedLoop) -> tuple[Event, ...]:
-        """As the function of that name. A child that dies raises `TVMAbortError` as well."""
+        """
+        What the loop does after TVM's pass, computed in the child. Raises `TVMAbortError`, also where the child dies.
+        """
         if self._pool is None:
             self._pool = ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"))
         try:

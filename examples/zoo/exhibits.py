@@ -36,9 +36,12 @@ ROOT = HERE.parents[1]
 BAD, GOOD = ".bad.mlir", ".good.mlir"
 FIELDS = ("kind", "level", "between", "mirrors", "happened", "wrong", "says", "fix")
 TARGET = "generic"
-"""Whose cycles the pictures count."""
+"""The target whose cycles the pictures count."""
 SMALL_TRIP_COUNTS = range(5)
-"""Enough to show what is wrong with a wrong program; of one that is not phase-determinate all orders are tried."""
+"""
+Trip counts that show what is wrong with a wrong program. They are few, because all interleavings of a program that is
+not phase-determinate are tried.
+"""
 FIELD = re.compile(rf"({'|'.join(FIELDS)}): (.*)")
 ISSUE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
 

@@ -15,7 +15,7 @@ from tileas_xdsl.views.timeline.svg import timeline_svg
 PAGES = ROOT / "docs" / "zoo"
 PICTURES = PAGES / "pictures"
 WIDTH = 1000
-"""Of a picture, in pixels."""
+"""The width of a picture, in pixels."""
 PROGRAMS = "../../examples/zoo"
 
 INDEX_HEAD = """\
@@ -102,7 +102,7 @@ def page(exhibit: Exhibit) -> str:
 
 
 def in_time(exhibit: Exhibit) -> str:
-    """The picture, and what it shows."""
+    """The section of a page with the picture, and a sentence about it."""
     assert exhibit.finding is not None
     call = " ".join(f"--arg {name}={value}" for name, value in exhibit.finding.arguments.items())
     command = " ".join(f"tileas timeline examples/zoo/{exhibit.bad.name} {call} -o picture.svg".split())

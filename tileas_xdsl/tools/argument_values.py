@@ -1,5 +1,5 @@
 """
-The little language of `--arg NAME=V`: from the text `V` to the number or array that an argument takes.
+The values of `--arg NAME=V`: from the text `V` to the number or array that an argument takes.
 
     V      ::=  [ SHAPE ":" ]  number | "zeros" | "iota" | "random:" SEED | FILE ".npy"
     SHAPE  ::=  size ("x" size)*
@@ -46,7 +46,7 @@ SHAPE_IS_ONE_TILE = "nv_tileaa.tiled_view"
 
 @dataclass(frozen=True)
 class Value:
-    """A `V` that has been read."""
+    """A parsed `V`: what to fill the argument with, and its shape."""
 
     text: str
     kind: str

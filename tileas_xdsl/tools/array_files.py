@@ -55,7 +55,10 @@ def storable(array: Array) -> Array:
 
 
 def _is_numpys_own(dtype: np.dtype[Any]) -> bool:
-    """The kind does not tell: some small floats pass for floats of numpy's."""
+    """
+    Whether numpy itself defines the dtype. Its kind does not tell: some small floats of `ml_dtypes` have the kind of
+    numpy's floats.
+    """
     return dtype.type.__module__.partition(".")[0] == "numpy"
 
 

@@ -1,6 +1,6 @@
 """
-`tileas check FILE`: prove that a program has no race and no deadlock for every trip count, or for those asked for, or
-show how it has.
+`tileas check FILE`: prove that a program has no race and no deadlock, for every trip count or for those asked for, or
+show an interleaving that leads to one.
 
 Exit status 0: safe. 1: a violation; the report shows it. 2: the input cannot be read, or has an op that the machine
 does not know. 3: undecided; the report says why and on account of which op.
@@ -18,7 +18,7 @@ from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 
 LEAST, GREATEST = -(2**63), 2**64 - 1
-"""Of the integers that 64 bits hold, whichever way they are read."""
+"""The least and the greatest integer that 64 bits hold, signed or unsigned."""
 RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 

@@ -23,11 +23,11 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 NOBODY_READS = 141
-"""Exit status where the reader of our output went away before there was a result, as shells have it."""
+"""Exit status, as in shells, where the reader of our output went away before there was a verdict."""
 
 
 TOO_DEEP = "operations or calls nest too deeply: more than about 160 loops, or a function that calls itself for ever"
-"""What is wrong where Python's stack ends."""
+"""The error message for a program that exceeds Python's recursion limit."""
 
 
 class InputError(Exception):
@@ -61,7 +61,7 @@ def reporting_errors(run: Callable[[], int]) -> int:
 
 
 def explain(error: BaseException) -> str:
-    """`error` as people read it: located where a location is known."""
+    """The message of `error`, with a location where one is known."""
     match error:
         case InputError():
             return "\n".join(error.messages)
@@ -116,7 +116,7 @@ def _explain_refusal(error: RefusedError) -> list[str]:
 
 
 def reason(error: Exception) -> str:
-    """What an error that names no position has to say; its kind when it says nothing."""
+    """The text of an error without a position; the name of its class where the text is empty."""
     return str(error) or type(error).__name__
 
 

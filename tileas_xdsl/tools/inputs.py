@@ -1,5 +1,5 @@
 """
-From a file to a module that may be trusted: read, parsed with locations, verified op by op, dominance checked.
+Reading modules: a file is read, parsed with locations, verified op by op, and checked for dominance.
 
 Every failure is an `InputError` whose messages carry file, line and column.
 """
@@ -25,7 +25,7 @@ STDIN = "-"
 """The file name that stands for standard input."""
 
 MOST_MESSAGES = 10
-"""How many errors of one kind are worth reading at once."""
+"""The number of errors of one kind that are reported at once."""
 
 
 def full_context(*, allow_unregistered: bool = False) -> Context:
@@ -97,7 +97,7 @@ def _innermost_first(op: Operation) -> Iterator[Operation]:
 
 
 def _complaint(op: Operation) -> str | None:
-    """Why `op` by itself does not verify, or None when it does."""
+    """The reason why `op`, without the ops inside it, does not verify; None where it does."""
     try:
         op.verify(verify_nested_ops=False)
         for region in op.regions:
@@ -112,7 +112,10 @@ def _complaint(op: Operation) -> str | None:
 
 
 def _verdict(error: Exception) -> Exception:
-    """What the verifier said. xDSL prints the module into its error; should that fail, the verdict is the context."""
+    """
+    The message of the verifier. xDSL prints the module into its error; where printing fails, the message is the context
+    of that exception.
+    """
     context = error.__context__
     if not isinstance(error, VerifyException) and isinstance(context, VerifyException):
         return context

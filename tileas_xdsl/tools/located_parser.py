@@ -1,5 +1,5 @@
 """
-A parser that tells every op where it stands.
+A parser that gives every op a location: file, line and column.
 
 xDSL keeps a location that is written (`loc("a.mlir":3:5)`) and gives every other op `loc(unknown)`. Here an op without
 one gets the file, line and column of its name, as in MLIR; a terminator that a custom form leaves out gets the place of
@@ -22,7 +22,7 @@ from xdsl.utils.lexer import Span
 from tileas_xdsl.tools.errors import reason
 
 RESULTS = re.compile(r"(?:%[\w$.-]+\s*(?::\s*\d+\s*)?(?:,\s*)?)+=\s*")
-"""What stands in front of the name of an op that has results."""
+"""Matches the result list in front of the name of an op."""
 
 
 NOT_REGISTERED = " is not registered"
@@ -112,7 +112,9 @@ class LocatedParser(Parser):
 
 
 def _locate_implicit_terminators(op: Operation) -> None:
-    """An op that a custom form adds by itself stands last in its block."""
+    """
+    Locate terminators that a custom form adds: each stands last in its block, and gets the place of the op it ends.
+    """
     for region in op.regions:
         for block in region.blocks:
             last = block.last_op

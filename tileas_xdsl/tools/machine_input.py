@@ -1,6 +1,6 @@
 """
-What `run` and `check` have in common: a file with its text at hand, `NAME=VALUE` options, errors of the machine with a
-place in front, and JSON on standard output.
+Shared by the subcommands that use the machine: a file with its text at hand, `NAME=VALUE` options, errors of the
+machine with a place in front, and JSON on standard output.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The `tileas` command: what a pass cannot be. (Stock `xdsl-opt` is the compiler; it finds our passes by itself.)
+The `tileas` command, for everything that is not a pass. (Passes are run by stock `xdsl-opt`, which finds ours.)
 
     tileas check FILE        races and deadlocks, or a proof that there are none
     tileas explain FILE      what each pass does to it, as one page
@@ -49,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Python has None for a standard stream that the shell has closed (`>&-`); it shall be empty, or go nowhere."""
+    """
+    Replace standard streams that the shell has closed (`>&-`), which Python has as None: input is then empty, and
+    output goes nowhere.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - for as long as the process lives
@@ -74,7 +77,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
 
 
 def _print_version() -> int:
-    """Which tileas-xdsl on which xDSL."""
+    """Print the versions of tileas-xdsl and of xDSL."""
     from importlib.metadata import version
 
     print(f"tileas-xdsl {version('tileas-xdsl')} on xdsl {version('xdsl')}")

@@ -1,8 +1,9 @@
 """
-`tileas passes [NAME] [--all] [--format text|json]`: the passes, as one writes them behind `xdsl-opt -p`.
+`tileas passes [NAME] [--all] [--format text|json]`: the passes and their options, spelled as for `xdsl-opt -p`.
 
 A pass says about itself: its name, its fields (the options, spelled with hyphens on the command line), and the first
-paragraph of its docstring, unless it quotes the description of the original in a class constant `DESCRIPTION`.
+paragraph of its docstring, unless it has a class constant `DESCRIPTION`: that of TileAS, word for word, or a shorter
+one.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ class OptionRow:
 
     @property
     def ending(self) -> str:
-        """What it is when left out."""
+        """How the option reads in the list: its default, or that it is required."""
         return ", required" if self.required else f" = {written(self.default)}"
 
 
 @dataclasses.dataclass(frozen=True)
 class PassRow:
-    """What is to be known of a pass before calling it."""
+    """One pass: its name, description and options."""
 
     name: str
     description: str
@@ -78,7 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _wanted(name: str | None, everything: bool) -> Mapping[str, PassFactory]:
-    """The pass called `name`, whoever's it is; else all of ours, or all there are. Raises `InputError`."""
+    """
+    The pass called `name`, ours or not; without a name all of ours, or all that xDSL finds. Raises `InputError` for a
+    name that does not exist.
+    """
     if name is None and not everything:
         return TILEAS.all_passes
     known = Universe.get_multiverse().all_passes

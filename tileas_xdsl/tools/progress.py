@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 PATIENCE = 2.0
-"""Seconds in which nothing is shown."""
+"""Seconds that a command may take before anything is shown."""
 
 Tell = Callable[[str], None]
-"""Takes what is done from now on, in a few words."""
+"""Called with what the command does from now on, in a few words."""
 
 
 @contextmanager
 def progress() -> Generator[Tell | None]:
-    """To be told what is done inside; None, and no cost, where nobody looks."""
+    """
+    A context that shows on a terminal what is done inside. Gives a function to call with each step; None where standard
+    error is no terminal, so that it costs nothing.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -71,7 +74,7 @@ class _Line:
 
 
 def _plain(text: str) -> str:
-    """Square brackets are no markup."""
+    """`text` with its square brackets escaped, which rich would read as markup."""
     from rich.markup import escape
 
     return escape(text)

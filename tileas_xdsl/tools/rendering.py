@@ -1,5 +1,5 @@
 """
-Reports as people read them: the place first, so that editors can jump there; each op with its line of the source; the
+Reports as text: the place first, so that editors can jump there; each op with its line of the source; the
 missing edge; the witness as a numbered trace. Plain text in a pipe, the same text with colours in a terminal.
 
 A line is a list of pieces, each with the style that a terminal gives it; a pipe gets the pieces joined.

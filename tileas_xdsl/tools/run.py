@@ -71,14 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that has taken place."""
+    """The outcome of a run, and how it differs from what was expected."""
 
     function: str
     arrays: dict[str, Array]
     """Results and final contents of array arguments, by name."""
     findings: list[Finding]
     differences: dict[str, str | None]
-    """What `--expect` named -> how it differs, or None."""
+    """Name of each array in `--expect` -> how the array differs from the file, or None where it does not."""
     times: TimedRun | None = None
     """How long it took, with `--order timed`."""
 

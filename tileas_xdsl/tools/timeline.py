@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a simulated run needs besides the program."""
+    """Add the options of a simulated run: function, trip count, arguments and target."""
     parser.add_argument("--function", metavar="F", help="which function; may be left out where there is only one")
     parser.add_argument(
         "--arg",
@@ -85,7 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _writer(out: str | None, width: int | None) -> Callable[[Timeline], str]:
-    """What makes the text of the file called `out`. Raises `InputError` for a name that says nothing."""
+    """
+    The function that writes a timeline in the format of the file name `out`. Raises `InputError` for a name that says
+    nothing.
+    """
     if width is not None and width < LEAST_WIDTH:
         raise InputError([f"error: --width {width}: at least {LEAST_WIDTH} pixels are needed"])
 

@@ -15,7 +15,7 @@ from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.rendering import FAINT, LABEL, Line
 
 MOST_STALLS = 12
-"""Stalls that are worth reading; JSON has all of them."""
+"""The number of stalls that the text shows, longest first; JSON has all of them."""
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:

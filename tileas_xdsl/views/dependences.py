@@ -1,8 +1,8 @@
 """
 Who waits for whom: the asynchronous operations of a function and the tokens between them, as a graph.
 
-What an op waits for, which token completes with it and how tokens enter and leave its regions is asked through
-`AsyncOpInterface` and `AsyncRegionOpInterface`; no op is known by name.
+What an op waits for, which token completes with it, and how tokens enter and leave its regions: all of it is asked
+through `AsyncOpInterface` and `AsyncRegionOpInterface`; no op is known by name.
 
     %t = async_region.region [%a as %ready] {          argument %a -> region starts
       %u = async_region.copy [%ready] %x to %y         region starts -> copy
@@ -45,7 +45,10 @@ STYLES = {TOKEN: "solid", ORDER: "dashed", NEXT: "dotted"}
 
 @dataclass(frozen=True)
 class Node:
-    """One thing that comes to pass. Of ops and completions the `number` is the place in the program."""
+    """
+    One event of the graph: an op, a completion, an argument. The `number` of ops and completions is their place in
+    program order.
+    """
 
     number: int
     kind: str
@@ -56,7 +59,7 @@ class Node:
 
 @dataclass(frozen=True)
 class WaitEdge:
-    """`target` comes to pass only after `source`."""
+    """`target` happens only after `source`; both are numbers of nodes."""
 
     source: int
     target: int
@@ -216,7 +219,9 @@ class _Builder:
             self.incoming.setdefault(target, []).append(source)
 
     def _origins(self, value: SSAValue) -> list[tuple[int, str]]:
-        """The nodes with which `value` may complete, and whether it takes another iteration to get there."""
+        """
+        The nodes that `value` may complete with, and for each whether the path to it leads through another iteration.
+        """
         found: dict[tuple[int, str], None] = {}
         stack, seen = [(value, TOKEN)], {(value, TOKEN)}
         while stack:
@@ -233,7 +238,7 @@ class _Builder:
         return list(found)
 
     def _passed_on(self, value: SSAValue) -> list[tuple[SSAValue, str]] | None:
-        """The values that `value` hands on unchanged, or None when it has its own node."""
+        """The values of which `value` is another name; None where it has a node of its own."""
         if isinstance(value, BlockArgument):
             return self._passed_in(value)
         owner = value.owner

@@ -28,7 +28,7 @@ DASHES = {"solid": "", "dashed": ' stroke-dasharray="6 3"', "dotted": ' stroke-d
 
 @dataclass(frozen=True)
 class Box:
-    """A text with a frame, drawn thick where it `stands_out`."""
+    """A text with a frame. The frame is thick where `stands_out` is set."""
 
     text: str
     stands_out: bool = False
@@ -40,7 +40,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """From one box to another, by their places; `style` is `solid`, `dashed` or `dotted`."""
+    """An arrow between two boxes, given by their indices; `style` is `solid`, `dashed` or `dotted`."""
 
     source: int
     target: int
@@ -127,7 +127,7 @@ def _laid_out(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> tuple[list[_Cell
 
 
 def _way(cells: list[_Cell], arrow: Arrow) -> list[int]:
-    """The cells on the way of an arrow; makes a gap in each row that it passes downwards."""
+    """The cells that an arrow goes through. Makes a gap in each row that the arrow passes downwards."""
     source, target = cells[arrow.source], cells[arrow.target]
     way = [arrow.source]
     for row in range(source.row + 1, target.row):

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from xdsl.printer import Printer
 
 KEPT, ADDED, REMOVED = "kept", "added", "removed"
-"""What became of a line."""
+"""What became of a line from one listing to the other."""
 
 MOST_COMPARED = 3000
 """Lines up to which two listings are compared exactly; of longer ones, lines that are frequent count less."""
@@ -37,7 +37,7 @@ class ComparedLine:
 
 
 class _CountingStream(StringIO):
-    """Knows how many lines were written, without looking at all of them."""
+    """A stream that counts the lines written to it as they come."""
 
     lines = 0
 
@@ -47,7 +47,7 @@ class _CountingStream(StringIO):
 
 
 class _NotingPrinter(Printer):
-    """Notes the line on which each op begins."""
+    """A printer that notes the line on which each op begins."""
 
     def __init__(self, stream: _CountingStream) -> None:
         super().__init__(stream)
@@ -68,7 +68,7 @@ def listed(module: Operation) -> Listing:
 
 
 def compared(before: Sequence[str], after: Sequence[str]) -> list[ComparedLine]:
-    """The lines of both, in order; a line that was moved was removed and added."""
+    """The lines of both listings, in order. A line that moved counts as removed and added."""
     lines: list[ComparedLine] = []
     quick = max(len(before), len(after)) > MOST_COMPARED
     matcher = SequenceMatcher(None, list(before), list(after), autojunk=quick)

@@ -1,5 +1,5 @@
 """
-The road of a program through its passes as one HTML page: after each pass the IR with what changed, what was said about
+A program on its way through its passes, as one HTML page: after each pass the IR with what changed, what was said about
 its ops, what the checker says of it, and its timeline.
 """
 
@@ -75,21 +75,21 @@ class Stage:
     said: Sequence[Diagnostic] = ()
     """Remarks and warnings of the pass."""
     report: Report | None = None
-    """What the checker says; None where it cannot check the program."""
+    """The report of the checker; None where it cannot check the program."""
     picture: Timeline | None = None
     notes: Sequence[str] = field(default=())
-    """Why there is no report, or no timeline."""
+    """Reasons why there is no report, or no timeline."""
 
 
 @dataclass(frozen=True)
 class Road:
-    """All stages, the first as written; and what stopped the last pass, if it was stopped."""
+    """All stages of a program, the first one as written, and the error of the pass that refused it, if one did."""
 
     name: str
     spec: str
     stages: Sequence[Stage]
     stopped: Sequence[str] = ()
-    """Lines of an error."""
+    """The lines of the error of the pass that refused the program; empty where none did."""
 
 
 def road_html(road: Road) -> str:
@@ -231,7 +231,7 @@ def _ir(lines: Sequence[ComparedLine], beside: dict[int, list[Diagnostic]], *, w
 
 
 def _shown(lines: Sequence[ComparedLine], beside: dict[int, list[Diagnostic]]) -> list[bool]:
-    """Whether each line is near something worth reading."""
+    """For each line whether it is shown: it changed, has a remark, or stands near such a line."""
     shown = [False] * len(lines)
     reach = 0
     for numbers in (range(len(lines)), reversed(range(len(lines)))):

@@ -44,7 +44,10 @@ def chrome_trace(picture: Timeline) -> dict[str, Any]:
 
 
 class _Threads:
-    """Which thread a bar is in. What takes place in one thread does not overlap, however much is in flight."""
+    """
+    The thread of each bar. Bars of one thread must not overlap, so works in flight at the same time get threads of
+    their own.
+    """
 
     def __init__(self, picture: Timeline) -> None:
         self.lanes = picture.lanes

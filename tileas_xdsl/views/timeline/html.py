@@ -1,5 +1,5 @@
 """
-A timeline as HTML: scrolls and scales, and says what each bar is. One file, which asks nothing of a network.
+A timeline as an HTML page that scrolls, scales and says what each bar is. It is one file and loads nothing else.
 """
 
 from __future__ import annotations

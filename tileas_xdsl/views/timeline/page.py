@@ -1,6 +1,6 @@
 """
-What an HTML page with timelines needs once: style and script. The script scales, and says what a bar is; without it the
-page still scrolls.
+Style and script of an HTML page with timelines, which stand in it once. The script scales, and says what a bar is;
+without it the page still scrolls.
 
 All lengths along the time axis are multiples of `--z`, the pixels of one cycle, so scaling is setting one variable.
 """

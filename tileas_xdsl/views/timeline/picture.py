@@ -1,5 +1,5 @@
 """
-What is in the picture, before anybody draws it: lanes, bars, edges and marks, all in cycles.
+The content of a timeline, independent of the format: lanes, bars, edges and marks, all in cycles.
 
 A lane is an agent or an engine. A bar is something that takes time: a turn of an engine, a step of an agent, or time in
 which an agent stands still. An edge leads from what must come first to what came after: an issue to its work, a work to
@@ -46,7 +46,7 @@ class Lane:
     is_engine: bool
     rows: int = 1
     note: str = ""
-    """How busy it was."""
+    """How busy the lane was: the share of cycles in which an engine is occupied or an agent stalls."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Bar:
     end: int
     label: str
     what: str
-    """One sentence for those who ask."""
+    """One sentence about the bar, shown when it is selected."""
     op: str
     place: str | None
     iteration: tuple[int, ...]
@@ -107,7 +107,7 @@ class Mark:
 
 @dataclass
 class Timeline:
-    """The whole picture."""
+    """A timeline: everything that the three formats write down."""
 
     function: str
     target: str
@@ -399,7 +399,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 class _Waits:
-    """The waits of each agent, by the moment at which it learnt what they told."""
+    """The waits of each agent, by the moment of the agent from which on it knows what they tell."""
 
     def __init__(self, happenings: Sequence[Happening]) -> None:
         self.by_moment: dict[tuple[int, int], list[Happening]] = {}
@@ -408,13 +408,13 @@ class _Waits:
                 self.by_moment.setdefault((step.agent, step.moment), []).append(step)
 
     def that_saw(self, work: AsyncWork, agent: int, moment: int, complete: int) -> Happening | None:
-        """The wait at which `agent` learnt, at `moment`, that `work` was complete."""
+        """The wait by which `agent`, at its moment `moment`, came to know that `work` was complete."""
         steps = [s for s in self.by_moment.get((agent, moment), []) if s.time is not None and s.time >= complete]
         return next((step for step in steps if _tells_of(step, work)), next(iter(steps), None))
 
 
 def _tells_of(step: Happening, work: AsyncWork) -> bool:
-    """Whether what was waited for is something that `work` itself signals."""
+    """Whether the wait was for a completion that `work` itself signals."""
     if isinstance(step.on, Event):
         return work in step.on.knowledge.works
     if any(step.on is barrier for barrier, _ in work.phases):

@@ -100,7 +100,7 @@ def long_label(bar: Bar) -> str:
 
 
 def headline(picture: Timeline) -> str:
-    """What the execution took: `@gemm on sm_90: 11,997 cycles, 613 an iteration`."""
+    """The heading of a timeline: `@gemm on sm_90: 11,997 cycles, 613 an iteration`."""
     text = f"@{picture.function} on {picture.target}: {picture.cycles:,} cycles"
     if any(bar.kind == BLOCKED for bar in picture.bars):
         return f"{text}, and then it stands still"

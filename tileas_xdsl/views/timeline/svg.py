@@ -158,7 +158,7 @@ def _badge(number: int, x: float, y: int) -> str:
 
 
 def explained(bar: Bar) -> str:
-    """All about one bar, as text."""
+    """The text about one bar that a reader sees on hovering."""
     parts: Sequence[str | None] = (
         bar.what,
         bar.turn or None,
