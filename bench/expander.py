@@ -23,7 +23,7 @@ from tileas_xdsl.transforms.loops.loop_expander import expand_loop
 from tileas_xdsl.transforms.loops.loop_expander.plan import late_stages_first, plan_expansion
 
 ROUNDS = {100: 3, 1_000: 3, 10_000: 1}
-"""By ops in the body."""
+"""Number of ops in the body -> rounds of measurement."""
 STAGES = (2, 4, 8)
 
 CHAIN = """

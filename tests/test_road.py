@@ -71,7 +71,7 @@ def test_the_pass_again_changes_nothing(name: str, steps: int) -> None:
 
 @each_milestone
 def test_mlir_accepts_it(name: str, steps: int) -> None:
-    """And nothing of it gets lost on the way: what mlir-opt prints reads back as the same module."""
+    """Nothing gets lost on the way: what mlir-opt prints reads back as the same module."""
     module = after(name, steps)
     returned = mlir_opt(print_generic(module), "--allow-unregistered-dialect", "--mlir-print-op-generic")
     assert parse(returned).is_structurally_equivalent(module)

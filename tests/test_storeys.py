@@ -129,7 +129,9 @@ def test_a_climb_between_storeys_is_seen() -> None:
 )
 @pytest.mark.parametrize("form", ["import {}", "def f():\n    from {} import some", "if TYPE_CHECKING:\n    import {}"])
 def test_a_climb_between_sub_rooms_is_seen(user: str, used: str, form: str) -> None:
-    """Also of a module that no step names (it is above them all), inside a function, or for types alone."""
+    """
+    Upward imports are seen in modules that no step names (they are above all), inside functions, and for types alone.
+    """
     plan = read_map(MAP)
     assert len(plan.climbs(f"tileas_xdsl.{user}", form.format(f"tileas_xdsl.{used}"))) == 1
     assert plan.climbs(f"tileas_xdsl.{used}", form.format(f"tileas_xdsl.{user}")) == []

@@ -33,6 +33,6 @@ def test_every_page_has_its_picture() -> None:
 
 @corpus(len(DRAWN))
 def test_pictures_are_what_would_be_drawn() -> None:
-    """By default one of them; with `TILEAS_CASES=full` all."""
+    """One picture is drawn anew by default; with `TILEAS_CASES=full` all are."""
     for name, drawn in pictures(DRAWN).items():
         assert (PICTURES / name).read_text(encoding="utf-8") == drawn, "run: python -m examples.zoo --write-docs"

@@ -111,7 +111,7 @@ COMPARISONS: tuple[Callable[[int, int], bool], ...] = (
     lambda a, b: a != b,
     *(lambda a, b: a < b, lambda a, b: a <= b, lambda a, b: a > b, lambda a, b: a >= b) * 2,
 )
-"""By predicate number of `arith.cmpi`."""
+"""The comparisons, indexed by the predicate number of `arith.cmpi`."""
 
 
 @dataclass

@@ -321,7 +321,7 @@ def random_rotation(seed: int) -> Rotation:
 
 
 def distinct_rotations(number: int) -> list[Rotation]:
-    """That many different ones, of all sorts, always the same."""
+    """Different rotations of all sorts, as many as asked for and the same on each call."""
     every = [
         Rotation(ahead, groups, queue, True, static, lower, step, scopes, predicated, drained=True)
         for ahead in range(4)

@@ -136,7 +136,7 @@ class _Generator:
         self.rng, self.queues, self.chance, self.least_copies = rng, rng.randint(1, queues), chance, least_copies
         self.waits = 0
         self.open_loops = 1
-        """So many loops may still have an open number of trips: each multiplies the number of paths."""
+        """How many more loops may have an open number of trips: each multiplies the number of paths."""
 
     def program(self, size: int) -> Program:
         statements = self._block(self.rng.randint(size, 2 * size), depth=2)

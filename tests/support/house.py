@@ -30,7 +30,7 @@ class House:
 
     rooms: Mapping[str, int]
     sub_rooms: Mapping[str, Mapping[str, int]]
-    """Of each room that has some, the step of each."""
+    """Room -> sub-room -> the step on which it stands; only rooms that have sub-rooms."""
 
     def place(self, module: str) -> tuple[int, int]:
         """Storey, and step within the room."""
@@ -132,7 +132,7 @@ def _dotted(parts: tuple[str, ...]) -> str:
 
 
 def import_graph(sources: Mapping[str, str]) -> dict[str, list[str]]:
-    """Of each module, those that it imports when it runs; a name in a module stands for the module."""
+    """Module -> the modules that it imports when it runs. An imported name stands for its module."""
     graph: dict[str, list[str]] = {}
     for module, source in sources.items():
         used = {_module_of(name, sources) for _, name in imports(source, for_types=False)}

@@ -22,7 +22,7 @@ PTX_PIPELINE = (
 """The passes of mlir-opt that take what is left to the dialects `llvm` and `nvvm`."""
 
 AMD_PIPELINE = tuple(option for option in PTX_PIPELINE if "nvvm" not in option)
-"""The same for `llvm` and `rocdl`."""
+"""The passes of mlir-opt that take what is left to the dialects `llvm` and `rocdl`."""
 
 
 def llvm_ir_of(module: Operation, pipeline: tuple[str, ...]) -> str:

@@ -286,7 +286,7 @@ class _Generator:
 
 
 def _drop_dead(loop: RandomLoop) -> None:
-    """Without the ops that mlir-opt would fold away before it looks at the schedule."""
+    """The ops without those that mlir-opt would fold away before it looks at the schedule."""
     while True:
         used = {name for op in loop.ops for name in op.reads} | set(loop.yielded)
         alive = [op for op in loop.ops if op.has_effect or op.result in used]

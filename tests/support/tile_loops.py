@@ -130,7 +130,7 @@ class _Generator:
         scope.tiles.append(result)
 
     def view(self, scope: _Scope) -> None:
-        """The same bytes under two names, or a copy of them in registers."""
+        """Emits two names of one tile's bytes, or a tile in shared memory and a copy of it in registers."""
         if not scope.shared:
             return
         source = self.choice(scope.shared)

@@ -33,9 +33,11 @@ REQUIRED = {
 }
 OPTIONAL = {"X": {"cat", "args"}, "i": {"cat", "args"}}
 TOP_LEVEL = {"traceEvents", "otherData"}
-"""Not `displayTimeUnit`: some trace processors took the times of the file to be in that unit."""
+"""
+The keys that a trace may have. `displayTimeUnit` is none: some trace processors take the times to be in that unit.
+"""
 LARGEST = (1 << 32) - 1
-"""Of the numbers of processes and threads; larger ones are read as 0."""
+"""The largest number of a process or thread; larger ones are read as 0."""
 
 
 @dataclass(frozen=True, eq=False)

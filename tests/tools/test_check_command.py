@@ -237,7 +237,7 @@ def test_other_trip_counts_are_refused(text: str, complaint: str) -> None:
 
 
 def test_functions_of_one_name_in_several_modules_are_refused(check: Run) -> None:
-    """Not the last of them checked in the place of all."""
+    """Checking only the last of them would speak for all."""
     racy, right = (f"module @{name} {{\n{programs.queue(count)}\n}}\n" for name, count in (("a", 1), ("b", 0)))
     assert check(racy)[0] == VIOLATION
     status, out, err = check(racy + right)

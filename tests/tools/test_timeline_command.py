@@ -77,7 +77,7 @@ def test_only_public_function_is_chosen(run: Run) -> None:
 
 
 def test_one_execution_that_does_not_speak_for_all_says_so(run: Run) -> None:
-    """Its mistake takes another interleaving than the one that is drawn."""
+    """The mistake of this program takes another interleaving than the one that is drawn."""
     status, said, _ = run(EXAMPLES / "zoo" / "phase-skew.bad.mlir", "-o", "t.svg")
     assert status == DRAWN
     assert "another interleaving may differ, and go wrong: tileas check tries them" in said

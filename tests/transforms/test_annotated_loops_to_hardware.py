@@ -43,7 +43,7 @@ def row(source: str, tile: str) -> str:
 
 
 def row_in_quads(source: str, tile: str) -> str:
-    """The same, four elements a time."""
+    """A component that copies a row, four elements a time."""
     return f"""async_queue.block {{
       %x = vector.load {source}[%i, %c0] : {ROWS}, vector<4xf32>
       vector.store %x, {tile}[%c0] : {TILE}, vector<4xf32>
@@ -54,7 +54,7 @@ def row_in_quads(source: str, tile: str) -> str:
 
 
 def row_as_tile(source: str, tile: str) -> str:
-    """The same as a tile."""
+    """A component that copies a row as a tile, by one `memref.copy`."""
     kind = "memref<8xf32, strided<[1], offset: ?>>"
     return f"""async_queue.block {{
       %row = memref.subview {source}[%i, 0] [1, 8] [1, 1] : {ROWS} to {kind}
@@ -64,7 +64,7 @@ def row_as_tile(source: str, tile: str) -> str:
 
 
 def row_or_zeros(source: str, tile: str) -> str:
-    """The same where the row exists, else zeros."""
+    """A component that copies a row where it exists, and else writes zeros."""
     return f"""async_queue.block {{
       %exists = arith.cmpi ult, %i, %c24 : index
       %zero = arith.constant 0.0 : f32

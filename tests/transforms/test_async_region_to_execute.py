@@ -108,7 +108,7 @@ def test_random_programs_compute_what_they_did() -> None:
 
 @corpus(len(SEEDS))
 def test_mlir_accepts_what_comes_out() -> None:
-    """In custom form, in which nothing of `async` can pass that MLIR does not know."""
+    """The result is printed in custom form, in which mlir-opt accepts nothing of `async` that it does not know."""
     texts = [print_custom(flattened(text)) for text, _, _ in RUNS.values()]
     texts += [print_custom(flattened(generated(seed)[0])) for seed in SEEDS]
     printed = mlir_opt("\n// -----\n".join(texts), "--split-input-file")

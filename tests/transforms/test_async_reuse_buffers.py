@@ -44,7 +44,7 @@ def test_random_programs_stay_safe_and_compute_the_same() -> None:
 
 @corpus(len(SEEDS))
 def test_every_new_edge_is_needed() -> None:
-    """Without any one of them the program that shares the memory has a race."""
+    """Without any one of the new edges the program that shares the memory has a race."""
     tried = 0
     for seed in SEEDS:
         text = safe_program(seed)

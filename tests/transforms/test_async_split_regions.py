@@ -129,7 +129,7 @@ def _finished(outcome: Outcome) -> list[str]:
 
 
 def test_a_user_of_one_value_may_be_done_before_the_other_is_computed() -> None:
-    """Which it never is before the split. Tasks 0 and 1 are the parts then, 2 and 3 their users."""
+    """Before the split a user is never done so early. After it tasks 0 and 1 are the parts, 2 and 3 their users."""
     after = changed(EARLIER, SPLIT)
     earlier: set[bool] = set()
     for seed in range(40):

@@ -225,7 +225,9 @@ def test_rotating_tokens_count_two_one_zero():
 
 
 def test_a_task_that_is_started_or_not_is_a_group_in_any_case():
-    """Else no path without it could count on it: the wait would be for everything."""
+    """
+    The group is committed on both paths. Otherwise the path without it could not count on it, and would wait for all.
+    """
     body = f"""
     %done = async.execute {{
       async.yield

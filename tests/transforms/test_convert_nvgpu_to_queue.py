@@ -150,7 +150,7 @@ def test_safe_programs_stay_safe_with_the_same_numbers_in_every_order(first: int
 
 @each("first", CORPUS, 1, programs=8)
 def test_programs_that_lack_waits_keep_their_mistakes(first: int):
-    """Where a branch chooses a token, the count is right for both, and may wait for more: a race may go by that."""
+    """A race stays, unless a branch chooses a token: then the count is right for both tokens, and may wait for more."""
     found = 0
     for seed in range(first, first + 8):
         program = device_program(seed, mistakes=True)

@@ -221,7 +221,9 @@ def test_double_buffer_of_a_flattened_block() -> None:
 
 @pytest.mark.parametrize("text", DEFAULT + LISTINGS, ids=lambda text: re.findall(r"@(\w+)", text)[0])
 def test_examples_mean_what_they_did(text: str) -> None:
-    """Of the filecheck files; with small trip counts, and `completion`, whatever the file runs them with."""
+    """
+    The examples of the filecheck files, with small trip counts and `completion`, whatever the file runs them with.
+    """
     text = re.sub(r"%c128 = arith.constant 128", "%c128 = arith.constant 9", text)
     name = re.findall(r"func.func @(\w+)", text)[0]
     before = parse(text)
@@ -470,7 +472,10 @@ func.func @f(%A: memref<8x4xi32>, %C: memref<8x4xi32>) {
 
 
 def test_the_drain_of_a_nested_pipeline_stays_behind_its_body() -> None:
-    """Its parts count on each other's commits. The third one, which drains, would run before the second."""
+    """
+    The parts of a nested pipeline count on each other's commits. Here the third, which drains, would run before the
+    second.
+    """
     refusal = refusal_of(parse(NESTED_IN_ONE_STAGE))
     assert refusal is not None
     assert "statement 2 would run before statement 1" in str(refusal)

@@ -153,7 +153,7 @@ def test_computed_counts_are_exact() -> None:
 
 
 def test_nested_pipelines_wait_for_all() -> None:
-    """Their parts are components, which share no values."""
+    """The parts of a nested pipeline are components, which share no values, so a count cannot be handed on."""
     inner = program("branch", (0, 1), (0, 1), "%c4").split("step %c1 {\n", 1)[1]
     text = program("branch", (0, 1), (0, 1)).split("  scf.for", 1)[0]
     text += "  scf.for %k = %c0 to %n step %c1 {\n  scf.for %i = %c0 to %c4 step %c1 {\n"

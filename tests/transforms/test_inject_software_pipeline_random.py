@@ -112,7 +112,9 @@ def test_issue_capture_has_no_race_where_sources_are_read_at_issue(chunk: int) -
 
 @quarters
 def test_refuses_exactly_the_schedules_that_break_a_dependence(chunk: int) -> None:
-    """And leaves a loop that it refuses as it was."""
+    """
+    The pass refuses a schedule if and only if it breaks a dependence, and leaves a loop that it refuses as it was.
+    """
     for loop in some_of(chunk):
         loop.schedule = random_schedule(random.Random(loop.seed), len(loop.components))
         legal = loop.is_legal(loop.schedule)

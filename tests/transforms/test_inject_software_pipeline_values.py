@@ -73,7 +73,7 @@ class Pipelined:
     listing: str
     versions: dict[str, int]
     trips: int
-    """Of the body."""
+    """The trip count of the body loop."""
 
 
 def pipelined(loop: AnnotatedLoop, capture: SourceCapture = "issue", *, merge: bool = True) -> Pipelined:

@@ -104,7 +104,7 @@ def counts(module: ModuleOp) -> list[tuple[object, object]]:
 
 @corpus(len(LOOPS))
 def test_views_change_nothing_but_names() -> None:
-    """The same waits, the same versions, the same numbers, no race."""
+    """A loop through views gets the waits, versions and numbers of the loop without them, and has no race."""
     with_views = 0
     for seed in LOOPS:
         loop = annotated_loop(seed)

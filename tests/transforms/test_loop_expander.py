@@ -701,7 +701,7 @@ def test_a_predicated_result_waits_in_the_kernel_until_the_last_stage_is_done() 
 
 
 def test_a_predicated_prologue_checks_each_iteration() -> None:
-    """Its slots all run, since the kernel starts where they end; what they work on may not exist."""
+    """All slots of a predicated prologue run, since the kernel starts where they end. Iterations may be missing."""
     plan = plan_of(FOUR_STAGES.format(upper="%n"), epilogue=Epilogue.PREDICATED)
     guards = [[(copy.iteration.offset, copy.guard) for copy in slot.copies] for slot in plan.prologue]
     expected = [[0], [0, 1], [0, 1, 2]]

@@ -352,7 +352,7 @@ def test_a_short_constant_loop_needs_no_placeholder() -> None:
 
 
 def test_a_caller_may_take_dependences_away() -> None:
-    """As one does who gives each iteration its own version of %A."""
+    """The caller drops a dependence through %A, as it may if it gives each iteration a version of its own."""
     marked = loop_in(module_of(OVERTAKING))
     graph = dependence_graph(marked).keeping(lambda edge: edge.through != "%A")
     assert plan_expansion(marked, placements_of(marked), dependences=graph).stage_count == 2

@@ -429,7 +429,7 @@ def test_status_of_an_earlier_run_is_cleared() -> None:
 
 @each("seed", range(200), 15)
 def test_random_tile_loops(seed: int) -> None:
-    """Also once pipelined in two stages, where that is possible."""
+    """The meaning is kept, also after the result is pipelined in two stages where that is possible."""
     arrays = {name: numbers(16, 16, seed=seed) for name in ("a", "b", "out")}
     text = tile_loop_program(seed)
     after = assert_meaning_and_idempotence(text, tile_loops.TRIPS, **arrays)

@@ -68,7 +68,7 @@ def test_examples_with_queues(name: str, function: str, arguments: Any, spec: st
 
 
 def test_both_halves_of_the_gemm_have_one_commit_and_one_release() -> None:
-    """Its queues are filled and drained in step, so an iteration commits once and releases once."""
+    """The queues of the GEMM are filled and drained in step, so an iteration commits once and releases once."""
     text = (ROOT / "examples" / "gemm_queue.mlir").read_text()
     after = materialized(text, f"tileas-queue-to-pipeline,{PASS}")
     (commit,), (release,) = ops_of(after, ProducerCommitOp), ops_of(after, ConsumerReleaseOp)
@@ -140,7 +140,10 @@ def test_hand_written_forms(producer: str, name: str) -> None:
 @pytest.mark.parametrize("name", CONSUMERS)
 @pytest.mark.parametrize(("depth", "stages"), [(1, 2), (2, 2), (2, 3), (5, 4), (1, 3), (2, 4)])
 def test_hand_written_forms_can_be_pipelined(name: str, depth: int, stages: int) -> None:
-    """Where the ring has a slot for each stage in flight; else the loop stays, with the remark and the bit."""
+    """
+    The loop is pipelined where the ring has a slot for each stage in flight; else it stays, with the remark and the
+    bit.
+    """
     before = parse(single_agent(f"{PRODUCE}\n{CONSUMERS[name]}", depth=depth))
     after = materialized(print_custom(before))
     if stages > 2:

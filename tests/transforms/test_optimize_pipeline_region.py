@@ -44,7 +44,7 @@ def chain(length: int, seed: int) -> str:
 
 
 def test_op_with_properties_is_refused_and_left_alone() -> None:
-    """Such an op does not verify; only code that builds one by hand, with verification off, gets here."""
+    """An op with properties does not verify; only code that builds one with verification off gets here."""
     module = parse(consumer("    %dead = arith.subf %x, %x : f32", "%x"))
     op = next(op for op in module.walk() if isinstance(op, ConsumeOneOp))
     op.properties["left_over"] = UnitAttr()

@@ -237,7 +237,7 @@ def test_puts_before_the_agents_and_gets_inside():
 
 
 def test_turns_in_an_agent_switch_that_is_there_already():
-    """Its regions see the iterators from outside; each side starts at the entry of its region."""
+    """The regions of the switch see the iterators from outside; each side starts at the entry of its region."""
     text = two_agents(2, putting(), summing()).replace("nv_tileaa.execute", "nv_tileas.async.pipeline.agent_switch")
     assert_rewrite_keeps_meaning(text, [{"n": n} for n in (0, 1, 5)])
 

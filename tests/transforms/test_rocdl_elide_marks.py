@@ -63,7 +63,7 @@ def marks_of(module: ModuleOp, name: str = "foo") -> str:
 
 
 def assert_as_safe(before: str, after: ModuleOp, name: str = "foo") -> None:
-    """The same findings by the same kinds of op, whichever way branches go."""
+    """Before and after there are the same kinds of mistakes by the same kinds of op, whichever way branches go."""
     for condition in (0, 1):
         reports = [check(module, name, args={"c": condition}) for module in (parse(before), after)]
         assert reports[0].kinds == reports[1].kinds, f"{reports[0]}\n{reports[1]}\n{print_custom(after)}"

@@ -153,7 +153,7 @@ func.func @f(%n: index, %k: index, %m: memref<8x8xf32>, %out: memref<8x8xf32>) {
 @pytest.mark.parametrize("inner_bound", ["%inner", "%few", "%k"])
 @pytest.mark.parametrize("outer_stages", [2, 3])
 def test_both_loops_of_a_nest_are_expanded(inner_bound: str, outer_stages: int) -> None:
-    """Also with a known inner trip count, when the pieces of the inner loop stand in the outer body with tags."""
+    """With a known inner trip count the pieces of the inner loop stand in the outer body, with their tags."""
     before = nest(inner_bound, outer_stages)
     with recorded_diagnostics() as said:
         after = print_custom(run_passes(parse(before), f"{PASS}{{num-stages=3}}"))
@@ -242,7 +242,7 @@ def test_second_run_changes_nothing() -> None:
 
 @pytest.mark.parametrize("stages", [0, 1])
 def test_one_stage_is_an_early_exit(stages: int) -> None:
-    """Not even the status of an earlier run is touched."""
+    """With one stage the pass does nothing; not even the status of an earlier run is touched."""
     stale = 'attributes {nv_tileas.pass_status = {"tileas-unspecialized-pipeline" = 4 : i32}} {'
     text = summing(2, None).replace(") {", f") {stale}", 1)
     before = print_custom(parse(text))

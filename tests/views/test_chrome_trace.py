@@ -39,7 +39,9 @@ def pictures_of(path: Path, trip_count: int) -> list[Timeline]:
 
 
 def assert_shows(trace: Any, picture: Timeline) -> Reading:
-    """That nothing in it is wrong, and that slices and arrows are the bars and edges of the picture."""
+    """
+    Assert that nothing in the trace is wrong, and that its slices and arrows are the bars and edges of the picture.
+    """
     reading = read_trace(trace)
     assert reading.problems == []
     slices = {id(seen.event): seen for seen in reading.slices}
@@ -94,7 +96,7 @@ def test_a_violation_stands_at_the_bars_of_its_parties(name: str) -> None:
 
 
 def test_an_arrow_leaves_the_bar_of_a_party_and_not_the_violation() -> None:
-    """As it would if it came later, or the violation came first."""
+    """The arrow would leave the violation if it came later in the file, or the violation earlier."""
     (path,) = (path for path in EXAMPLES if path.name == RACES[0])
     (picture,) = pictures_of(path, 5)
     trace = written(picture)
@@ -149,7 +151,7 @@ def test_a_right_trace_has_no_problems() -> None:
 
 
 def test_of_slices_that_begin_together_the_longest_is_outside() -> None:
-    """Whichever comes first in the file; an instant is inside of both."""
+    """The order in the file does not matter; an instant is inside of both."""
     inside, instant = complete("inside", 3, 0, 7), without({**complete("i", 3, 2, 0), "ph": "i", "s": "t"}, "dur")
     reading = reading_of(instant, inside, *EVENTS)
     assert reading.problems == []

@@ -220,7 +220,8 @@ class _Builder:
 
     def _origins(self, value: SSAValue) -> list[tuple[int, str]]:
         """
-        The nodes that `value` may complete with, and for each whether the path to it leads through another iteration.
+        The nodes that `value` may complete with, each with the kind of the edge: `NEXT` if the path to it leads through
+        another iteration, else `TOKEN`.
         """
         found: dict[tuple[int, str], None] = {}
         stack, seen = [(value, TOKEN)], {(value, TOKEN)}

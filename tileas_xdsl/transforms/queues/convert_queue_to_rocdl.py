@@ -44,7 +44,7 @@ LOADS_OF_GFX1250 = {
     8: GlobalLoadAsyncToLdsB64Op,
     16: GlobalLoadAsyncToLdsB128Op,
 }
-"""By the number of bytes for each lane."""
+"""Number of bytes for each lane -> the transfer of gfx1250."""
 
 
 class AsyncMarks(QueueTarget):

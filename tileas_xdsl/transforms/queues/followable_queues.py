@@ -82,7 +82,7 @@ def _require_ids(op: CommitOp, ranges: ValueRanges) -> None:
 
 
 class _Callees:
-    """Which functions use queues, by themselves or through what they call."""
+    """The functions of a module that use queues, by themselves or through what they call."""
 
     def __init__(self, module: Operation) -> None:
         self.functions: dict[str, Operation] = {}

@@ -50,9 +50,9 @@ class Epilogue(Enum):
     """How the last iterations are drained."""
 
     PEELED = "peeled"
-    """By code of their own behind the kernel."""
+    """The last iterations are drained by code of their own behind the kernel."""
     PREDICATED = "predicated"
-    """By more trips of the kernel, in which ops whose iteration no longer exists are switched off."""
+    """The kernel makes more trips, in which ops whose iteration no longer exists are switched off."""
 
 
 # What a plan consists of --------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class PlannedSlot:
     slot: TimeSlot
     copies: tuple[PlannedCopy, ...]
     guard: TripsAtLeast | None = None
-    """Where present the whole slot stands under it."""
+    """A guard under which the whole slot stands; None where the slot always runs."""
 
     @property
     def number(self) -> int:
@@ -117,7 +117,7 @@ class ExpansionPlan:
 
     loop: scf.ForOp
     ops: tuple[PlannedOp, ...]
-    """In kernel order."""
+    """The ops of the body in kernel order."""
     stage_count: int
     first_stage: int
     """What was subtracted from the stages of the placement."""

@@ -57,5 +57,5 @@ def _coordinates(buffer: SSAValue, slot: SSAValue, zero: SSAValue) -> list[SSAVa
 
 
 def in_registers(type_: Tile) -> Tile:
-    """The same tile, wherever it is: what is only passed on to a slot needs no place of its own."""
+    """`type_` without a layout: a tile that is only passed on to a slot needs no place of its own."""
     return TensorType(type_.element_type, type_.get_shape())

@@ -61,7 +61,7 @@ class TokenWindow:
         return TokenWindow(tuple(values[: form.length]), values[form.length] if form.has_older else None)
 
     def narrowed(self, bound: int) -> TokenWindow:
-        """Without the tokens of groups that are known to be complete when at most `bound` are unfinished."""
+        """This window without the tokens of groups that are complete when at most `bound` groups are unfinished."""
         return TokenWindow(self.tokens[:bound]) if bound < UNBOUNDED else self
 
 

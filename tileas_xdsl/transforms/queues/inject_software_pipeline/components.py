@@ -56,7 +56,7 @@ class LoopBody:
 
     loop: scf.ForOp
     components: tuple[BlockOp, ...]
-    """In program order."""
+    """The components of the loop in program order."""
     allocations: tuple[SSAValue, ...]
     """Buffers that each iteration has its own of; they stand in front of the loop now."""
     nests: tuple[tuple[int, ...], ...]
@@ -75,7 +75,7 @@ def _name(component: BlockOp) -> str:
 
 
 def placements_of(annotations: Annotations) -> tuple[Placement, ...]:
-    """Where the schedule puts each component."""
+    """The stage and order of each component, from the annotations."""
     return tuple(map(Placement, annotations.stages, annotations.order))
 
 

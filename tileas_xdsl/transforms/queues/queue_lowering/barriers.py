@@ -38,7 +38,7 @@ class Meetings:
 
 
 def plan_barriers(module: Operation, plan: QueuePlan) -> Meetings:
-    """Where the threads meet. Raises `RefusedError` where they may not all come."""
+    """The places of barriers. Raises `RefusedError` for one that some threads of the block may not reach."""
     called = called_functions(module)
     use = _SharedUse(plan)
     used: dict[Operation, bool] = {}

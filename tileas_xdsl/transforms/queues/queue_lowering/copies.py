@@ -63,7 +63,7 @@ class Copy:
     source: Element
     target: Element
     condition: SSAValue | None = None
-    """Where this is false, nothing is read and zeros are written."""
+    """An `i1`; where it is false, nothing is read and zeros are written. None where the copy always reads."""
     branch: scf.IfOp | None = None
     """The branch that holds the load, if one does."""
     lanes: int = 0

@@ -120,7 +120,7 @@ def is_tile_compute(op: Operation) -> bool:
 
 
 def _rearranged(use: Use) -> Sequence[SSAValue]:
-    """Where the elements of a tile are found behind a use that only arranges or carries them."""
+    """The values that hold the elements of a tile behind a use that only arranges or carries them."""
     op, index = use.operation, use.index
     if isinstance(op, CopyOp):
         return op.outputs if op.destination is None else [op.destination] if index == 0 else ()

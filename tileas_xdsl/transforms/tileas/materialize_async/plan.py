@@ -316,7 +316,10 @@ def _only_takes_its_turn(op: Operation, memory: LoopMemory) -> bool:
 
 
 def _alone_on_their_queues(loads: Sequence[Operation], ops: Sequence[Operation], memory: LoopMemory) -> list[Operation]:
-    """Without the gets of queues that some op that stays behind takes its turn on as well."""
+    """
+    Those of the loads and gets that may be staged: a get is left out if an op that stays behind takes a turn on its
+    queue.
+    """
     chosen = set(loads)
     touched = memory.written_by(op for op in ops if op not in chosen)
     return [op for op in loads if not isinstance(op, GetOp) or not touched.may_hold_any(memory.accesses_of(op))]

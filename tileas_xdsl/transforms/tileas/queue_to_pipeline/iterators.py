@@ -60,7 +60,7 @@ def thread_iterators(turns: Sequence[RotatingTurn]) -> None:
 
 
 class _Threading:
-    """Where the turns are: per op that holds some, and per block around them."""
+    """The turns of a module, by the op that holds them and by the blocks around them; carries the iterators through."""
 
     def __init__(self, turns: Iterable[RotatingTurn]) -> None:
         self.turns_in: dict[Operation, list[RotatingTurn]] = {}

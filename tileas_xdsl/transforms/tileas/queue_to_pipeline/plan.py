@@ -66,7 +66,7 @@ class SidePlan:
     queue: QueuePlan
     side: Side
     turns: Sequence[TurnOp] = ()
-    """In program order."""
+    """The puts, or the gets, in program order."""
     agents: Block | None = None
     """The entry of the agent region that holds all turns; None where they are in none, or in the queue's own."""
     group: int = 0
