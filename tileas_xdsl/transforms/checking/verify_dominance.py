@@ -1,10 +1,4 @@
-"""
-Check that definitions dominate uses. xDSL does not; MLIR does, and rejects what we print otherwise.
-
-Rewrites: nothing.
-Requires: nothing.
-Refuses: a module in which some operand is not visible at its use; the message names op, operand and definition.
-"""
+"""Check that definitions dominate uses. xDSL does not; MLIR does, and rejects what we print otherwise."""
 
 from __future__ import annotations
 
@@ -19,7 +13,13 @@ from tileas_xdsl.analysis.dominance import verify_dominance
 
 @dataclass(frozen=True)
 class VerifyDominancePass(ModulePass):
-    """Check that every definition dominates its uses."""
+    """
+    Check that every definition dominates its uses.
+
+    Rewrites: nothing.
+    Requires: nothing.
+    Refuses: a module in which some operand is not visible at its use; the message names op, operand and definition.
+    """
 
     name = "verify-dominance"
 

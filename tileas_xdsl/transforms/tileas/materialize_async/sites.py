@@ -3,7 +3,7 @@ The sites of a loop body: ops that fill or empty a stage, and how each is taken 
 
 A `produce_one` or `consume_one` is a site when its region does its handshake in the open, that is, directly in the
 region or not at all; what nobody does the op does itself. A site whose commit or release is somewhere else already is
-no business of this pass.
+left alone.
 
     consume_one %c, %i {                 stays in the region: the wait
       %got = consumer_wait %c, %i

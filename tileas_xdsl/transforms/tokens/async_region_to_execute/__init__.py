@@ -1,5 +1,5 @@
 """
-Say `async_region` in upstream `async`, which mlir-opt accepts and can lower: a task for everything that is performed.
+Lower `async_region` to upstream `async`, which mlir-opt accepts: one task for everything that is performed.
 
     %done, %early = async_region.region [%a] -> !async.token {     %x = async.execute [%a] { memref.copy %p, %q ... }
       %x = async_region.copy %p to %q ...                          %y = async.execute [%a] { memref.copy %r, %s ... }
