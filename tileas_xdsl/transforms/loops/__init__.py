@@ -1,1 +1,1 @@
-"""What peels and overlaps loops, for the passes that do."""
+"""The loop expander, for all passes that peel loops or overlap their iterations."""

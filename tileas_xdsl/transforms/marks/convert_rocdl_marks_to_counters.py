@@ -151,7 +151,7 @@ def _counters_in_use(module: Operation, transfers: list[Operation], target: AMDT
 
 
 def _counts(module: Operation, waits: list[WaitAsyncmarkOp], counter: Counter) -> dict[Operation, int | None]:
-    """What each wait leaves in flight of the transfers that `counter` counts; None where it cannot block."""
+    """Wait -> how many of the transfers that `counter` counts it leaves in flight; None where it cannot block."""
 
     def count(op: Operation) -> Count:
         if isinstance(op, AsyncmarkOp):

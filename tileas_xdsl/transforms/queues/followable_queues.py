@@ -1,5 +1,5 @@
 """
-What every conversion away from `async_queue` asks of a function before it touches it: that its queues can be followed.
+The precondition of every conversion away from `async_queue`: the queues of a function can be followed.
 
 A queue belongs to the execution, not to a value, so whoever rewrites one must see every commit and wait that there is.
 Each refusal names the op that hides some, the reason and the way out.

@@ -91,7 +91,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class SlotPlan:
-    """What becomes of the queues of one function."""
+    """The plan for the queues of one function."""
 
     facts: InFlight
     slots: dict[int, Slots]
@@ -213,7 +213,7 @@ class _Rewriter:
         return counts
 
     def _combined(self, op: Operation, queue: int, numbers: Sequence[int | None]) -> int | None:
-        """What `op` commits if its regions commit `numbers`."""
+        """How many groups `op` commits, given the numbers of its regions."""
         first = numbers[0]
         if isinstance(op, CommitOp) and first is not None:
             return first + (op.queue == queue)

@@ -42,7 +42,7 @@ Shrinkable = ProduceOneOp | ConsumeOneOp
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """What is to be done to one op: the ops of its body that stay, and those that go, in source order."""
+    """The plan for one op: the ops of its body that stay, and those that go, in source order."""
 
     op: Shrinkable
     kept: tuple[Operation, ...]

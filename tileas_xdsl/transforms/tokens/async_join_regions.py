@@ -48,7 +48,7 @@ class Joint:
 
 
 def plan_joints(function: Operation, *, siblings: bool) -> list[Joint]:
-    """What to join in `function`. Raises `RefusedError` for tokens that escape."""
+    """The tasks of `function` to be joined. Raises `RefusedError` for tokens that escape."""
     blocks = [block for op in function.walk() for region in op.regions for block in region.blocks]
     candidates = [(block, [task for op in block.ops if (task := task_of(op)) is not None]) for block in blocks]
     candidates = [(block, tasks) for block, tasks in candidates if len(tasks) > 1]
@@ -129,7 +129,7 @@ def _only_waiter(task: Task, tasks: dict[Operation, Task]) -> Task | None:
 
 
 def _waits(first: Task, second: Task, facts: Completions) -> list[SSAValue]:
-    """What is to be awaited between the bodies of `first` and `second`, which followed it."""
+    """The tokens to be awaited between the bodies of `first` and of `second`, which followed it."""
     known = facts.past(first.token) | facts.known_before(first.op)
     others = [token for token in second.dependencies if token.owner is not first.op]
     return [*dict.fromkeys(first.tokens), *(token for token in others if not facts.bit(token) & known)]

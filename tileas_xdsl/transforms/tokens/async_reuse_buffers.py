@@ -79,7 +79,7 @@ class Reuse:
     edges: list[tuple[Operation, SSAValue]] = field(default_factory=list[tuple[Operation, SSAValue]])
     """(op, token): the op is to wait for the token as well."""
     tokens: list[SSAValue] = field(default_factory=list[SSAValue])
-    """What the token of the buffer that goes is to wait for as well, where it has one."""
+    """Further tokens that the token of the buffer that goes must wait for, where it has one."""
     deallocation: Operation | None = None
     """The `memref.dealloc` that goes."""
 
@@ -92,7 +92,7 @@ class Reuse:
 
 
 def plan_reuse(function: Operation, *, new_edges: bool) -> list[Reuse]:
-    """What to do in `function`, in program order. Raises `RefusedError` for tokens that escape."""
+    """The buffers of `function` that can go, in program order. Raises `RefusedError` for tokens that escape."""
     blocks = [block for op in function.walk() for region in op.regions for block in region.blocks]
     blocks = [block for block in blocks if sum(allocated_buffer(op) is not None for op in block.ops) > 1]
     if not blocks or not any(AsyncOpInterface.of(op) is not None for op in function.walk()):
@@ -122,7 +122,7 @@ def _plan_block(block: Block, facts: Completions, new_edges: bool) -> list[Reuse
 
 
 def _buffer(op: Operation, block: Block, places: dict[Operation, int], facts: Completions) -> Buffer | None:
-    """What `op` allocates, if that can be followed."""
+    """The buffer that `op` allocates; None where it cannot be followed."""
     value = allocated_buffer(op)
     touches = touches_of(value, block) if value is not None else None
     if value is None or touches is None or not touches.ops or len(touches.deallocations) > 1:

@@ -33,7 +33,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface, fun
 
 @dataclass
 class Simplification:
-    """What is to be removed from one function."""
+    """The waits, edges and yielded tokens to be removed from one function."""
 
     waits: dict[Operation, SSAValue | None] = field(default_factory=dict[Operation, "SSAValue | None"])
     """Each with the payload that takes the place of its result, if anybody uses that."""

@@ -65,7 +65,7 @@ class Split:
 
 
 def plan_splits(function: Operation) -> list[Split]:
-    """What to split in `function`, inner regions first. Raises `RefusedError` for tokens that escape."""
+    """The regions of `function` to be split, inner ones first. Raises `RefusedError` for tokens that escape."""
     tasks = [task for op in function.walk() if (task := task_of(op)) is not None]
     tasks = [task for task in tasks if len(task.op.results) > 2 and not task.tokens and _is_self_contained(task.body)]
     if not tasks:

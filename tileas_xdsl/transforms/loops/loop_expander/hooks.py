@@ -1,5 +1,5 @@
 """
-What a caller of the expander may say about each copy that is made.
+Hooks by which a caller of the expander adapts each copy of an op that is made.
 
 A caller subclasses `ExpansionHooks`. `on_copy` is called once for every copy, in the order in which the copies stand in
 the IR, when the copy is in its block with its operands in place. It may set attributes, replace operands, insert ops
@@ -61,7 +61,7 @@ class OpCopy:
     """The copy."""
     iteration: IterationRef
     operands: Mapping[SSAValue, SSAValue]
-    """What stands in the copy, and in its regions, for the values of the original loop."""
+    """Value of the original loop -> the value that replaces it in the copy and in its regions."""
 
 
 class ExpansionHooks:

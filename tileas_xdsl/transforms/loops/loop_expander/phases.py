@@ -406,7 +406,7 @@ class _Merge:
 
     @property
     def columns(self) -> tuple[list[SSAValue], list[SSAValue]]:
-        """What the two branches yield."""
+        """The values that the two branches yield."""
         return [taken for taken, _ in self._index], [missing for _, missing in self._index]
 
     def resolve(self, results: Sequence[SSAValue]) -> History:

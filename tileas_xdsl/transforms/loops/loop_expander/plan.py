@@ -120,7 +120,7 @@ class ExpansionPlan:
     """The ops of the body in kernel order."""
     stage_count: int
     first_stage: int
-    """What was subtracted from the stages of the placement."""
+    """The lowest stage of the placement, which was subtracted from all stages."""
     trip_count: int | None
     prologue: tuple[PlannedSlot, ...]
     kernel: PlannedSlot | None
@@ -135,7 +135,7 @@ class ExpansionPlan:
     arguments: tuple[tuple[Stream, int] | None, ...]
     """For each carried argument its stream and how far back there it reads; None where it never changes."""
     readers: Mapping[Stream, tuple[tuple[PlannedOp, int], ...]]
-    """Who reads a stream, and at which age."""
+    """Stream -> the ops that read it, each with the age at which it does."""
     placeholder: Placeholder
 
     @property

@@ -1,6 +1,6 @@
 """
-What is known of the marks of one function: how many may be outstanding, which a wait may be for, and which cover
-nothing that the mark before them does not.
+Dataflow facts about the marks of one function: how many may be outstanding, which marks a wait may be for, and which
+marks cover nothing that the mark before them does not.
 
 Marks belong to one activation of a function, so calls neither add marks nor complete any. A mark covers everything that
 was issued before it, by callers and callees too.

@@ -49,7 +49,7 @@ class Merging:
         self.numbers.tidy()
 
     def _inline_arithmetic(self) -> None:
-        """What the producer computes in front of its loop is there for the consumer, too."""
+        """Move in front of the switch what the producer computes in front of its loop: the consumer needs it now."""
         block = self.plan.fill.parent
         assert isinstance(block, Block)
         for op in list(block.ops):

@@ -72,7 +72,7 @@ from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import
 
 @dataclass
 class OneAgent:
-    """What becomes of one pipeline."""
+    """The plan for one pipeline that one agent fills and empties."""
 
     root: CreatePipelineOp
     counts: dict[ConsumeOneOp, int] = field(default_factory=dict[ConsumeOneOp, int])

@@ -115,7 +115,7 @@ def get_of(op: ConsumeOneOp) -> TileGet:
 
 
 def _taken(op: ConsumeOneOp) -> list[SSAValue]:
-    """What the body of `op` sees of the slot, by place."""
+    """The values by which the body of `op` sees the tiles of the slot, in the order of their places."""
     if op.body.block.args:
         return list(op.body.block.args)
     return [value for step in op.body.block.ops if isinstance(step, ConsumerReadOp) for value in _read(step)]

@@ -62,7 +62,7 @@ class Crossing:
     put: TilePut
     get: TileGet
     loads: tuple[ReadOp, ...]
-    """What brings the tiles of a slot, one a tile."""
+    """The loads that bring the tiles of a slot, one for each tile."""
 
     @property
     def depth(self) -> int:
@@ -71,7 +71,7 @@ class Crossing:
 
 @dataclass
 class TwoAgents:
-    """What becomes of an `agent_switch` whose two agents share pipelines."""
+    """The plan for an `agent_switch` whose two agents share pipelines."""
 
     switch: AgentSwitchOp
     function: Operation

@@ -1,5 +1,5 @@
 """
-What must hold before counts become tokens; nothing is rewritten before all of it has been asked.
+The preconditions of the conversion from counts to tokens. All are checked before anything is rewritten.
 
 Refused: queues that cannot be followed (`followable_queues`); a computed count without a limit where any number of
 groups may be unfinished, for no window is long enough; a window longer than `MAX_WINDOW`; a scope whose addresses or

@@ -209,7 +209,7 @@ class TokenRewriter:
         return (self.facts.behind if goes_on else self.facts.heads).get(loop, {})
 
     def _values_of(self, windows: TokenWindows, forms: dict[int, Form], anchor: Operation) -> list[SSAValue]:
-        """What is to be carried of `windows`, made in front of `anchor` as far as it has to be made."""
+        """The values of `windows` that are to be carried. Those that do not exist yet are made in front of `anchor`."""
         return [
             value for queue, form in forms.items() for value in self.emit.conformed(windows[queue], form, anchor).values
         ]

@@ -201,7 +201,7 @@ class VersionUse:
     index: SSAValue | int
     """A number, or the value that computes it."""
     before: Operation
-    """What views of the version go in front of."""
+    """The op in front of which views of the version are made."""
     _view: SSAValue | None = field(default=None, init=False)
 
     def rewrite(self, op: Operation, index: SSAValue) -> None:

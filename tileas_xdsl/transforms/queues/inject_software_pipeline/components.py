@@ -52,7 +52,7 @@ class DoubleBuffer:
 
 @dataclass(frozen=True)
 class LoopBody:
-    """What the body of a loop consists of, after it was brought into shape."""
+    """The contents of a loop body that was brought into shape."""
 
     loop: scf.ForOp
     components: tuple[BlockOp, ...]

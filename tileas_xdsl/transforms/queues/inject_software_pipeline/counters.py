@@ -129,7 +129,9 @@ def _insert(op: Operation, place: InsertPoint) -> SSAValue:
 
 @dataclass
 class Counters:
-    """What was emitted that counts or wants a count, and the walk that brings the two together."""
+    """
+    The emitted ops that count groups and the waits that need a count, and the walk that gives each wait its count.
+    """
 
     numbers: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """Ops whose last result is what an execution commits, and the queue."""

@@ -30,7 +30,7 @@ SourceCapture = Literal["completion", "issue"]
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """What becomes of one loop."""
+    """The plan for one loop: versions, units, waits, drains and queue numbers."""
 
     body: LoopBody
     annotations: Annotations
@@ -39,14 +39,16 @@ class PipelinePlan:
     pipeline: AsyncPipeline
     """Components, groups, versions and waits, with stages that count from 0."""
     units: tuple[tuple[int, ...], ...]
-    """What is emitted together, in order: the groups of asynchronous components, and the others one by one."""
+    """
+    The components that are emitted together, in order: the groups of asynchronous ones, and the others one by one.
+    """
     waits: WaitPlan
     drained: tuple[int, ...]
     """The queues that are drained behind the epilogue."""
     own_queues: Mapping[int, OwnQueue]
     """Those that components fill by themselves, by their keys."""
     first_queue: int
-    """What is added to the number of a stage, as annotated, to get its queue."""
+    """The number that is added to a stage, as annotated, to get its queue."""
 
     def queue_of(self, key: int) -> int:
         """The queue of a stage, counted from 0, or the one with the key of an own queue."""
@@ -107,7 +109,7 @@ def plan_pipeline(
 def _needs(
     conflicts: Sequence[Conflict], annotations: Annotations, owners: Collection[int], capture: SourceCapture
 ) -> tuple[Need, ...]:
-    """What must be complete before what: each conflict whose source is asynchronous."""
+    """The needs of the components: one for each conflict whose source is asynchronous."""
     needs: dict[Need, None] = {}
     for conflict in conflicts:
         captured = capture == "issue" and conflict.kind is DependenceKind.ANTI

@@ -1,4 +1,4 @@
-"""What a memref value shows: the buffer behind it, its address space, how its elements lie, and how it is aligned."""
+"""Facts about a memref value: the buffer behind it, its address space, the layout of its elements, its alignment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GENERIC, GLOBAL, SHARED = 0, 1, 3
 """Address spaces, by their numbers on both NVIDIA and AMD hardware. A memref that names none is taken for global."""
 
 BASE_ALIGNMENT = 16
-"""What is assumed of the start of every buffer, in bytes: allocators and kernel arguments give at least this."""
+"""The alignment, in bytes, that the start of every buffer is taken to have: allocators and kernel arguments give it."""
 
 _VIEWS = (
     memref.CastOp,

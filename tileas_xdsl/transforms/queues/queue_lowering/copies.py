@@ -72,7 +72,7 @@ class Copy:
 
 @dataclass
 class ScopeCopies:
-    """What becomes of the stores of a scope: copies, and ordinary stores with the reason why."""
+    """The stores of a scope, sorted: those that become copies, and those that stay ordinary, with the reason."""
 
     copies: list[Copy] = field(default_factory=list[Copy])
     ordinary: list[tuple[Operation, str]] = field(default_factory=list[tuple[Operation, str]])
@@ -126,7 +126,7 @@ def _of_store(store: Operation) -> Copy | str:
 
 
 def element_of(op: Operation) -> Element | None:
-    """What a load or store of `memref` or `vector` touches."""
+    """The elements that a load or store of `memref` or `vector` touches."""
     match op:
         case memref.LoadOp():
             buffer, indices, kind = op.memref, op.indices, None

@@ -1,5 +1,5 @@
 """
-What is to be done to a module whose queues are lowered: decided in full before anything is touched.
+The plan for a module whose queues are lowered. It is complete before anything is rewritten.
 
 Several queues become one sequence of groups, so every count is taken anew: a wait that leaves N groups of its queue
 leaves as many groups of the sequence as were closed since the (N + 1)-th newest of that queue, on any path
@@ -53,7 +53,7 @@ class Note:
 
 @dataclass
 class QueuePlan:
-    """What becomes of each queue op of a module, and of the stores in its scopes."""
+    """The plan for the queue ops of a module and the stores in its scopes."""
 
     scopes: dict[ScopeOp, ScopeCopies] = field(default_factory=dict[ScopeOp, ScopeCopies])
     waits: dict[Operation, int | None] = field(default_factory=dict[Operation, "int | None"])
@@ -85,7 +85,7 @@ def plan_lowering(module: Operation, target: QueueTarget) -> QueuePlan | None:
 
 
 def copies_in(scope: ScopeOp, target: QueueTarget) -> ScopeCopies:
-    """What becomes of the stores of `scope`."""
+    """The stores of `scope`, sorted into copies and ordinary stores, with the judgement of `order`."""
     found = candidates_in(scope, target.refuses)
     if found.copies and (reason := order_matters(scope, found.copies)) is not None:
         found.ordinary += [(copy.store, reason) for copy in found.copies]

@@ -1,4 +1,4 @@
-"""What queues are lowered to: something that counts groups of its own in one sequence, and copies by itself."""
+"""The interface of a target of queue lowering: it counts groups in one sequence, and has copies of its own."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from tileas_xdsl.transforms.queues.queue_tighten_waits.order import may_run_befo
 
 @dataclass(frozen=True)
 class Outcome:
-    """What becomes of one wait, and what is said of it; `gain` is None where it stays as it is."""
+    """The result for one wait, and the remark about it; `gain` is None where the wait stays as it is."""
 
     wait: WaitOp
     gain: Gain | None
@@ -46,7 +46,7 @@ class Outcome:
 
 def plan_tightening(module: ModuleOp, capture: str) -> list[Outcome]:
     """
-    What there is to win and what cannot be judged, in program order. Changes nothing.
+    The outcome of every wait that can be weakened or cannot be judged, in program order. Changes nothing.
 
     The cost is that of a few executions for each step of a binary search, and one proof, for each wait.
     """

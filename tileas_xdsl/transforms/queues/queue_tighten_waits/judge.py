@@ -1,5 +1,5 @@
 """
-What count may a wait have? The question is put to the checker (`checker/verdict/checking.py`), on a copy of the
+The largest count that a wait may have, found by asking the checker (`checker/verdict/checking.py`), on a copy of the
 program.
 
 A count is good where the program is then proved safe for every interleaving and every trip count, and the largest good
@@ -33,7 +33,7 @@ MOST_UNPROVED = 8
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a program, or why it is not proved right."""
+    """A mistake in a program, or the reason why it is not proved right."""
 
     text: str
     op: Operation | None = None
@@ -44,7 +44,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Gain:
-    """What a wait may be weakened to: `count` groups may stay unfinished, or, without a count, it may go."""
+    """How far a wait may be weakened: `count` groups may stay unfinished, or, without a count, the wait may go."""
 
     count: int | None
     text: str

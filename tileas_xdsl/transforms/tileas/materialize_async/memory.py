@@ -72,7 +72,7 @@ class FunctionMemory:
 
 
 class LoopMemory:
-    """What the ops of one loop body read and write."""
+    """The memory that the ops of one loop body read and write."""
 
     def __init__(self, loop: scf.ForOp, function: FunctionMemory) -> None:
         self._reader = AccessReader(LoopIndices(loop))

@@ -71,7 +71,7 @@ class CommitPlan:
 
 @dataclass(eq=False)
 class LoopPlan:
-    """What is to be done to one loop."""
+    """The plan for one loop."""
 
     loop: scf.ForOp
     staged: list[Staged] = field(default_factory=list[Staged])
@@ -93,7 +93,7 @@ class LoopPlan:
 
 @dataclass
 class FunctionPlan:
-    """What is to be done to one function."""
+    """The plan for one function: its loops, the flags, and the loads that stay as they are."""
 
     function: Operation
     loops: list[LoopPlan] = field(default_factory=list[LoopPlan])

@@ -28,7 +28,7 @@ TWO_WRITERS = (
 
 def disagreements(function: Operation, kinds: Mapping[Operation, str | None]) -> list[Diagnostic]:
     """
-    What is wrong with the pipelines of `function`, at most one error for each.
+    The errors of the pipelines of `function`, at most one for each pipeline.
 
     `kinds` are the families of the produce ops that are about to be rewritten, as they will be. Looks at every root:
     each allocation (`create_pipeline`) and each implicit pipeline.

@@ -78,7 +78,7 @@ class Consumed:
     releases: Sequence[ConsumerReleaseOp]
     """The release inside, or the one behind the op; all of them go."""
     slot_types: Sequence[Attribute]
-    """What a read that the op does itself gives; empty where reads inside do it."""
+    """The types that a read by the op itself gives; empty where reads inside its region do it."""
     last: Operation
     """The last op of the body that needs the stage; the op itself where only its own region does."""
     stage: int = 1

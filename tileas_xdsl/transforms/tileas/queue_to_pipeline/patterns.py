@@ -85,7 +85,7 @@ class Rewriting:
         ]
 
     def end_at(self, op: Operation, side: SidePlan) -> End | None:
-        """What `side` is called at `op`; None as long as it is not there."""
+        """The token and iterator of `side` by the names that they have at `op`; None as long as they do not exist."""
         block = op.parent_block()
         while block is not None and side not in self.handed_in.get(block, {}):
             around = block.parent_op()

@@ -40,10 +40,10 @@ TurnOp = PutOp | GetOp
 """An op that takes one turn of its side."""
 
 STRUCTURED = (scf.ForOp, scf.IfOp, scf.WhileOp)
-"""What can carry an iterator."""
+"""Control flow that can carry an iterator."""
 
 SLOT_ATTRIBUTES = ("producer_types", "consumer_types", "consumer_idx")
-"""What the produce and consume ops say about their slot, and a discardable attribute may not say for them."""
+"""Attributes by which produce and consume ops describe their slot. A put or get may not bring its own."""
 
 WITHOUT_QUEUE = "expect operands with queue types"
 OUT_OF_RANGE = "consumer_idx out of range for consumer group"
@@ -90,14 +90,14 @@ class QueuePlan:
 
     @property
     def payload_type(self) -> Attribute:
-        """What an iterator over the slots wraps: the payload, several as a tuple."""
+        """The type that an iterator over the slots wraps: that of the payload, or a tuple of several."""
         types = tuple(type_ for type_ in self.payload if isinstance(type_, TypeAttribute))
         return types[0] if len(types) == 1 else TupleType(types)
 
 
 @dataclass
 class RewritePlan:
-    """What is to be done to one module."""
+    """The plan for one module."""
 
     queues: list[QueuePlan] = field(default_factory=list[QueuePlan])
     names: dict[SSAValue, QueuePlan] = field(default_factory=dict[SSAValue, QueuePlan])
@@ -237,7 +237,7 @@ def _entry_around(op: Operation, agents: Operation) -> Block | None:
 
 
 def _check_turn(turn: TurnOp) -> None:
-    """What the op that `turn` becomes could not say."""
+    """Refuse a put or get whose attributes or results the produce or consume op could not have."""
     taken = [name for name in SLOT_ATTRIBUTES if name in turn.attributes]
     if taken:
         refuse(turn, f"has the attribute {taken[0]}, which its pipeline op writes itself", "remove the attribute")

@@ -90,7 +90,7 @@ def _views_given(get: GetOp) -> list[SSAValue]:
 
 @dataclass
 class _Uses:
-    """What uses the views of the slot of `get`, seen from `block`: that of the get, or its body."""
+    """The uses of the views of the slot of `get`, as ops of `block`: the block of the get, or its body."""
 
     get: GetOp
     block: Block
@@ -188,7 +188,10 @@ def _is_asynchronous(op: Operation) -> bool:
 
 
 def _behind_terminator(op: Operation, index: int) -> Sequence[SSAValue]:
-    """What a region gives is a result of the op around it; a loop also hands it to its next trip."""
+    """
+    The values that an operand of a terminator becomes: results of the op around it, and block arguments of a loop's
+    next trip.
+    """
     parent = op.parent_op()
     if parent is None:
         return ()

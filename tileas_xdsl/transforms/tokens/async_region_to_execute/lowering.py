@@ -45,7 +45,7 @@ def lower_function(function: Operation, plan: Plan) -> None:
 class _Lowering:
     plan: Plan
     tokens: dict[SSAValue, Tokens] = field(default_factory=dict[SSAValue, Tokens])
-    """What each token of an op that is gone became."""
+    """Token of a replaced op -> the upstream tokens that stand for it."""
     promises: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """A value that comes later -> the promise that brings it."""
     covered_by: dict[SSAValue, set[SSAValue]] = field(default_factory=dict[SSAValue, "set[SSAValue]"])
@@ -430,7 +430,7 @@ def _start_after(op: Operation, tokens: Tokens) -> None:
 
 
 def _payload_type(result: SSAValue, yielded: SSAValue) -> Attribute:
-    """What the task yields for `result`; for a promise that is handed on its payload."""
+    """The type that the task yields for `result`; for a promise that is handed on, the type of its payload."""
     handed_on = isinstance(yielded.type, ValueType) and result.type == yielded.type
     return yielded.type.value_type if handed_on and isinstance(yielded.type, ValueType) else yielded.type
 

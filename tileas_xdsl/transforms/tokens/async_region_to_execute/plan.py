@@ -20,12 +20,12 @@ from tileas_xdsl.interfaces import AsyncOpInterface
 
 OPS = tuple(AsyncRegion.operations)
 MOVABLE = (RegionOp, LaunchOp, AllocOp, CopyOp, ExecuteOp)
-"""What can be issued from outside the task that issued it, with one dependency more."""
+"""Ops that can be issued from outside the task that issued them, with one dependency more."""
 
 
 @dataclass
 class Plan:
-    """What the rewriting needs to know beforehand."""
+    """Facts about a function that the rewrite needs beforehand."""
 
     predecessor: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
     """User of a resource -> the user of that resource in front of it, for which it is to wait."""
