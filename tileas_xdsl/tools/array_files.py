@@ -25,7 +25,9 @@ BYTES = "V"
 
 
 def load(file: str) -> Array:
-    """The array in `file`. Raises `ArgumentError` for what is none, `OSError` for what cannot be read."""
+    """
+    The array in `file`. Raises `ArgumentError` for a file that holds no array, `OSError` for one that cannot be read.
+    """
     try:
         return np.load(file, allow_pickle=False)
     except (ValueError, EOFError) as error:

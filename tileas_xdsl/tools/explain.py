@@ -120,7 +120,7 @@ def _walk(
     name: str,
     arguments: argparse.Namespace,
 ) -> tuple[Road, Exception | None]:
-    """The stages as far as the passes go, and what stopped one of them."""
+    """The stages up to the last pass that went through, and the error of the pass that did not."""
     stages = [_stage("as written", module, [], arguments)]
     for title, step in passes:
         with recorded_diagnostics() as said:

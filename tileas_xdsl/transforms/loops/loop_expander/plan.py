@@ -189,7 +189,7 @@ def plan_expansion(
     the values that stand for those of ops that did not run; they are never used.
 
     Raises `RefusedError` on an op without a placement, on a schedule that breaks a dependence, on a step that is not
-    positive, and where a value would need a placeholder that there is none for.
+    positive, and where a value needs a placeholder and `placeholder` has none.
     """
     values = LoopValues(loop)
     _check_step(loop)

@@ -59,8 +59,8 @@ def assign_queues(lines: int, conflicts: Conflicts, limit: int | None) -> Assign
 
 def _twins(lines: int, conflicts: Conflicts) -> list[list[int]]:
     """
-    Lines that are in conflict with the same others, together, in order of their first ones. They can share a queue
-    without need of another one, and had better: what is waited for at once then needs one wait.
+    Lines that are in conflict with the same others, together, in order of their first ones. Such lines
+    share a queue: that never costs another queue, and tasks that are waited for at once then need one wait.
     """
     others: list[set[int]] = [set() for _ in range(lines)]
     for first, second in conflicts:

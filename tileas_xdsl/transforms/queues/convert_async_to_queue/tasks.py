@@ -1,5 +1,5 @@
 """
-Read a function that uses tokens: its tasks, the moments at which it waits, and whether a queue can say the same.
+Read a function that uses tokens: its tasks, the moments at which it waits, and whether counts can express both.
 
 A *task* is an asynchronous op that returns a token and nothing else, and whose work an `async_queue.scope` may hold. A
 *moment* is a place where the thread waits: a run of waits with nothing in between that has an effect, or a task with
@@ -136,7 +136,7 @@ def names_completion(value: SSAValue) -> bool:
 
 def read_tokens(function: Operation) -> TokenProgram | None:
     """
-    The function's tasks and moments; None where it has none. Raises `RefusedError` where a queue cannot say the same.
+    The function's tasks and moments; None where it has none. Raises `RefusedError` where counts cannot express them.
     """
     view = FunctionOpInterface.of(function)
     assert view is not None

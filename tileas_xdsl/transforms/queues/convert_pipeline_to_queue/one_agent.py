@@ -89,7 +89,7 @@ class OneAgent:
         return enclosing_function(self.root)
 
     def make(self) -> None:
-        """Raises `RefusedError` where counts cannot say the same."""
+        """The plan for one pipeline. Raises `RefusedError` where counts cannot express its turns."""
         if self.root.buffers:
             refuse(
                 self.root,

@@ -81,7 +81,7 @@ class TwoAgents:
     # The plan ---------------------------------------------------------------------------------------------------------
 
     def make(self) -> None:
-        """Raises `RefusedError` where one thread cannot say the same."""
+        """The plan for one switch. Raises `RefusedError` where one thread cannot do what its two agents do."""
         self._require_two_agents()
         producer, consumer = self._sides()
         self.fill, self.use = self._loop_of(producer, ProduceOneOp), self._loop_of(consumer, ConsumeOneOp)

@@ -3,7 +3,7 @@ The buffers of a pipelined loop: which are private to its iterations, how many v
 their version.
 
 A buffer is *private* when nothing outside the loop uses it, but for its deallocation, and every iteration writes what
-it reads of it; an allocation in the body is so by nature. Place does not decide, use does: the RFC's own listings
+it reads of it; an allocation in the body always is. What counts is the use, not the place: the RFC's own listings
 allocate outside the loop. Only private buffers get versions:
 
     %b = memref.alloc() : memref<8xf32>            %b = memref.alloc() : memref<3x8xf32>

@@ -247,7 +247,7 @@ def _misaligned(copy: Copy) -> str | None:
 
 
 def _of_tile(op: memref.CopyOp, refuses: Refuses) -> Copy | str:
-    """The copy that a `memref.copy` is, in pieces as wide as can be, or why it is none."""
+    """The copy that a `memref.copy` is, in pieces as wide as can be, or the reason why it stays an ordinary copy."""
     source, target = op.source, op.destination
     if not (isinstance(source.type, MemRefType) and isinstance(target.type, MemRefType)):
         return "its rank is only known at run time"
