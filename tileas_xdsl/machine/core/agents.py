@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -177,13 +177,18 @@ class Agent:
         ahead: list[tuple[Continuation, tuple[Any, ...]]] = []
         while True:
             if isinstance(answer, Request):
-                ahead += reversed(answer.steps)
-                if isinstance(answer, Done):
-                    answer = answer.outcome
-                elif isinstance(answer, Wait) and self._sees(answer):
+                if type(answer) is Wait and self._sees(answer):
+                    ahead += answer.steps[::-1]
                     answer = None
+                elif type(answer) is Done:
+                    ahead += answer.steps[::-1]
+                    answer = answer.outcome
                 else:
-                    self._stack += [Standing(op, step, data) for step, data in ahead]
+                    stack = self._stack
+                    for step, data in ahead:
+                        stack.append(Standing(op, step, data))
+                    for step, data in reversed(answer.steps):
+                        stack.append(Standing(op, step, data))
                     return answer
             if not ahead:
                 return answer
@@ -607,8 +612,7 @@ def _leave_call(agent: Agent, _op: Operation, results: Any, caller: Activation) 
     return results
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """Iteration `number` of a counted loop."""
 
     body: Block

@@ -28,15 +28,21 @@ class Code:
 
     steps: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
     """The ops of each block with their meanings. They hold for machines that compute data, or for those that do not."""
-    _facts: dict[object, dict[Operation, object]] = field(default_factory=dict[object, "dict[Operation, object]"])
+    _facts: dict[object, dict[int, tuple[Operation, object]]] = field(
+        default_factory=dict[object, "dict[int, tuple[Operation, object]]"]
+    )
+    """By what derives them and the id of the op, which is kept with its fact: hashing an op takes as long as a fact."""
     _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
 
     def fact(self, derive: Callable[[OpT], FactT], op: OpT) -> FactT:
         """What `derive` makes of `op`: it is called once."""
-        facts = self._facts.setdefault(derive, {})
-        if op not in facts:
-            facts[op] = derive(op)
-        return cast("FactT", facts[op])
+        facts = self._facts.get(derive)
+        if facts is None:
+            facts = self._facts[derive] = {}
+        found = facts.get(id(op))
+        if found is None:
+            found = facts[id(op)] = (op, derive(op))
+        return cast("FactT", found[1])
 
     def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
         """The values that `regions` take from their surroundings."""
