@@ -78,6 +78,43 @@ def test_an_op_that_may_do_anything_neither_computes_nor_is_without_effects() ->
     assert not has_no_effects(call)
 
 
+TILES = """  %i = arith.constant 0 : index
+  %v = nv_tileas.alloc_tensor : () -> tensor<4xf32, #nv_tileas.layout<smem>>
+  %k = nv_tileas.alloc_tensor : () -> tensor<4xi1, #nv_tileas.layout<smem>>
+  %n = nv_tileas.alloc_tensor : () -> tensor<4xi32, #nv_tileas.layout<smem>>
+"""
+TILE, MASK, LANES = (f"tensor<4x{element}, #nv_tileas.layout<smem>>" for element in ("f32", "i1", "i32"))
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (f"nv_tileas.tiled_store %a[%i], %v : (memref<8xf32>, {TILE}, index) -> ()", "writes %a, reads %v"),
+        (f"nv_tileaa.tiled_store %a[%i], %v : (memref<8xf32>, {TILE}, index) -> ()", "writes %a, reads %v"),
+        (
+            f"nv_tileas.scatter_store %a[%n], %v : (memref<8xf32>, {TILE}, {LANES}) -> ()",
+            "writes %a, reads %v, reads %n",
+        ),
+        (
+            f"nv_tileas.store %p, %v mask(%k) : (tensor<4x!nv_tileaa.ptr<f32, 1>>, {TILE}, {MASK}) -> ()",
+            "writes %p, reads %v, reads %k",
+        ),
+        (
+            f"%r = nv_tileas.load %p mask(%k) : (tensor<4x!nv_tileaa.ptr<f32, 1>>, {MASK}) -> tensor<4xf32>",
+            "reads %p, reads %k",
+        ),
+        (
+            "%r = nv_tileas.tiled_atomic_rmw %a[%i], %v attributes {rmw_mode = #nv_tileas<rmw_mode add>} "
+            f": (memref<8xf32>, {TILE}, index) -> {TILE}",
+            "reads %a, writes %a, reads %v",
+        ),
+    ],
+)
+def test_an_access_reads_the_views_among_its_operands(op: str, expected: str) -> None:
+    """A value to store, a mask or coordinates that lie in memory are read when the op runs."""
+    assert said(TILES + op, "%a: memref<8xf32>, %p: tensor<4x!nv_tileaa.ptr<f32, 1>>") == expected
+
+
 RELEASE = """
   %p, %c = nv_tileas.async.pipeline.create_pipeline attributes {
     numStages = 2 : i32, producerGroupId = 0 : i8, consumerGroupId = 0 : i8

@@ -259,3 +259,32 @@ def test_defaults() -> None:
     """The pass takes 2 stages by default, the driver hands on 4."""
     assert UnspecializedPipelinePass().num_stages == 2
     assert TileIRPass().unspecialized_pipeline_num_stages == 4
+
+
+STORE_OF_A_SLOT = """
+#smem = #nv_tileas.layout<smem>
+!slot = tensor<1x4xf32, #smem>
+func.func @f(%in: memref<8x4xf32>, %out: memref<8x4xf32>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 8 : index
+  %slot = nv_tileas.alloc_tensor : () -> !slot
+  scf.for %i = %c0 to %n step %c1 {{
+    %x = nv_tileas.tiled_load %in[%i, %c0] attributes {{{first}}}
+      : (memref<8x4xf32>, index, index) -> tensor<1x4xf32>
+    nv_tileas.copy %x, %slot attributes {{{first}}} : (tensor<1x4xf32>, !slot) -> ()
+    nv_tileas.tiled_store %out[%i, %c0], %slot attributes {{{last}}} : (memref<8x4xf32>, !slot, index, index) -> ()
+  }}
+  func.return
+}}"""
+
+
+@pytest.mark.parametrize(("stage", "expanded"), [(1, True), (2, False)])
+def test_a_slot_that_a_store_still_reads_is_not_filled_anew(stage: int, expanded: bool) -> None:
+    """The stored value is a view: two stages behind, the store would find the tile of the iteration after its own."""
+    before = STORE_OF_A_SLOT.format(first=tags(0), last=tags(stage))
+    with recorded_diagnostics() as said:
+        after = print_custom(run_passes(parse(before), f"{PASS}{{num-stages=3}}"))
+    assert [remark.message for remark in said] == ([] if expanded else ["Failed to pipeline loop"])
+    arguments = {"in": np.arange(32, dtype=np.float32).reshape(8, 4), "out": np.zeros((8, 4), np.float32)}
+    assert (run(parse(after), "f", arguments).arrays["out"] == arguments["in"]).all()

@@ -71,7 +71,7 @@ class RmwOp(AccessOp, ABC):
     token_result = var_result_def(MemTokenType)
     rmw_mode = opt_prop_def(RmwModeAttr)
 
-    traits = traits_def(Accesses(reads=(0,), writes=(0,), reads_views=True))
+    traits = traits_def(Accesses(reads=(0,), writes=(0,)))
 
     def required_mode(self) -> RmwMode:
         """The mode; raises `VerifyException` without one."""
@@ -157,7 +157,7 @@ class AtomicCasOp(AccessOp):
     old = result_def()
     token_result = var_result_def(MemTokenType)
 
-    traits = traits_def(Accesses(reads=(0,), writes=(0,), reads_views=True))
+    traits = traits_def(Accesses(reads=(0,), writes=(0,)))
 
     def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)
@@ -249,7 +249,7 @@ class ScatterStoreOp(AccessOp):
     cache_modifier = opt_prop_def(CacheModifierAttr)
     eviction_policy = opt_prop_def(EvictionPolicyAttr)
 
-    traits = traits_def(Accesses(writes=(0,), reads_views=True))
+    traits = traits_def(Accesses(writes=(0,)))
 
     def verify_contract(self) -> None:
         self.verify_tokens(self.token, self.token_result)

@@ -250,7 +250,7 @@ class WriteOp(AccessOp, ABC):
     cache_modifier = opt_prop_def(CacheModifierAttr)
     eviction_policy = opt_prop_def(EvictionPolicyAttr)
 
-    traits = traits_def(Accesses(writes=(0,), reads_views=True))
+    traits = traits_def(Accesses(writes=(0,)))
 
 
 @irdl_op_definition

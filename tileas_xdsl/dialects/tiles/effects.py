@@ -51,7 +51,8 @@ class ReadsViews(MemoryEffect, RecursivelySpeculatable):
 @dataclass(frozen=True)
 class Accesses(MemoryEffect):
     """
-    Reads and writes the memory behind certain operands, given by position.
+    Reads and writes the memory behind certain operands, given by position, and reads those of the others that are views:
+    a stored value, a mask or coordinates that lie in memory are read when the op runs.
 
     A non-weak read takes part in the order among threads. It can be neither merged nor erased, so it counts as a write
     too.
@@ -59,8 +60,6 @@ class Accesses(MemoryEffect):
 
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
-    reads_views: bool = False
-    """Whether it also reads those of the other operands that are views."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
@@ -69,7 +68,7 @@ class Accesses(MemoryEffect):
             return None
         writes = trait.writes if is_weak(op) else (*trait.reads, *trait.writes)
         named = {*trait.reads, *trait.writes}
-        others = [value for index, value in enumerate(op.operands) if index not in named] if trait.reads_views else []
+        others = [value for index, value in enumerate(op.operands) if index not in named]
         return {
             *(EffectInstance(READ, op.operands[index]) for index in trait.reads),
             *(EffectInstance(WRITE, op.operands[index]) for index in writes),
