@@ -647,6 +647,45 @@ def test_refusals_leave_the_module_as_it_was(text: str, reason: str) -> None:
     assert print_generic(module) == before
 
 
+THREAD_NUMBERS = [
+    '%t = "nvvm.read.ptx.sreg.laneid"() : () -> i32',
+    '%t = "nvvm.read.ptx.sreg.warpid"() : () -> i32',
+    '%t = "nvvm.read.ptx.sreg.tid.z"() : () -> i32',
+    '%t = "nvvm.read.ptx.sreg.lanemask.lt"() : () -> i32',
+    '%t = "nvvm.read.ptx.sreg.clock"() : () -> i32',
+    '%t = "rocdl.workitem.id.x"() : () -> i32',
+    '%x = "gpu.global_id"() <{dimension = #gpu<dim x>}> : () -> index\n%t = arith.index_cast %x : index to i32',
+    '%x = "gpu.lane_id"() : () -> index\n%t = arith.index_cast %x : index to i32',
+    "%x = nvvm.elect.sync -> i1\n%t = arith.extui %x : i1 to i32",
+]
+
+
+def branch_on(number: str) -> str:
+    return f"""func.func @f() {{
+      %c3 = arith.constant 3 : i32
+      {number}
+      %first = arith.cmpi ult, %t, %c3 : i32
+      async_queue.commit 0
+      scf.if %first {{
+        async_queue.wait 0, 0
+      }}
+      func.return
+    }}"""
+
+
+@pytest.mark.parametrize("number", THREAD_NUMBERS)
+def test_threads_part_by_whatever_tells_them_apart(number: str) -> None:
+    module = parse(branch_on(number), allow_unregistered=True)
+    with pytest.raises(RefusedError, match="depends on the number of the thread"):
+        run_passes(module, PASS)
+
+
+@pytest.mark.parametrize("register", ["ctaid.x", "ntid.x", "warpsize", "nwarpid"])
+def test_threads_do_not_part_by_what_their_block_shares(register: str) -> None:
+    module, _ = converted(branch_on(f'%t = "nvvm.read.ptx.sreg.{register}"() : () -> i32'))
+    assert "barrier0" in shape_of(module)
+
+
 # PTX ------------------------------------------------------------------------------------------------------------------
 
 
