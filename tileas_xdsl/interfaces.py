@@ -2,8 +2,8 @@
 Op interfaces: what passes ask of an op, in place of its name.
 
 An op of ours implements an interface by inheriting it. An op of xDSL, which cannot inherit from us, gets an *external
-model*, as in MLIR: a small class, registered by op name, that answers in its place. `Interface.of(op)` returns
-whichever there is. Only methods that some pass calls are here.
+model*: a small class, registered by op class in `dialects/upstream_interfaces.py`, that answers in its place.
+`Interface.of(op)` returns whichever there is. Only methods that some pass calls are here.
 """
 
 from __future__ import annotations
@@ -15,31 +15,36 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, TypeAttribute
 
+from tileas_xdsl.names import load_upstream_models
+
 ModelT = TypeVar("ModelT", bound="type[Any]")
 
 
 class Interface(ABC):
     """Base of the interfaces: finds the op itself, or the external model of a foreign op."""
 
-    EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], str], Callable[[Operation], Any]]]
-    """(Interface, op name) -> the class that answers for such an op."""
+    EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], type[Operation]], Callable[[Operation], Any]]]
+    """Interface and op class -> what answers for such an op. Filled when the first foreign op is asked."""
 
     @classmethod
     def of(cls, op: Operation | None) -> Self | None:
         """The view of `op` through this interface, or None when `op` does not have it."""
         if isinstance(op, cls):
             return op
-        if op is None or (model := Interface.EXTERNAL_MODELS.get((cls, op.name))) is None:
+        if op is None:
             return None
-        return model(op)
+        if not Interface.EXTERNAL_MODELS:
+            load_upstream_models()
+        model = Interface.EXTERNAL_MODELS.get((cls, type(op)))
+        return None if model is None else model(op)
 
     @classmethod
-    def model_for(cls, *names: str) -> Callable[[ModelT], ModelT]:
-        """Class decorator: the decorated class answers for ops with one of `names`; it is constructed with the op."""
+    def model_for(cls, *ops: type[Operation]) -> Callable[[ModelT], ModelT]:
+        """Class decorator: the decorated class, called with an op of one of the classes `ops`, answers for it."""
 
         def register(model: ModelT) -> ModelT:
-            for name in names:
-                Interface.EXTERNAL_MODELS[cls, name] = model
+            for op in ops:
+                Interface.EXTERNAL_MODELS[cls, op] = model
             return model
 
         return register
@@ -307,85 +312,3 @@ def functions_in(module: Operation) -> list[Operation]:
 def entry_block(region: Region) -> Block | None:
     """The first block of `region`, or None when the region is empty."""
     return region.first_block
-
-
-# External models of xDSL's own ops ----------------------------------------------------------------------------------
-
-
-class _Model:
-    """Base of the external models: an op of xDSL, seen through an interface."""
-
-    def __init__(self, op: Operation) -> None:
-        self.op: Any = op
-
-
-@FunctionOpInterface.model_for("func.func", "gpu.func", "llvm.func")
-class _NamedFunction(_Model):
-    @property
-    def function_name(self) -> str:
-        return self.op.sym_name.data
-
-    @property
-    def function_body(self) -> Region:
-        return self.op.body
-
-
-@LoopLikeOpInterface.model_for("scf.for")
-class _ForLoop(_Model):
-    @property
-    def loop_body(self) -> Region:
-        return self.op.body
-
-    @property
-    def init_values(self) -> Sequence[SSAValue]:
-        return self.op.iter_args
-
-    @property
-    def carried_arguments(self) -> Sequence[BlockArgument]:
-        return self.op.body.block.args[1:]
-
-    @property
-    def yielded_values(self) -> Sequence[SSAValue]:
-        return self.op.body.block.last_op.operands
-
-
-@AsyncOpInterface.model_for("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.launch", "gpu.launch_func", "gpu.wait")
-class _GpuAsyncOp(_Model):
-    @property
-    def async_dependencies(self) -> Sequence[SSAValue]:
-        return self.op.asyncDependencies
-
-    @property
-    def async_token(self) -> SSAValue | None:
-        return self.op.asyncToken
-
-    def add_async_dependency(self, token: SSAValue) -> None:
-        tokens = len(self.op.asyncDependencies)
-        operands = list(self.op.operands)
-        self.op.operands = [*operands[:tokens], token, *operands[tokens:]]
-        _resize_first_segment(self.op, 1)
-
-    def remove_async_dependency(self, token: SSAValue) -> bool:
-        tokens = list(self.op.asyncDependencies)
-        if token not in tokens:
-            return False
-        operands = list(self.op.operands)
-        del operands[tokens.index(token)]
-        self.op.operands = operands
-        _resize_first_segment(self.op, -1)
-        return True
-
-    @property
-    def only_waits(self) -> bool:
-        return self.op.name == "gpu.wait" and self.op.asyncToken is None
-
-
-def _resize_first_segment(op: Operation, by: int) -> None:
-    """Add `by` to the first segment size of an op that sizes its operand segments by attribute."""
-    from xdsl.dialects.builtin import DenseArrayBase, i32
-
-    for entries in (op.properties, op.attributes):
-        sizes = entries.get("operandSegmentSizes")
-        if isinstance(sizes, DenseArrayBase):
-            first, *rest = sizes.get_values()
-            entries["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [int(first) + by, *map(int, rest)])

@@ -61,6 +61,15 @@ TARGETS: dict[str, tuple[str, str]] = {}
 """Target name -> (module below `tileas_xdsl.backend`, the target class in it)."""
 
 
+UPSTREAM_MODELS = "tileas_xdsl.dialects.upstream_interfaces"
+"""The module by which xDSL's own ops answer our interfaces."""
+
+
+def load_upstream_models() -> None:
+    """Register these answers: `interfaces.py` needs them when the first such op is asked, and may import no dialect."""
+    import_module(UPSTREAM_MODELS)
+
+
 def loaders(room: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[], Any]]:
     """Name -> function that imports and returns what its row says; `room` is a package of `tileas_xdsl`, or ""."""
 
