@@ -7,6 +7,8 @@ from functools import cache
 
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation
+from xdsl.universe import Universe
 
 from tests.support.corpora import corpus, sample
 from tests.support.counted_programs import random_rotation, rotating_program
@@ -18,6 +20,7 @@ from tests.support.token_programs import token_program
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.transforms.queues.queue_tighten_waits.one_queue import OTHER_MODELS
 
 ROTATING = sample(range(5, 17), 3)
 TOKENS = sample(range(6, 18), 3)
@@ -570,3 +573,17 @@ def test_an_obstacle_in_an_obstacle_gives_way_with_it() -> None:
     after, remarks = said_of(text.replace("%n: index,", "%n: index, %m: index, %flags: memref<1xindex>,"))
     assert counts(after) == [2, 0]
     assert ["raised from 0 to 2" in remark for remark in remarks] == [True]
+
+
+@pytest.mark.parametrize("name", ["async", "async_region", "nvgpu", "nvvm", "rocdl", "gpu", "nv_tileaa", "nv_tileas"])
+def test_every_op_of_another_model_is_known_for_one(name: str) -> None:
+    assert all(issubclass(kind, OTHER_MODELS) for kind in operations_of(name))
+
+
+@pytest.mark.parametrize("name", ["arith", "async_queue", "func", "memref", "scf", "vector"])
+def test_no_op_that_says_nothing_of_time_is_taken_for_another_model(name: str) -> None:
+    assert not any(issubclass(kind, OTHER_MODELS) for kind in operations_of(name))
+
+
+def operations_of(dialect: str) -> list[type[Operation]]:
+    return list(Universe.get_multiverse().all_dialects[dialect]().operations)

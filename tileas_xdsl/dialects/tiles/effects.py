@@ -51,9 +51,8 @@ class ReadsViews(MemoryEffect, RecursivelySpeculatable):
 @dataclass(frozen=True)
 class Accesses(MemoryEffect):
     """
-    Reads and writes the memory behind certain operands, given by position, and reads those of the others that are
-    views:
-    a stored value, a mask or coordinates that lie in memory are read when the op runs.
+    Reads and writes the memory behind certain operands, given by position, and reads the others that are views: a
+    stored value, a mask or coordinates that lie in memory are read when the op runs.
 
     A non-weak read takes part in the order among threads. It can be neither merged nor erased, so it counts as a write
     too.

@@ -18,12 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import gpu, scf
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.dialects.async_.support import AsyncOp
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, ScopeOp, WaitOp, around
+from tileas_xdsl.dialects.nv_tileaa.opaque import OpaqueOp
+from tileas_xdsl.dialects.tiles.functions import TileFunction
+from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.dialects.upstream import UpstreamOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, functions_in
 from tileas_xdsl.transforms.queues.queue_tighten_waits.judge import Fault, Judge
 from tileas_xdsl.transforms.queues.queue_tighten_waits.stand_ins import (
@@ -36,8 +41,11 @@ from tileas_xdsl.transforms.queues.queue_tighten_waits.stand_ins import (
 MOST_STAND_INS = 64
 """The number of ops that are replaced by stand-ins before the queue is given up."""
 
-OTHER_MODELS = frozenset({"async", "async_region", "nvgpu", "nvvm", "rocdl", "gpu", "nv_tileaa", "nv_tileas"})
-"""Dialects that have ways of their own to say "not yet"."""
+OTHER_MODELS: tuple[type[Operation], ...] = (AsyncOp, UpstreamOp, TileOp, TileFunction, OpaqueOp, *gpu.GPU.operations)
+"""
+The ops of the dialects that have ways of their own to say "not yet": `async` and `async_region`, then `nvgpu`, `nvvm`
+and `rocdl`, the tile dialects, and `gpu`.
+"""
 
 
 def queue_number(op: CommitOp | WaitOp) -> int | None:
@@ -50,7 +58,7 @@ def other_asynchrony(module: Operation) -> Operation | None:
     """The first op that makes something asynchronous, or runs it, in another way than by queues."""
     for op in module.walk():
         is_other = AgentLikeOpInterface.of(op) is not None or AsyncOpInterface.of(op) is not None
-        if is_other or op.name.partition(".")[0] in OTHER_MODELS:
+        if is_other or isinstance(op, OTHER_MODELS):
             return op
     return None
 
