@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from tests.support.corpora import FULL, corpus, each, sample
 from tests.support.counted_programs import (
@@ -24,6 +25,7 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import Filling, FullStages
 
 THERE, BACK = "convert-queue-to-pipeline", "convert-pipeline-to-queue"
 BALANCED = sample(range(120), 40)
@@ -214,6 +216,44 @@ PIPELINE_REFUSALS = {
 @pytest.mark.parametrize(("body", "reason"), PIPELINE_REFUSALS.values(), ids=PIPELINE_REFUSALS)
 def test_pipelines_that_are_no_queues_are_refused(body: str, reason: str) -> None:
     assert_refused(HEAD.format(body), BACK, reason)
+
+
+BOUNDS = "%k0 = arith.constant 0 : index %k1 = arith.constant 1 : index %k3 = arith.constant 3 : index"
+
+
+def test_each_op_is_come_to_once_however_deep_the_nest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Constant loops are not run through trip by trip, and no loop round by round: the work is that of the ops."""
+    entered: list[Operation] = []
+    enter = FullStages.enter
+
+    def noting(self: FullStages, op: Operation, state: Filling) -> Filling:
+        entered.append(op)
+        return enter(self, op, state)
+
+    monkeypatch.setattr(FullStages, "enter", noting)
+    body = ""
+    for depth in range(30):
+        fill, drain = turn("produce_one", f"%t{depth}"), turn("consume_one", f"%u{depth}")
+        bound = "%n" if depth % 2 else "%k3"
+        body = f"scf.for %i{depth} = %k0 to {bound} step %k1 {{ {fill} {body} {drain} }}"
+    module = run_passes(parse(HEAD.format(f"{BOUNDS} {CREATE.replace('= 2', '= 40')} {body}")), BACK)
+    assert len(entered) == len(set(entered))
+    assert sorted(count for count in counts(module) if count is not None) == list(range(30))
+
+
+def test_the_turns_of_a_loop_that_never_runs_are_turns() -> None:
+    """They are rewritten like all others, and count nothing."""
+    never = f"scf.for %i = %k0 to %k0 step %k1 {{ {PRODUCE} }}"
+    module = run_passes(parse(HEAD.format(f"{BOUNDS} {CREATE} {never} {turn('produce_one', '%v')} {CONSUME}")), BACK)
+    assert counts(module) == [0]
+
+
+def test_a_prologue_of_many_trips_is_counted() -> None:
+    fill = f"%many = arith.constant 300 : index scf.for %i = %k0 to %many step %k1 {{ {PRODUCE} }}"
+    drain = f"scf.for %j = %c0 to %n step %c1 {{ {CONSUME} {turn('produce_one', '%v')} }}"
+    text = HEAD.format(f"{BOUNDS} {CREATE.replace('= 2', '= 300')} {fill} {drain} ")
+    assert_refused(text, BACK, "is left with stages that nobody consumes")
+    assert_refused(text.replace("= 300 : i32", "= 299 : i32"), BACK, "waits for an empty slot when all 299 are full")
 
 
 def assert_refused(text: str, spec: str, reason: str) -> None:

@@ -20,11 +20,21 @@ regions of an op that starts other agents (agents, asynchronous bodies) run else
 at their start, and the code after the op does not see their effects. A recursive call, or a call of a function without
 a body, is *opaque*: the client gives the state after it.
 
+A client that knows what holds in every iteration of a loop before it has seen the body (`InvariantClient`) is led
+through each body once, in program order: in linear time, and so that what it refuses first stands first.
+
 Where the states are few and ordered, `analyse_levels` (`levels.py`) composes tables in place of iterating, and is
 linear also in nests of loops.
 """
 
-from tileas_xdsl.analysis.forward_flow.client import Arrival, EdgeKind, Flow, FlowClient, FlowEdge
+from tileas_xdsl.analysis.forward_flow.client import (
+    Arrival,
+    EdgeKind,
+    Flow,
+    FlowClient,
+    FlowEdge,
+    InvariantClient,
+)
 from tileas_xdsl.analysis.forward_flow.driver import MAX_CALLS, MAX_EXACT_TRIPS, analyse
 from tileas_xdsl.analysis.forward_flow.levels import LevelClient, LevelFlow, analyse_levels
 
@@ -36,6 +46,7 @@ __all__ = [
     "Flow",
     "FlowClient",
     "FlowEdge",
+    "InvariantClient",
     "LevelClient",
     "LevelFlow",
     "analyse",

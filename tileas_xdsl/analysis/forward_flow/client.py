@@ -89,9 +89,34 @@ class FlowClient(ABC, Generic[State]):
         """The state after a call that cannot be followed."""
         return state
 
+    def runs_in_place(self, op: Operation) -> bool:
+        """Whether `op`, which the driver does not know, runs its regions once, in order, as part of the same thread."""
+        return False
+
     def callee(self, op: Operation) -> str | None:
         """The symbol that `op` calls, if it is a call that runs in place."""
         return op.callee.string_value() if isinstance(op, func.CallOp) else None
+
+
+class InvariantClient(FlowClient[State]):
+    """
+    A client that can tell, before a loop, what holds in every iteration: each body is run through once.
+
+    So the cost is linear, nests and long constant loops included, and so is the order: each op is come to once, in
+    program order. A client that finds its invariant broken by the end of the body raises.
+    """
+
+    @abstractmethod
+    def head(self, loop: Operation, before: State) -> State:
+        """What holds when any iteration of `loop`, which is reached with `before`, begins."""
+
+    @abstractmethod
+    def behind(self, loop: Operation, before: State, tested: State, end: State) -> State:
+        """
+        What holds after `loop`: one iteration began with `head` and came to its `end`.
+
+        `tested` is what holds where the loop is left: behind the first region of an `scf.while`, at the head of others.
+        """
 
 
 @dataclass

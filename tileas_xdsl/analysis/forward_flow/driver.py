@@ -15,7 +15,15 @@ from xdsl.dialects import cf, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from tileas_xdsl.analysis.forward_flow.client import Arrival, EdgeKind, Flow, FlowClient, FlowEdge, State
+from tileas_xdsl.analysis.forward_flow.client import (
+    Arrival,
+    EdgeKind,
+    Flow,
+    FlowClient,
+    FlowEdge,
+    InvariantClient,
+    State,
+)
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.dialects.async_queue import QueueScope
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, FunctionOpInterface
@@ -32,7 +40,8 @@ def analyse(function: Operation, client: FlowClient[State], initial: State) -> F
     Analyse the body of `function`, which is entered in state `initial`.
 
     The client's methods are called once for each op, for each round of a loop until its fixpoint, for each trip of a
-    short constant loop, and for each call that leads to the op.
+    short constant loop, and for each call that leads to the op. With an
+    `InvariantClient`, which knows what holds in every iteration, a loop takes one round.
     """
     driver = _Driver(client, function)
     view = FunctionOpInterface.of(function)
@@ -182,6 +191,8 @@ class _Driver(Generic[State]):
             return self._call(op, state)
         entered = self.client.enter(op, state)
         match op:
+            case scf.ForOp() | scf.WhileOp() if isinstance(self.client, InvariantClient):
+                after = self._by_invariant(self.client, op, entered)
             case scf.ForOp():
                 after = self._for(op, entered)
             case scf.WhileOp():
@@ -189,6 +200,8 @@ class _Driver(Generic[State]):
             case scf.IfOp() | scf.IndexSwitchOp():
                 after = self._branch(op, entered)
             case scf.ExecuteRegionOp() | QueueScope():
+                after = self._in_place(op, entered)
+            case _ if self.client.runs_in_place(op):
                 after = self._in_place(op, entered)
             case _ if AgentLikeOpInterface.of(op) is not None or AsyncRegionOpInterface.of(op) is not None:
                 after = self._elsewhere(op, entered)
@@ -256,6 +269,20 @@ class _Driver(Generic[State]):
 
         self._settle(loop, entry, iterate)
         return self._leave_loop(loop, tested, [])
+
+    def _by_invariant(
+        self, client: InvariantClient[State], loop: scf.ForOp | scf.WhileOp, state: State
+    ) -> State | None:
+        """Run through the body of a loop once. An iteration that does not end is never the last one."""
+        head = client.head(loop, state)
+        if isinstance(loop, scf.ForOp):
+            end = self._once(loop.body, head)
+            return state if end is None else client.behind(loop, state, head, end.state)
+        tested = self._once(loop.before_region, head)
+        if tested is None:
+            return None
+        end = self._once(loop.after_region, tested.state)
+        return tested.state if end is None else client.behind(loop, state, tested.state, end.state)
 
     def _settle(self, loop: Operation, head: State, iterate: Callable[[State], State | None]) -> None:
         """

@@ -31,15 +31,14 @@ that would wait for its own agent; stages that nobody consumes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NoReturn, cast
+from typing import cast
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.in_flight import LEGS, ancestors
-from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.dialects.nv_tileas.classified import RegionOp
@@ -48,12 +47,12 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
     CreateIteratorOp,
     CreatePipelineOp,
-    IncIterOp,
     ProduceOneOp,
     ProducerWriteOp,
 )
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, enclosing_function
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import follow_turns
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import Slots
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import (
     Tile,
@@ -63,11 +62,7 @@ from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import (
     give_back,
     put_of,
 )
-from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import (
-    Current,
-    TurnNumbers,
-    require_known_uses,
-)
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import TurnNumbers, require_known_uses
 
 
 @dataclass
@@ -75,9 +70,6 @@ class OneAgent:
     """The plan for one pipeline that one agent fills and empties."""
 
     root: CreatePipelineOp
-    counts: dict[ConsumeOneOp, int] = field(default_factory=dict[ConsumeOneOp, int])
-    """How many groups each consume op leaves unfinished."""
-    produces: list[ProduceOneOp] = field(default_factory=list[ProduceOneOp])
     holding: set[Operation] = field(default_factory=set[Operation])
     """Control flow with turns of the pipeline in it."""
     puts: dict[ProduceOneOp, TilePut] = field(default_factory=dict[ProduceOneOp, TilePut])
@@ -101,11 +93,9 @@ class OneAgent:
             for use in end.uses:
                 self._require_known_use(use.operation)
         self._require_one_kind_of_slot()
-        block = self.root.parent
-        assert isinstance(block, Block)
-        left = self._follow(block, 0)
+        self.full_stages = follow_turns(self.root, self.numbers, self.holding)
         self._require_all_followed()
-        if left != 0:
+        if self.full_stages.left != 0:
             refuse(
                 self.root,
                 "is left with stages that nobody consumes",
@@ -123,8 +113,8 @@ class OneAgent:
             self._require_turn(op)
 
     def _require_all_followed(self) -> None:
-        """Refuse a turn in a block that the walk has not reached."""
-        followed = {*self.produces, *self.counts}
+        """Refuse a turn in a block that the analysis has not reached."""
+        followed = {*self.full_stages.produces, *self.full_stages.counts}
         for end in (self.root.producer, self.root.consumer):
             for use in end.uses:
                 turn = use.operation
@@ -204,117 +194,17 @@ class OneAgent:
                     "do it in an async_queue.scope",
                 )
 
-    # How many stages are full -----------------------------------------------------------------------------------------
-
-    def _follow(self, block: Block, full: int) -> int:
-        """How many stages are full behind `block`, when `full` are before."""
-        for op in block.ops:
-            if isinstance(op, ProduceOneOp) and op.token is self.root.producer:
-                full = self._produced(op, full)
-            elif isinstance(op, ConsumeOneOp) and op.token is self.root.consumer:
-                full = self._consumed(op, full)
-            elif isinstance(op, IncIterOp):
-                self.numbers.step(op)
-            elif op in self.holding:
-                full = self._through(op, full)
-        return full
-
-    def _produced(self, op: ProduceOneOp, full: int) -> int:
-        self.produces.append(op)
-        self.numbers.take(op)
-        if op in self.holding:
-            refuse(op, "holds other turns of its own pipeline", "take turns one after the other")
-        if full >= self.root.num_stages.value.data:
-            self._refuse_full(op)
-        return full + 1
-
-    def _refuse_full(self, op: ProduceOneOp) -> NoReturn:
-        refuse(
-            op,
-            f"waits for an empty slot when all {self.root.num_stages.value.data} are full, and only its own agent "
-            "could empty one",
-            "consume first, or give the pipeline more stages",
-        )
-
-    def _consumed(self, op: ConsumeOneOp, full: int) -> int:
-        if op in self.holding:
-            refuse(op, "holds other turns of its own pipeline", "take turns one after the other")
-        if full == 0:
-            refuse(op, "waits for a stage that only its own agent could fill, and later", "produce first")
-        self.counts[op] = full - 1
-        self.numbers.take(op)
-        return full - 1
-
-    def _through(self, op: Operation, full: int) -> int:
-        """How many stages are full behind control flow: equally many on every path."""
-        if isinstance(op, scf.ForOp):
-            return self._through_for(op, full)
-        if isinstance(op, scf.WhileOp):
-            return self._through_while(op, full)
-        outside = dict(self.numbers.current)
-        ends: list[int] = []
-        iterators: list[tuple[Operation | None, Current]] = []
-        for region in op.regions:
-            self.numbers.current = dict(outside)
-            block = region.first_block
-            ends.append(full if block is None else self._follow(block, full))
-            iterators.append((None if block is None else block.last_op, self.numbers.current))
-        for end in ends[1:]:
-            if end != ends[0]:
-                refuse(
-                    op,
-                    f"leaves {ends[0]} stages full on one path and {end} on another, so no count is right on both",
-                    "take the same turns on every path",
-                )
-        self.numbers.meet(op, iterators, outside)
-        return ends[0]
-
-    def _through_while(self, loop: scf.WhileOp, full: int) -> int:
-        outside = self.numbers.current
-        self.numbers.current = dict.fromkeys(outside)
-        ahead = self._follow(loop.before_region.block, full)
-        behind = self._follow(loop.after_region.block, ahead)
-        if behind != full:
-            self._refuse_change(loop, full, behind)
-        self.numbers.current = outside
-        return ahead
-
-    def _through_for(self, loop: scf.ForOp, full: int) -> int:
-        """A loop that only produces may do so a constant number of times: a prologue."""
-        trips, consumed = static_trip_count(loop), len(self.counts)
-        outside = self.numbers.enter(loop)
-        behind = self._follow(loop.body.block, full)
-        self.numbers.leave(loop, outside)
-        if behind == full or trips == 0:
-            return full
-        if trips == 1:
-            return behind
-        if trips is None or len(self.counts) > consumed:
-            self._refuse_change(loop, full, behind)
-        total = full + trips * (behind - full)
-        if total > self.root.num_stages.value.data:
-            self._refuse_full(self.produces[-1])
-        return total
-
-    def _refuse_change(self, loop: Operation, full: int, behind: int) -> NoReturn:
-        refuse(
-            loop,
-            f"begins its first iteration with {full} full stages and the next one with {behind}, so no count is right "
-            "in both",
-            "produce and consume equally often in each iteration; unroll a prologue of constant length",
-        )
-
     # The rewrite ------------------------------------------------------------------------------------------------------
 
     def rewrite(self, queue: int) -> None:
         self.numbers.make_numbers()
         self._make_slots()
-        for produce in self.produces:
+        for produce in self.full_stages.produces:
             if produce in self.puts:
                 _put_in_place(produce, CommitOp(queue, self._stores(produce)))
             else:
                 _put_in_place(produce, CommitOp(queue, _body(produce), dict(produce.attributes)))
-        for consume, count in self.counts.items():
+        for consume, count in self.full_stages.counts.items():
             if consume in self.gets:
                 self._take_tiles(self.gets[consume], queue, count)
             else:

@@ -30,7 +30,10 @@ from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 
 Turn = ProduceOneOp | ConsumeOneOp
 Current = dict[SSAValue, "SSAValue | None"]
-"""End of the pipeline -> the iterator that its next turn has to take; None where that is not known."""
+"""
+End of the pipeline -> the iterator that its next turn has to take; None where that is not known. Part of a state of the
+flow engine, so never changed in place.
+"""
 
 
 def counts_iterations(stage: SSAValue, loop: scf.ForOp) -> bool:
@@ -41,11 +44,12 @@ def counts_iterations(stage: SSAValue, loop: scf.ForOp) -> bool:
 
 @dataclass
 class TurnNumbers:
-    """The iterators of both ends of `root`, while its turns are followed in program order."""
+    """The iterators of both ends of `root`, and which of them is next where; asked by who follows the turns."""
 
     root: CreatePipelineOp
     makers: list[CreateIteratorOp] = field(default_factory=list[CreateIteratorOp])
-    current: Current = field(default_factory=dict[SSAValue, "SSAValue | None"])
+    first: Current = field(default_factory=dict[SSAValue, "SSAValue | None"])
+    """What is next before any turn."""
     _taken: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Iterator of the last turn -> the end that took it."""
 
@@ -55,82 +59,89 @@ class TurnNumbers:
             if len(makers) > 1:
                 refuse(makers[1], "makes a second iterator of one end, so turns have two orders", "use one iterator")
             self.makers += makers
-            self.current[end] = makers[0].iterator if makers else None
+            self.first[end] = makers[0].iterator if makers else None
 
     # Following --------------------------------------------------------------------------------------------------------
 
-    def take(self, turn: Turn) -> None:
-        """Raises `RefusedError` unless `turn` is seen to be the next one of its end."""
+    def take(self, turn: Turn, current: Current) -> Current:
+        """What is next behind `turn`. Raises `RefusedError` unless `turn` is seen to be the next one of its end."""
         stage, end = turn.stage, turn.token
         assert end is not None
         if stage is None:
-            return
+            return current
         if isinstance(stage.type, PipelineIteratorType):
-            if self.current.get(end) is not stage:
+            if current.get(end) is not stage:
                 refuse(
                     turn,
                     "takes an iterator that is not seen to be the one for its turn",
                     "advance the iterator by one inc_iter behind each turn, and carry it through all control flow",
                 )
             self._taken[stage] = end
-            self.current[end] = None
-        elif not _is_only_turn(turn, end) or not _counts_turns(turn, stage):
+            return {**current, end: None}
+        if not _is_only_turn(turn, end) or not _counts_turns(turn, stage):
             refuse(
                 turn,
                 "names its stage, so the order is not seen to be FIFO",
                 "number the turns by an iterator, or leave the stage out: turns go in order",
             )
+        return current
 
-    def step(self, op: IncIterOp) -> None:
-        """Note that `inc_iter` advances the iterator of the last turn."""
+    def step(self, op: IncIterOp, current: Current) -> Current:
+        """Advance the iterator of the last turn, as `inc_iter` does."""
         end = self._taken.pop(op.iterator, None)
-        if end is not None:
-            self.current[end] = op.next_iterator
+        return current if end is None else {**current, end: op.next_iterator}
 
-    def enter(self, loop: scf.ForOp) -> Current:
+    @staticmethod
+    def head(loop: Operation, before: Current) -> Current:
         """
         Enter `loop`: a carried iterator goes by its block argument; one that is not carried is unknown inside, since it
-        is not the next one in every iteration. Returns the iterators outside.
+        is not the next one in every iteration.
         """
-        outside = dict(self.current)
-        for end, iterator in outside.items():
-            place = _place(iterator, loop.iter_args)
-            self.current[end] = None if place is None else loop.body.block.args[place + 1]
-        return outside
+        if not isinstance(loop, scf.ForOp):
+            return dict.fromkeys(before)
+        places = {end: _place(iterator, loop.iter_args) for end, iterator in before.items()}
+        arguments = loop.body.block.args
+        return {end: None if place is None else arguments[place + 1] for end, place in places.items()}
 
-    def leave(self, loop: scf.ForOp, outside: Current) -> None:
+    @staticmethod
+    def behind(loop: Operation, before: Current, end_of_body: Current) -> Current:
+        """What is next after `loop`. Raises `RefusedError` unless an iteration hands on what is next."""
+        if not isinstance(loop, scf.ForOp):
+            return before
         last = loop.body.block.last_op
         assert last is not None
-        for end, iterator in outside.items():
+        behind = dict(before)
+        for end, iterator in before.items():
             place = _place(iterator, loop.iter_args)
             if place is None:
-                self.current[end] = iterator
                 continue
-            is_next = last.operands[place] is self.current[end]
-            self.current[end] = loop.results[place] if is_next else None
-            if not is_next:
+            if last.operands[place] is not end_of_body[end]:
                 refuse(
                     loop,
                     "carries another iterator to its next iteration than the one that is next",
                     "advance the iterator by one inc_iter behind each turn, and yield it",
                 )
+            behind[end] = loop.results[place]
+        return behind
 
-    def meet(self, op: Operation, ends: Sequence[tuple[Operation | None, Current]], outside: Current) -> None:
+    @staticmethod
+    def meet(op: Operation, ends: Sequence[tuple[Operation | None, Current]]) -> Current:
         """
         Leave the branches of `op`, given the terminator and the iterators at the end of each: what they agree on goes
         on.
         """
-        for end, before in outside.items():
-            found = {branch[end] for _, branch in ends}
-            if found == {before}:
-                self.current[end] = before
+        met: Current = {}
+        for end, first in ends[0][1].items():
+            if all(branch[end] is first for _, branch in ends) and (first is None or not _is_inside(first, op)):
+                met[end] = first
                 continue
             places = [
                 place
                 for place in range(len(op.results))
                 if all(last is not None and last.operands[place] is branch[end] for last, branch in ends)
             ]
-            self.current[end] = op.results[places[0]] if places else None
+            met[end] = op.results[places[0]] if places else None
+        return met
 
     # Rewriting --------------------------------------------------------------------------------------------------------
 
@@ -179,6 +190,11 @@ def require_known_uses(root: CreatePipelineOp, switch: Operation | None = None) 
 
 def _place(iterator: SSAValue | None, values: Sequence[SSAValue]) -> int | None:
     return next((place for place, value in enumerate(values) if value is iterator), None)
+
+
+def _is_inside(value: SSAValue, op: Operation) -> bool:
+    owner = value.owner
+    return owner is not op and op.is_ancestor(owner)
 
 
 def _is_only_turn(turn: Turn, end: SSAValue) -> bool:
