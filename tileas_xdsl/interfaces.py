@@ -222,7 +222,7 @@ class AllocationOpInterface(Interface):
 
 
 @dataclass(frozen=True)
-class Resource:
+class EffectResource:
     """
     Something other than memory on which ops keep their order: one side of a pipeline, for example.
 
@@ -247,7 +247,7 @@ class Effect:
     """
 
     writes: bool
-    target: SSAValue | Resource | None
+    target: SSAValue | EffectResource | None
     indices: Sequence[SSAValue] | None = None
     extents: Sequence[int] | None = None
 

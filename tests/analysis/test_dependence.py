@@ -15,19 +15,19 @@ from xdsl.ir import Operation
 
 from tests.support.ir import parse
 from tileas_xdsl.analysis.dependence import (
+    DependenceEdge,
     DependenceGraph,
     DependenceKind,
-    Edge,
     Placement,
     dependence_graph,
 )
 from tileas_xdsl.analysis.distances import smallest_distance
-from tileas_xdsl.analysis.induction import AffineIndex, Turn
+from tileas_xdsl.analysis.induction import AffineIndex, RotatingIndex
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory.objects import MemoryObject, ObjectKind, may_alias
-from tileas_xdsl.analysis.memory.places import Frame, Place, Span
+from tileas_xdsl.analysis.memory.objects import MemoryRoot, ObjectKind, may_alias
+from tileas_xdsl.analysis.memory.places import AccessPlace, Frame, IndexSpan
 from tileas_xdsl.dialects.upstream_memory import ACCESSES, VIEWS
-from tileas_xdsl.interfaces import Effect, Resource
+from tileas_xdsl.interfaces import Effect, EffectResource
 
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 8, 16))
 ARGUMENTS = "%A: memref<64xf32>, %B: memref<64xf32>, %M: memref<8x8xf32>, %x: f32, %n: index, %m: index, %s: index"
@@ -224,11 +224,11 @@ def test_distances_are_exact_where_the_two_move_differently(
     assert [edge for edge in found if not edge.startswith("w -> w")] == expected
 
 
-def place(rate: int, offset: int, extent: int = 1) -> Place:
+def place(rate: int, offset: int, extent: int = 1) -> AccessPlace:
     """Elements `rate * j + offset` and following of some array."""
     array = MemRefType(f32, [64])
     index = AffineIndex(offset, offset, rate)
-    return Place((MemoryObject(ObjectKind.GLOBAL, "@array"),), Frame(array), (Span(index, extent),))
+    return AccessPlace((MemoryRoot(ObjectKind.GLOBAL, "@array"),), Frame(array), (IndexSpan(index, extent),))
 
 
 def enumerated_distance(
@@ -338,12 +338,12 @@ class Slots:
     extent: int
     signed: bool
 
-    def place(self) -> Place:
+    def place(self) -> AccessPlace:
         number = AffineIndex(self.start, self.start, self.pace)
         least = 1 - self.slots if self.signed and not number.is_never_negative else 0
-        index = AffineIndex(self.offset, self.offset, turn=Turn(number, self.slots, least, self.scale))
-        return Place(
-            (MemoryObject(ObjectKind.GLOBAL, "@array"),), Frame(MemRefType(f32, [64])), (Span(index, self.extent),)
+        index = AffineIndex(self.offset, self.offset, turn=RotatingIndex(number, self.slots, least, self.scale))
+        return AccessPlace(
+            (MemoryRoot(ObjectKind.GLOBAL, "@array"),), Frame(MemRefType(f32, [64])), (IndexSpan(index, self.extent),)
         )
 
     def elements(self, iteration: int) -> set[int]:
@@ -747,7 +747,7 @@ MAY_ALIAS = {
 
 @pytest.mark.parametrize(("kinds", "expected"), MAY_ALIAS.items(), ids=lambda value: "-".join(map(str, value)))
 def test_what_may_share_bytes(kinds: tuple[str, str], expected: tuple[bool, bool]) -> None:
-    first, second = (MemoryObject(ObjectKind[kind], name) for kind, name in zip(kinds, "ab", strict=True))
+    first, second = (MemoryRoot(ObjectKind[kind], name) for kind, name in zip(kinds, "ab", strict=True))
     for arguments_alias, answer in zip((False, True), expected, strict=True):
         assert may_alias(first, second, arguments_alias=arguments_alias) is answer
         assert may_alias(second, first, arguments_alias=arguments_alias) is answer
@@ -774,7 +774,7 @@ def test_effects_without_a_target_are_on_any_memory() -> None:
 def rings(op: Operation) -> list[Effect]:
     """What an op does that rings the bell that it names, and touches no memory."""
     bell = op.attributes.get("rings")
-    return [Effect(True, Resource(bell.data))] if isinstance(bell, StringAttr) else []
+    return [Effect(True, EffectResource(bell.data))] if isinstance(bell, StringAttr) else []
 
 
 def test_an_op_tells_of_resources_that_are_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -814,9 +814,9 @@ def test_the_number_of_edges_is_linear_in_the_accesses() -> None:
 
 
 def test_a_provider_adds_what_neither_values_nor_memory_show() -> None:
-    def slots(values: LoopValues) -> list[Edge]:
+    def slots(values: LoopValues) -> list[DependenceEdge]:
         acquire, release = values.ops
-        return [Edge(release, acquire, DependenceKind.FLOW, 3, "the ring")]
+        return [DependenceEdge(release, acquire, DependenceKind.FLOW, 3, "the ring")]
 
     loop = loop_of('"test.pureop"() {id = "acquire"} : () -> ()\n"test.pureop"() {id = "release"} : () -> ()')
     graph = dependence_graph(loop, providers=[slots])

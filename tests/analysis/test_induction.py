@@ -10,7 +10,7 @@ from tests.support.ir import parse
 from tileas_xdsl.analysis.induction import (
     AffineIndex,
     LoopIndices,
-    Turn,
+    RotatingIndex,
     constant_integer,
     signed,
     static_trip_count,
@@ -86,12 +86,12 @@ def test_a_trip_count_is_known_with_constant_bounds_and_a_positive_step(bounds: 
         ("%w = arith.index_cast %i : index to i64 %v = arith.index_cast %w : i64 to index", AffineIndex(2, 2, 2)),
         ("%v = arith.muli %i, %c0 : index", AffineIndex()),
         ("%v = arith.muli %i, %i : index", None),
-        ("%v = arith.remui %i, %c2 : index", AffineIndex(turn=Turn(AffineIndex(2, 2, 2), 2))),
-        ("%v = arith.remsi %i, %c9 : index", AffineIndex(turn=Turn(AffineIndex(2, 2, 2), 9))),
+        ("%v = arith.remui %i, %c2 : index", AffineIndex(turn=RotatingIndex(AffineIndex(2, 2, 2), 2))),
+        ("%v = arith.remsi %i, %c9 : index", AffineIndex(turn=RotatingIndex(AffineIndex(2, 2, 2), 9))),
         ("%v = arith.andi %i, %c9 : index", None),
         (
             "%c7 = arith.constant 7 : index %v = arith.andi %i, %c7 : index",
-            AffineIndex(turn=Turn(AffineIndex(2, 2, 2), 8)),
+            AffineIndex(turn=RotatingIndex(AffineIndex(2, 2, 2), 8)),
         ),
         ("%v = arith.remui %i, %c0 : index", None),
         ("%v = arith.remui %i, %n : index", None),
@@ -102,15 +102,15 @@ def test_a_trip_count_is_known_with_constant_bounds_and_a_positive_step(bounds: 
         ("%w = arith.subi %i, %c9 : index %v = arith.remui %w, %c9 : index", AffineIndex(0, 8)),
         (
             "%w = arith.subi %i, %c9 : index %v = arith.remui %w, %c2 : index",
-            AffineIndex(turn=Turn(AffineIndex(-7, -7, 2), 2)),
+            AffineIndex(turn=RotatingIndex(AffineIndex(-7, -7, 2), 2)),
         ),
         (
             "%w = arith.subi %i, %c9 : index %v = arith.remsi %w, %c9 : index",
-            AffineIndex(turn=Turn(AffineIndex(-7, -7, 2), 9, -8)),
+            AffineIndex(turn=RotatingIndex(AffineIndex(-7, -7, 2), 9, -8)),
         ),
         (
             "%w = arith.remui %i, %c9 : index %x = arith.muli %w, %c2 : index %v = arith.addi %x, %c9 : index",
-            AffineIndex(9, 9, turn=Turn(AffineIndex(2, 2, 2), 9, 0, 2)),
+            AffineIndex(9, 9, turn=RotatingIndex(AffineIndex(2, 2, 2), 9, 0, 2)),
         ),
         ("%w = arith.remui %i, %c9 : index %v = arith.subi %w, %w : index", AffineIndex(-8, 8)),
     ],

@@ -2,8 +2,8 @@
 Which statements of a loop conflict, and at which distance.
 
 Input: the statements of a loop body (`async_queue.block`s, in program order), and the number of versions of each buffer
-that has versions. Output: `Conflict`s. A conflict from `p` to `c` at distance `d` says that `p` in iteration `j` and
-`c` in iteration `j + d` touch the same bytes, that at least one of them writes, and that `p` came first in the
+that has versions. Output: `ComponentConflict`s. A conflict from `p` to `c` at distance `d` says that `p` in iteration
+`j` and `c` in iteration `j + d` touch the same bytes, that at least one of them writes, and that `p` came first in the
 sequential loop:
 
     B[0] = A[i]           0 -> 1 at distance 0: flow through B
@@ -32,26 +32,26 @@ from tileas_xdsl.analysis.dependence import DependenceKind
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
 from tileas_xdsl.analysis.memory.accesses import AccessReader
-from tileas_xdsl.analysis.memory.objects import MemoryObject, ObjectKind, may_alias
-from tileas_xdsl.analysis.memory.places import Place
+from tileas_xdsl.analysis.memory.objects import MemoryRoot, ObjectKind, may_alias
+from tileas_xdsl.analysis.memory.places import AccessPlace
 from tileas_xdsl.dialects.async_queue import QueueScope, ScopeOp
-from tileas_xdsl.interfaces import Resource
+from tileas_xdsl.interfaces import EffectResource
 
 MOST_ROUNDS = 64
 """How many multiples of the number of versions are tried. Beyond that the answer is the first one, which is safe."""
 
 
-COUNTED = MemoryObject(ObjectKind.RESOURCE, Resource("the queues of one nested pipeline"))
+COUNTED = MemoryRoot(ObjectKind.RESOURCE, EffectResource("the queues of one nested pipeline"))
 """The resource that orders the parts of one asynchronous pipeline: each counts the groups that the others commit."""
 
 
 @dataclass(frozen=True)
-class Touch:
+class ComponentTouch:
     """A read or write of a place by a component."""
 
     component: int
     writes: bool
-    place: Place
+    place: AccessPlace
     opaque: bool = False
     """The access is made by an op whose effects are unknown."""
     late: bool = False
@@ -69,14 +69,14 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Conflict:
+class ComponentConflict:
     """`source` in iteration `j` before `sink` in iteration `j + distance`."""
 
     source: int
     sink: int
     distance: int
     kind: DependenceKind
-    through: MemoryObject | None
+    through: MemoryRoot | None
     """What both touch; None where an op whose effects are unknown takes part."""
     issued: bool = False
     """The access of `source` stands in an `async_queue.scope`."""
@@ -110,7 +110,9 @@ def _only_runs_regions(op: Operation) -> bool:
     return bool(op.regions and effects) and all(isinstance(trait, RecursiveMemoryEffect) for trait in effects)
 
 
-def touches_of(loop: scf.ForOp, components: Sequence[Operation], nests: Sequence[Sequence[int]] = ()) -> list[Touch]:
+def touches_of(
+    loop: scf.ForOp, components: Sequence[Operation], nests: Sequence[Sequence[int]] = ()
+) -> list[ComponentTouch]:
     """
     What the components of `loop` touch, in program order: each place at most once as a read and once as a write.
 
@@ -119,11 +121,11 @@ def touches_of(loop: scf.ForOp, components: Sequence[Operation], nests: Sequence
     """
     reader = AccessReader(LoopIndices(loop))
     later = {part: nest[index + 1 :] for nest in nests for index, part in enumerate(nest)}
-    found: dict[Touch, None] = {}
+    found: dict[ComponentTouch, None] = {}
     for number, component in enumerate(components):
         for op, issued in leaves(component):
             for access in reader.accesses_of(op):
-                touch = Touch(number, access.writes, access.place, access.opaque, issued=issued)
+                touch = ComponentTouch(number, access.writes, access.place, access.opaque, issued=issued)
                 found[touch] = None
                 for part in later.get(number, ()) if issued else ():
                     found[replace(touch, component=part, late=True)] = None
@@ -134,8 +136,11 @@ def touches_of(loop: scf.ForOp, components: Sequence[Operation], nests: Sequence
 
 
 def conflicts_between(
-    loop: scf.ForOp, touches: Sequence[Touch], versions: Mapping[SSAValue, int], nests: Sequence[Sequence[int]] = ()
-) -> tuple[Conflict, ...]:
+    loop: scf.ForOp,
+    touches: Sequence[ComponentTouch],
+    versions: Mapping[SSAValue, int],
+    nests: Sequence[Sequence[int]] = (),
+) -> tuple[ComponentConflict, ...]:
     """
     All conflicts, ordered by source, sink and distance. `versions` holds the buffers of which each iteration has its
     own version.
@@ -143,7 +148,7 @@ def conflicts_between(
     The parts of each of `nests` conflict in their order: they share queues, and count each other's commits.
     """
     trips = static_trip_count(loop)
-    found: dict[tuple[int, int, int, DependenceKind, bool], Conflict] = {}
+    found: dict[tuple[int, int, int, DependenceKind, bool], ComponentConflict] = {}
     for source in touches:
         for sink in touches:
             if (source.writes or sink.writes) and not sink.late and _may_meet(source, sink):
@@ -152,26 +157,28 @@ def conflicts_between(
                     found.setdefault(key, conflict)
     for nest in nests:
         for first, second in pairwise(nest):
-            control = Conflict(first, second, 0, DependenceKind.CONTROL, COUNTED)
+            control = ComponentConflict(first, second, 0, DependenceKind.CONTROL, COUNTED)
             found.setdefault((first, second, 0, DependenceKind.CONTROL, False), control)
     kinds = list(DependenceKind)
     return tuple(found[key] for key in sorted(found, key=lambda key: (*key[:3], kinds.index(key[3]), key[4])))
 
 
-def meets_later(source: Touch, sink: Touch, trips: int | None) -> bool:
+def meets_later(source: ComponentTouch, sink: ComponentTouch, trips: int | None) -> bool:
     """
     Whether the two may touch the same bytes, `sink` in a later iteration than `source`, if the buffer had one version.
     """
     return _distance(source, sink, 1, trips) is not None
 
 
-def _may_meet(first: Touch, second: Touch) -> bool:
+def _may_meet(first: ComponentTouch, second: ComponentTouch) -> bool:
     if first.opaque or second.opaque:
         return True
     return any(may_alias(a, b, arguments_alias=False) for a in first.place.objects for b in second.place.objects)
 
 
-def _conflicts(source: Touch, sink: Touch, versions: Mapping[SSAValue, int], trips: int | None) -> Iterator[Conflict]:
+def _conflicts(
+    source: ComponentTouch, sink: ComponentTouch, versions: Mapping[SSAValue, int], trips: int | None
+) -> Iterator[ComponentConflict]:
     if source.component < sink.component and _distance(source, sink, 0, trips) == 0:
         yield _conflict(source, sink, 0)
     buffer = source.buffer
@@ -183,22 +190,26 @@ def _conflicts(source: Touch, sink: Touch, versions: Mapping[SSAValue, int], tri
         yield _conflict(source, sink, distance)
 
 
-def _conflict(source: Touch, sink: Touch, distance: int) -> Conflict:
+def _conflict(source: ComponentTouch, sink: ComponentTouch, distance: int) -> ComponentConflict:
     if source.opaque or sink.opaque:
-        return Conflict(source.component, sink.component, distance, DependenceKind.CONTROL, None, source.issued)
+        return ComponentConflict(
+            source.component, sink.component, distance, DependenceKind.CONTROL, None, source.issued
+        )
     shared = (item for item in source.place.objects if item in sink.place.objects)
     through = next(shared, source.place.objects[0])
     kind = DependenceKind.ANTI if not source.writes else DependenceKind.OUTPUT if sink.writes else DependenceKind.FLOW
-    return Conflict(source.component, sink.component, distance, kind, through, source.issued)
+    return ComponentConflict(source.component, sink.component, distance, kind, through, source.issued)
 
 
-def _distance(source: Touch, sink: Touch, least: int, trips: int | None) -> int | None:
+def _distance(source: ComponentTouch, sink: ComponentTouch, least: int, trips: int | None) -> int | None:
     if source.opaque or sink.opaque:
         return least if trips is None or least < trips else None
     return smallest_distance(source.place, sink.place, least, trips)
 
 
-def _distance_between_versions(source: Touch, sink: Touch, versions: int, trips: int | None) -> int | None:
+def _distance_between_versions(
+    source: ComponentTouch, sink: ComponentTouch, versions: int, trips: int | None
+) -> int | None:
     """
     The least multiple of `versions`, above 0, at which the two touch the same bytes; may be too small, never too large.
     """

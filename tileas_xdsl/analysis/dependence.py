@@ -37,9 +37,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
+from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
 from tileas_xdsl.analysis.memory.objects import may_alias
-from tileas_xdsl.analysis.memory.places import Place
+from tileas_xdsl.analysis.memory.places import AccessPlace
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class DependenceKind(Enum):
 
 
 @dataclass(frozen=True)
-class Edge:
+class DependenceEdge:
     """
     `source` in iteration `j` must precede `sink` in iteration `j + distance`; `through` is what the dependence goes
     through.
@@ -101,7 +101,7 @@ class Edge:
         return placements[self.source].precedes(placements[self.sink], self.distance)
 
 
-EdgeProvider = Callable[[LoopValues], Iterable[Edge]]
+EdgeProvider = Callable[[LoopValues], Iterable[DependenceEdge]]
 """Gives edges that neither values nor memory show; see `dependence_graph`."""
 
 
@@ -111,7 +111,7 @@ class DependenceGraph:
 
     loop: scf.ForOp
     ops: tuple[Operation, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[DependenceEdge, ...]
 
     @cached_property
     def position(self) -> Mapping[Operation, int]:
@@ -119,25 +119,25 @@ class DependenceGraph:
         return {op: index for index, op in enumerate(self.ops)}
 
     @cached_property
-    def successors(self) -> Mapping[Operation, tuple[Edge, ...]]:
+    def successors(self) -> Mapping[Operation, tuple[DependenceEdge, ...]]:
         """The edges that leave each op."""
         return self._by_op(lambda edge: edge.source)
 
     @cached_property
-    def predecessors(self) -> Mapping[Operation, tuple[Edge, ...]]:
+    def predecessors(self) -> Mapping[Operation, tuple[DependenceEdge, ...]]:
         """The edges that reach each op."""
         return self._by_op(lambda edge: edge.sink)
 
-    def violations(self, placements: Mapping[Operation, Placement]) -> tuple[Edge, ...]:
+    def violations(self, placements: Mapping[Operation, Placement]) -> tuple[DependenceEdge, ...]:
         """The edges that run backward under `placements`, which places every op. Empty for a legal schedule."""
         return tuple(edge for edge in self.edges if not edge.holds(placements))
 
-    def keeping(self, wanted: Callable[[Edge], bool]) -> DependenceGraph:
+    def keeping(self, wanted: Callable[[DependenceEdge], bool]) -> DependenceGraph:
         """The graph without the edges that `wanted` rejects, such as those that versioning a buffer removes."""
         return replace(self, edges=tuple(edge for edge in self.edges if wanted(edge)))
 
-    def _by_op(self, end: Callable[[Edge], Operation]) -> Mapping[Operation, tuple[Edge, ...]]:
-        lists: dict[Operation, list[Edge]] = {op: [] for op in self.ops}
+    def _by_op(self, end: Callable[[DependenceEdge], Operation]) -> Mapping[Operation, tuple[DependenceEdge, ...]]:
+        lists: dict[Operation, list[DependenceEdge]] = {op: [] for op in self.ops}
         for edge in self.edges:
             lists[end(edge)].append(edge)
         return {op: tuple(edges) for op, edges in lists.items()}
@@ -162,10 +162,10 @@ def dependence_graph(
     return DependenceGraph(loop, values.ops, _in_order(edges, values))
 
 
-def _in_order(edges: Iterable[Edge], values: LoopValues) -> tuple[Edge, ...]:
+def _in_order(edges: Iterable[DependenceEdge], values: LoopValues) -> tuple[DependenceEdge, ...]:
     """Each edge once, by source, sink, distance and kind; of two that differ only in `through` the first stays."""
     position, kinds = values.position, list(DependenceKind)
-    unique: dict[tuple[int, int, int, int], Edge] = {}
+    unique: dict[tuple[int, int, int, int], DependenceEdge] = {}
     for edge in edges:
         key = (position[edge.source], position[edge.sink], edge.distance, kinds.index(edge.kind))
         unique.setdefault(key, edge)
@@ -180,14 +180,14 @@ def is_token(value_type: Attribute) -> bool:
     return value_type.name.rsplit(".", 1)[-1] == "token"
 
 
-def _value_edges(values: LoopValues) -> Iterator[Edge]:
+def _value_edges(values: LoopValues) -> Iterator[DependenceEdge]:
     for op in values.ops:
         for value in values.read_by(op):
             origin = values.origin_of(value)
             if origin.result is None:
                 continue
             kind = DependenceKind.TOKEN if is_token(value.type) else DependenceKind.FLOW
-            yield Edge(origin.result.op, op, kind, origin.distance, value)
+            yield DependenceEdge(origin.result.op, op, kind, origin.distance, value)
 
 
 # Memory -------------------------------------------------------------------------------------------------------------
@@ -197,18 +197,18 @@ def _value_edges(values: LoopValues) -> Iterator[Edge]:
 class _Location:
     """The accesses to one place, in program order. Distances are computed between locations, not between accesses."""
 
-    place: Place
+    place: AccessPlace
     opaque: bool
-    accesses: tuple[Access, ...]
+    accesses: tuple[BodyAccess, ...]
 
     @cached_property
     def is_written(self) -> bool:
         return any(access.writes for access in self.accesses)
 
     @cached_property
-    def last(self) -> Sequence[Access]:
+    def last(self) -> Sequence[BodyAccess]:
         """The last write and the reads after it: later iterations must come after these."""
-        tail: list[Access] = []
+        tail: list[BodyAccess] = []
         for access in reversed(self.accesses):
             tail.append(access)
             if access.writes:
@@ -216,14 +216,14 @@ class _Location:
         return tail
 
     @cached_property
-    def first_write(self) -> Sequence[Access]:
+    def first_write(self) -> Sequence[BodyAccess]:
         """The first write, if there is one."""
         return [access for access in self.first if access.writes]
 
     @cached_property
-    def first(self) -> Sequence[Access]:
+    def first(self) -> Sequence[BodyAccess]:
         """The first write and the reads before it: earlier iterations must come before these."""
-        head: list[Access] = []
+        head: list[BodyAccess] = []
         for access in self.accesses:
             head.append(access)
             if access.writes:
@@ -240,14 +240,14 @@ class _MemoryEdges:
         self.trips = static_trip_count(values.loop)
         self.locations = _locations(values)
 
-    def edges(self) -> Iterator[Edge]:
+    def edges(self) -> Iterator[DependenceEdge]:
         """All pairs of locations, also of one with itself."""
         for index, first in enumerate(self.locations):
             for second in self.locations[index:]:
                 if first.is_written or second.is_written:
                     yield from self._between(first, second)
 
-    def _between(self, first: _Location, second: _Location) -> Iterator[Edge]:
+    def _between(self, first: _Location, second: _Location) -> Iterator[DependenceEdge]:
         if not self._may_meet(first, second):
             return
         pairs = [(first, second)] if first is second else [(first, second), (second, first)]
@@ -273,14 +273,14 @@ class _MemoryEdges:
             return least
         return smallest_distance(source.place, sink.place, least, self.trips)
 
-    def _within_iteration(self, source: _Location, sink: _Location) -> Iterator[Edge]:
+    def _within_iteration(self, source: _Location, sink: _Location) -> Iterator[DependenceEdge]:
         """
         Edges at distance 0: from accesses of `source` to the accesses of `sink` that follow them.
 
         A write of `sink` is ordered before all later accesses of `sink`, so edges to those would be redundant.
         """
-        write: Access | None = None
-        reads: list[Access] = []
+        write: BodyAccess | None = None
+        reads: list[BodyAccess] = []
         upcoming = iter(source.accesses)
         candidate = next(upcoming, None)
         for access in sink.accesses:
@@ -298,27 +298,27 @@ class _MemoryEdges:
 
     def _across_iterations(
         self, source: _Location, sink: _Location, distance: int, also_within: bool
-    ) -> Iterator[Edge]:
+    ) -> Iterator[DependenceEdge]:
         for earlier in source.last:
             for later in sink.first if earlier.writes else sink.first_write:
                 # Where the two also meet in one iteration and come in this order, distance 0 says more.
                 if not (also_within and self.position[earlier.op] < self.position[later.op]):
                     yield self._edge(earlier, later, distance)
 
-    def _edge(self, source: Access, sink: Access, distance: int) -> Edge:
+    def _edge(self, source: BodyAccess, sink: BodyAccess, distance: int) -> DependenceEdge:
         if source.opaque or sink.opaque:
-            return Edge(source.op, sink.op, DependenceKind.CONTROL, distance, "unknown effects")
+            return DependenceEdge(source.op, sink.op, DependenceKind.CONTROL, distance, "unknown effects")
         through = next((str(item) for item in source.place.objects if item in sink.place.objects), "memory")
         kind = (
             DependenceKind.ANTI if not source.writes else DependenceKind.OUTPUT if sink.writes else DependenceKind.FLOW
         )
-        return Edge(source.op, sink.op, kind, distance, through)
+        return DependenceEdge(source.op, sink.op, kind, distance, through)
 
 
 def _locations(values: LoopValues) -> list[_Location]:
     """The accesses of the body, gathered by place."""
     reader = AccessReader(LoopIndices(values.loop))
-    gathered: dict[tuple[Place, bool], list[Access]] = {}
+    gathered: dict[tuple[AccessPlace, bool], list[BodyAccess]] = {}
     for op in values.ops:
         for access in reader.accesses_of(op):
             gathered.setdefault((access.place, access.opaque), []).append(access)

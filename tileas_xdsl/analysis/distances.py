@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd, lcm
 
-from tileas_xdsl.analysis.induction import Turn
+from tileas_xdsl.analysis.induction import RotatingIndex
 from tileas_xdsl.analysis.memory.objects import ObjectKind
-from tileas_xdsl.analysis.memory.places import Place, Span, byte_span
+from tileas_xdsl.analysis.memory.places import AccessPlace, IndexSpan, byte_span
 
 
-def smallest_distance(source: Place, sink: Place, least: int, trips: int | None) -> int | None:
+def smallest_distance(source: AccessPlace, sink: AccessPlace, least: int, trips: int | None) -> int | None:
     """
     The smallest `d >= least` such that `source` in some iteration `j` and `sink` in iteration `j + d` may touch the
     same bytes, given that their objects may alias; None where there is no such `d`.
@@ -42,7 +42,7 @@ def smallest_distance(source: Place, sink: Place, least: int, trips: int | None)
     return _common_distance(_comparable_spans(source, sink), least, trips)
 
 
-def _comparable_spans(source: Place, sink: Place) -> list[tuple[Span, Span]]:
+def _comparable_spans(source: AccessPlace, sink: AccessPlace) -> list[tuple[IndexSpan, IndexSpan]]:
     """
     The pairs of spans to compare: axis by axis where both places have one frame, else as bytes. Unknown axes are left
     out.
@@ -55,7 +55,7 @@ def _comparable_spans(source: Place, sink: Place) -> list[tuple[Span, Span]]:
     return [(bytes_of_source, bytes_of_sink)]
 
 
-def _common_distance(axes: Sequence[tuple[Span, Span]], least: int, trips: int | None) -> int | None:
+def _common_distance(axes: Sequence[tuple[IndexSpan, IndexSpan]], least: int, trips: int | None) -> int | None:
     """The smallest distance at which the spans may overlap on every axis."""
     most = None if trips is None else trips - 1
     comparable = [pair for pair in axes if pair[0].index.terms == pair[1].index.terms]
@@ -79,7 +79,7 @@ def _common_distance(axes: Sequence[tuple[Span, Span]], least: int, trips: int |
     return _first_common_turn(rings, least, most)
 
 
-def _meeting_interval(source: Span, sink: Span, least: int) -> tuple[int, int | None] | None:
+def _meeting_interval(source: IndexSpan, sink: IndexSpan, least: int) -> tuple[int, int | None] | None:
     """
     The distances at which two spans that move at one rate overlap: an interval; None as upper end means unbounded.
     """
@@ -112,7 +112,9 @@ def _meeting_at_unknown_step(low: int, high: int, per_step: int, least: int) -> 
     return max(1, least), high // per_step
 
 
-def _crossing_distance(source: Span, sink: Span, least: int, most: int | None, trips: int | None) -> int | None:
+def _crossing_distance(
+    source: IndexSpan, sink: IndexSpan, least: int, most: int | None, trips: int | None
+) -> int | None:
     """
     The smallest distance in `[least, most]` at which two spans that move at different rates overlap in some iteration.
 
@@ -158,11 +160,11 @@ class _Ring:
     distances: frozenset[int]
 
 
-def _without_turn(span: Span) -> Span:
+def _without_turn(span: IndexSpan) -> IndexSpan:
     return replace(span, index=span.index.without_turn)
 
 
-def _ring(source: Span, sink: Span) -> _Ring | None:
+def _ring(source: IndexSpan, sink: IndexSpan) -> _Ring | None:
     """
     The distances at which two slots of one ring may overlap; None where the spans are not slots of one ring.
 
@@ -184,7 +186,7 @@ def _ring(source: Span, sink: Span) -> _Ring | None:
     return _Ring(slots, met)
 
 
-def _apart(source: Span, sink: Span, turn: Turn, least: int) -> frozenset[int]:
+def _apart(source: IndexSpan, sink: IndexSpan, turn: RotatingIndex, least: int) -> frozenset[int]:
     """By how many slots, modulo the number of slots, the source may be ahead of the sink where the two overlap."""
     low = sink.index.low - (source.index.high + source.extent - 1)
     high = (sink.index.high + sink.extent - 1) - source.index.low

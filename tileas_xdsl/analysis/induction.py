@@ -57,7 +57,7 @@ def static_trip_count(loop: scf.ForOp) -> int | None:
 
 
 @dataclass(frozen=True)
-class Turn:
+class RotatingIndex:
     """
     `scale * r`, where `r` is the remainder of `number` divided by `slots` that lies in `[least, slots)`.
 
@@ -83,7 +83,7 @@ class AffineIndex:
     per_iteration: int = 0
     per_step: int = 0
     terms: frozenset[tuple[SSAValue, int]] = frozenset()
-    turn: Turn | None = None
+    turn: RotatingIndex | None = None
 
     @staticmethod
     def constant(number: int) -> AffineIndex:
@@ -242,7 +242,7 @@ class LoopIndices:
         is_power_of_two = slots & (slots - 1) == 0
         if not (isinstance(op, arith.RemSIOp) or is_power_of_two or number.is_never_negative):
             return AffineIndex(least, slots - 1)
-        return AffineIndex(turn=Turn(number, slots, 0 if number.is_never_negative else least))
+        return AffineIndex(turn=RotatingIndex(number, slots, 0 if number.is_never_negative else least))
 
     def _argument_form(self, argument: BlockArgument) -> AffineIndex | None:
         if argument is self.loop.body.block.args[0]:

@@ -23,8 +23,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.component_conflicts import leaves
 from tileas_xdsl.analysis.induction import AffineIndex, LoopIndices, constant_integer, static_trip_count
-from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
-from tileas_xdsl.analysis.memory.places import Frame, Place, Span
+from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
+from tileas_xdsl.analysis.memory.places import AccessPlace, Frame, IndexSpan
 from tileas_xdsl.analysis.static_views import axes_by_name, buffer_behind
 from tileas_xdsl.dialects.async_queue import QueueScope
 from tileas_xdsl.dialects.upstream_memory import vector_extents
@@ -78,7 +78,7 @@ def _type_of(buffer: SSAValue) -> MemRefType[Attribute]:
     return cast(MemRefType[Attribute], buffer.type)
 
 
-def _touches(access: Access, buffer: SSAValue) -> bool:
+def _touches(access: BodyAccess, buffer: SSAValue) -> bool:
     return access.opaque or any(item.key is None or item.key is buffer for item in access.place.objects)
 
 
@@ -100,7 +100,7 @@ def _is_certain(op: Operation, loop: scf.ForOp) -> bool:
 
 
 def _certain_writes(
-    op: Operation, buffer: SSAValue, indices: LoopIndices, accesses: Sequence[Access]
+    op: Operation, buffer: SSAValue, indices: LoopIndices, accesses: Sequence[BodyAccess]
 ) -> Iterator[_Write]:
     """The certain writes of `op`, given its `accesses` to `buffer`."""
     written = _written_by(op)
@@ -114,7 +114,7 @@ def _certain_writes(
     yield _Write(op, box, memory, subscripts)
 
 
-def _is_filled(place: Place, memory: SSAValue, dense: Box | None, has_subscripts: bool) -> bool:
+def _is_filled(place: AccessPlace, memory: SSAValue, dense: Box | None, has_subscripts: bool) -> bool:
     """
     Whether a write of `memory` fills everything between the ends of `place`.
 
@@ -156,7 +156,7 @@ def _written_by(op: Operation) -> tuple[SSAValue, tuple[SSAValue, ...], tuple[in
             return None
 
 
-def _box_at(place: Place, buffer_type: MemRefType[Attribute]) -> Box | None:
+def _box_at(place: AccessPlace, buffer_type: MemRefType[Attribute]) -> Box | None:
     """The box from the least to the greatest element of a place in a buffer, where known; else None."""
     if place.frame != Frame(buffer_type):
         return None
@@ -177,7 +177,7 @@ def _dense_box(subscripts: Sequence[SSAValue], extents: Sequence[int], indices: 
             if runner is None or runner in runners:
                 return None
             runners[runner] = None
-        intervals.append(_interval(Span(index, extent)))
+        intervals.append(_interval(IndexSpan(index, extent)))
     return tuple(intervals)
 
 
@@ -196,7 +196,7 @@ def _dense_runner(subscript: SSAValue) -> SSAValue | None:
     return subscript
 
 
-def _interval(span: Span) -> _Interval:
+def _interval(span: IndexSpan) -> _Interval:
     index: AffineIndex = span.index
     is_constant = not any(index.rate) and not index.terms and index.turn is None
     base = None if is_constant else (index.rate, index.terms, index.turn)
@@ -207,7 +207,7 @@ def _interval(span: Span) -> _Interval:
 
 
 def _is_covered(
-    access: Access,
+    access: BodyAccess,
     op: Operation,
     written: Sequence[_Write],
     buffer_type: MemRefType[Attribute],

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.analysis.dependence import DependenceKind, Edge
+from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceKind
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory.effects import name_of
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
@@ -66,7 +66,7 @@ class _Sides:
     """Whether each step happens exactly once in every iteration."""
 
 
-def pipeline_edges(values: LoopValues) -> Iterator[Edge]:
+def pipeline_edges(values: LoopValues) -> Iterator[DependenceEdge]:
     """The edges of all pipelines in the loop. For each pipeline linear in the size of the body."""
     for sides in _sides_by_root(values).values():
         name = name_of(sides.root)
@@ -79,19 +79,21 @@ def pipeline_edges(values: LoopValues) -> Iterator[Edge]:
         for users in sides.views.values():
             for user in users:
                 yield from (
-                    Edge(user, r, DependenceKind.ANTI, 0, name) for r in sides.releases if _after(values, user, r)
+                    DependenceEdge(user, r, DependenceKind.ANTI, 0, name)
+                    for r in sides.releases
+                    if _after(values, user, r)
                 )
 
 
-def _publication(values: LoopValues, sides: _Sides, name: str) -> Iterator[Edge]:
+def _publication(values: LoopValues, sides: _Sides, name: str) -> Iterator[DependenceEdge]:
     for commit, wait in zip(sides.commits, sides.waits, strict=False):
         if commit is not wait and _after(values, commit, wait):
-            yield Edge(commit, wait, DependenceKind.TOKEN, 0, name)
+            yield DependenceEdge(commit, wait, DependenceKind.TOKEN, 0, name)
 
 
 def _in_turn(
     values: LoopValues, first: Sequence[Operation], second: Sequence[Operation], kind: DependenceKind, name: str
-) -> Iterator[Edge]:
+) -> Iterator[DependenceEdge]:
     """
     Edges that put every op of `second` after the ops of `first` that precede it in the body, and after those of earlier
     iterations.
@@ -107,16 +109,16 @@ def _in_turn(
         while candidate is not None and _after(values, candidate, op):
             earlier, candidate = candidate, next(upcoming, None)
         if earlier is not None:
-            yield Edge(earlier, op, kind, 0, name)
+            yield DependenceEdge(earlier, op, kind, 0, name)
     if _after(values, second[0], first[-1]):
-        yield Edge(first[-1], second[0], kind, 1, name)
+        yield DependenceEdge(first[-1], second[0], kind, 1, name)
 
 
 def _after(values: LoopValues, first: Operation, second: Operation) -> bool:
     return values.position[first] < values.position[second]
 
 
-def _slot_reuse(sides: _Sides, name: str) -> Iterator[Edge]:
+def _slot_reuse(sides: _Sides, name: str) -> Iterator[DependenceEdge]:
     depth, per_iteration = sides.root.depth, len(sides.acquires)
     if depth is None or per_iteration == 0 or len(sides.releases) != per_iteration:
         return
@@ -124,7 +126,7 @@ def _slot_reuse(sides: _Sides, name: str) -> Iterator[Edge]:
         distance, index = divmod(number + depth, per_iteration)
         acquire = sides.acquires[index]
         if acquire is not release:
-            yield Edge(release, acquire, DependenceKind.ANTI, distance, name)
+            yield DependenceEdge(release, acquire, DependenceKind.ANTI, distance, name)
 
 
 def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:

@@ -16,7 +16,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface, AsyncRegionOpInterface
 
 
 @dataclass
-class Task:
+class TokenTask:
     """A view of an op as a task; its token is the first result. Every property is read from the IR when asked for."""
 
     op: Operation
@@ -54,7 +54,7 @@ class Task:
         return list(terminator.operands)[: len(self.op.results) - 1]
 
 
-def task_of(op: Operation) -> Task | None:
+def task_of(op: Operation) -> TokenTask | None:
     """`op` as a task that could be joined; None for anything else."""
     view, regional = AsyncOpInterface.of(op), AsyncRegionOpInterface.of(op)
     if view is None or regional is None or len(op.regions) != 1 or view.async_token is not op.results[0]:
@@ -64,7 +64,7 @@ def task_of(op: Operation) -> Task | None:
     in_parts = any(result.type == op.results[0].type for result in op.results[1:])
     if in_parts or regional.async_region_token(0) is not None or waits_for_groups(op):
         return None
-    return Task(op, view, regional)
+    return TokenTask(op, view, regional)
 
 
 def waits_for_groups(op: Operation) -> bool:

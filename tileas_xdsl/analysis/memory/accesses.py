@@ -1,7 +1,7 @@
 """
 The memory accesses of the ops in a loop body.
 
-Input: one op of the body. Output: its `Access`es, including those of ops nested in it. An access names the memory
+Input: one op of the body. Output: its `BodyAccess`es, including those of ops nested in it. An access names the memory
 objects that it may touch (`objects`) and, where the subscripts are linear (`analysis/induction.py`), which part of each
 object (`places`).
 
@@ -18,16 +18,16 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.induction import LoopIndices
 from tileas_xdsl.analysis.memory.effects import EffectReader, speaks_for_itself_only
 from tileas_xdsl.analysis.memory.objects import UNKNOWN, ObjectFinder
-from tileas_xdsl.analysis.memory.places import Place, PlaceFinder
+from tileas_xdsl.analysis.memory.places import AccessPlace, PlaceFinder
 
 
 @dataclass(frozen=True)
-class Access:
+class BodyAccess:
     """One read or write of `op` (an op of the loop body; the access may sit in its regions)."""
 
     op: Operation
     writes: bool
-    place: Place
+    place: AccessPlace
     opaque: bool = False
     """The op's effects are unknown: the access is ordered with every effect, also on resources."""
 
@@ -39,17 +39,17 @@ class AccessReader:
         self._effects = EffectReader()
         self._places = PlaceFinder(indices, ObjectFinder(indices, self._effects))
 
-    def accesses_of(self, op: Operation) -> Iterator[Access]:
+    def accesses_of(self, op: Operation) -> Iterator[BodyAccess]:
         """The accesses of `op`, an op of the body, in program order. Linear in the ops nested in it."""
         stack = [op]
         while stack:
             current = stack.pop()
             effects = self._effects.effects_of(current)
             if effects is None:
-                yield Access(op, True, Place((UNKNOWN,)), opaque=True)
+                yield BodyAccess(op, True, AccessPlace((UNKNOWN,)), opaque=True)
                 continue
             for effect in effects:
-                yield Access(op, effect.writes, self._places.place_of(effect))
+                yield BodyAccess(op, effect.writes, self._places.place_of(effect))
             if speaks_for_itself_only(current):
                 nested = (inner for region in current.regions for block in region.blocks for inner in block.ops)
                 stack.extend(reversed(list(nested)))

@@ -31,7 +31,7 @@ from xdsl.traits import (
 
 from tileas_xdsl.dialects.tiles.traits import OwnStorage, SlotStorage
 from tileas_xdsl.dialects.upstream_memory import ACCESSES, ALLOCATIONS
-from tileas_xdsl.interfaces import Effect, MemoryAccessOpInterface, Resource, SideOrder, TokenWait
+from tileas_xdsl.interfaces import Effect, EffectResource, MemoryAccessOpInterface, SideOrder, TokenWait
 
 if TYPE_CHECKING:
     from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
@@ -56,7 +56,7 @@ class EffectReader:
         return effects_by_traits(op) if rule is None else rule(op)
 
     def _effects(self, accesses: Sequence[Effect | SideOrder | TokenWait]) -> Iterator[Effect]:
-        sides: dict[Resource, None] = {}
+        sides: dict[EffectResource, None] = {}
         for access in accesses:
             match access:
                 case Effect():
@@ -69,13 +69,13 @@ class EffectReader:
                     sides[self._side(access)] = None
         yield from (Effect(True, side) for side in sides)
 
-    def _side(self, order: SideOrder) -> Resource:
+    def _side(self, order: SideOrder) -> EffectResource:
         """
         The resource for one side of the op's pipeline. Ops whose pipeline is unknown share one resource for each side.
         """
         of = order.pipeline
         root = self._roots.of(of) if isinstance(of, SSAValue) else self._roots.of_op(of)
-        return Resource(f"the {order.side}'s side of {name_of(root)}", None if root is None else root.key)
+        return EffectResource(f"the {order.side}'s side of {name_of(root)}", None if root is None else root.key)
 
     def has_own_storage(self, op: Operation) -> bool:
         """Whether the results of `op` lie in storage that no other value names."""
@@ -151,7 +151,7 @@ def effects_by_traits(op: Operation) -> Sequence[Effect] | None:
     return tuple(Effect(effect.kind != MemoryEffectKind.READ, _target_of(effect)) for effect in ordered)
 
 
-def _target_of(effect: EffectInstance) -> SSAValue | Resource | None:
+def _target_of(effect: EffectInstance) -> SSAValue | EffectResource | None:
     if not isinstance(effect.resource, DefaultResource):
-        return Resource(effect.resource.name())
+        return EffectResource(effect.resource.name())
     return effect.value if isinstance(effect.value, SSAValue) else None

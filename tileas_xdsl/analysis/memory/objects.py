@@ -22,7 +22,7 @@ from tileas_xdsl.analysis.induction import LoopIndices
 from tileas_xdsl.analysis.memory.effects import EffectReader
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
 from tileas_xdsl.dialects.upstream_memory import VIEWS
-from tileas_xdsl.interfaces import AllocationOpInterface, FunctionOpInterface, LoopLikeOpInterface, Resource
+from tileas_xdsl.interfaces import AllocationOpInterface, EffectResource, FunctionOpInterface, LoopLikeOpInterface
 
 
 class ObjectKind(Enum):
@@ -36,11 +36,11 @@ class ObjectKind(Enum):
 
 
 @dataclass(frozen=True)
-class MemoryObject:
+class MemoryRoot:
     """Memory with an identity: an allocation, a function argument, a global (by its name), or a resource."""
 
     kind: ObjectKind
-    key: SSAValue | Resource | str | None = None
+    key: SSAValue | EffectResource | str | None = None
     fresh: bool = False
     """Allocated in the loop body, so every iteration has an object of its own."""
 
@@ -50,10 +50,10 @@ class MemoryObject:
         return str(self.key) if self.key is not None else "memory"
 
 
-UNKNOWN = MemoryObject(ObjectKind.UNKNOWN)
+UNKNOWN = MemoryRoot(ObjectKind.UNKNOWN)
 
 
-def may_alias(first: MemoryObject, second: MemoryObject, *, arguments_alias: bool) -> bool:
+def may_alias(first: MemoryRoot, second: MemoryRoot, *, arguments_alias: bool) -> bool:
     """
     Whether the two may share bytes. Different arguments, or an argument and a global, do so only with
     `arguments_alias`.
@@ -73,11 +73,11 @@ class ObjectFinder:
         self._indices = indices
         self._effects = effects
 
-    def objects_of(self, value: SSAValue) -> tuple[MemoryObject, ...]:
+    def objects_of(self, value: SSAValue) -> tuple[MemoryRoot, ...]:
         """The objects that `value` may show, each once. Linear in the values on the way back."""
         return self._objects(value, {})
 
-    def _objects(self, value: SSAValue, seen: dict[SSAValue, None]) -> tuple[MemoryObject, ...]:
+    def _objects(self, value: SSAValue, seen: dict[SSAValue, None]) -> tuple[MemoryRoot, ...]:
         """The objects of `value`; `seen` breaks the cycles of loop-carried memrefs."""
         if value in seen:
             return ()
@@ -91,19 +91,19 @@ class ObjectFinder:
             found = dict.fromkeys(UNKNOWN if item.fresh else item for item in found)
         return tuple(found)
 
-    def _object(self, value: SSAValue) -> MemoryObject:
+    def _object(self, value: SSAValue) -> MemoryRoot:
         owner = value.owner
         inside = self._indices.defined_inside(value)
-        unknown = UNKNOWN if inside else MemoryObject(ObjectKind.UNKNOWN, value)
+        unknown = UNKNOWN if inside else MemoryRoot(ObjectKind.UNKNOWN, value)
         if isinstance(owner, Block):
             is_argument = FunctionOpInterface.of(owner.parent_op()) is not None
-            return MemoryObject(ObjectKind.ARGUMENT, value) if is_argument else unknown
+            return MemoryRoot(ObjectKind.ARGUMENT, value) if is_argument else unknown
         if isinstance(owner, memref.GetGlobalOp):
-            return MemoryObject(ObjectKind.GLOBAL, f"@{owner.name_.string_value()}")
+            return MemoryRoot(ObjectKind.GLOBAL, f"@{owner.name_.string_value()}")
         allocation = AllocationOpInterface.of(owner)
         is_allocated = allocation is not None and value in allocation.allocated_values
         if is_allocated or self._effects.has_own_storage(owner):
-            return MemoryObject(ObjectKind.ALLOCATION, value, fresh=inside)
+            return MemoryRoot(ObjectKind.ALLOCATION, value, fresh=inside)
         return unknown
 
 

@@ -21,12 +21,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, MemRefType, 
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.analysis.induction import AffineIndex, LoopIndices
-from tileas_xdsl.analysis.memory.objects import UNKNOWN, MemoryObject, ObjectFinder, ObjectKind, memory_sources
-from tileas_xdsl.interfaces import Effect, Resource
+from tileas_xdsl.analysis.memory.objects import UNKNOWN, MemoryRoot, ObjectFinder, ObjectKind, memory_sources
+from tileas_xdsl.interfaces import Effect, EffectResource
 
 
 @dataclass(frozen=True)
-class Span:
+class IndexSpan:
     """The elements `index .. index + extent - 1` of one axis."""
 
     index: AffineIndex
@@ -42,7 +42,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Place:
+class AccessPlace:
     """
     The part of its object that an access goes to.
 
@@ -50,12 +50,12 @@ class Place:
     objects are known.
     """
 
-    objects: tuple[MemoryObject, ...]
+    objects: tuple[MemoryRoot, ...]
     frame: Frame | None = None
-    spans: tuple[Span | None, ...] = ()
+    spans: tuple[IndexSpan | None, ...] = ()
 
 
-def byte_span(place: Place) -> Span | None:
+def byte_span(place: AccessPlace) -> IndexSpan | None:
     """
     The bytes of a place from the start of its object, where the layout is static and every axis is known; else None.
     """
@@ -73,7 +73,7 @@ def byte_span(place: Place) -> Span | None:
             return None
         stride = element.size * prod(shape[axis + 1 :])
         start = start.plus(span.index.plus(AffineIndex(0, span.extent - 1)).times(stride))
-    return Span(start, element.size)
+    return IndexSpan(start, element.size)
 
 
 # Views --------------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class _Axis:
 class _View:
     """What a memref value shows. `axes` is None where only the objects are known."""
 
-    objects: tuple[MemoryObject, ...]
+    objects: tuple[MemoryRoot, ...]
     frame: Frame | None = None
     axes: tuple[_Axis, ...] | None = None
 
@@ -106,29 +106,29 @@ class PlaceFinder:
         self._objects = objects
         self._views: dict[SSAValue, _View] = {}
 
-    def place_of(self, effect: Effect) -> Place:
+    def place_of(self, effect: Effect) -> AccessPlace:
         """The place that `effect` goes to."""
         if effect.target is None:
-            return Place((UNKNOWN,))
-        if isinstance(effect.target, Resource):
-            return Place((MemoryObject(ObjectKind.RESOURCE, effect.target),))
+            return AccessPlace((UNKNOWN,))
+        if isinstance(effect.target, EffectResource):
+            return AccessPlace((MemoryRoot(ObjectKind.RESOURCE, effect.target),))
         view = self._view(effect.target)
         if view.frame is None or view.axes is None:
-            return Place(view.objects)
+            return AccessPlace(view.objects)
         spans = tuple(self._span(axis, effect) for axis in view.axes)
-        return Place(view.objects, view.frame, spans)
+        return AccessPlace(view.objects, view.frame, spans)
 
-    def _span(self, axis: _Axis, effect: Effect) -> Span | None:
+    def _span(self, axis: _Axis, effect: Effect) -> IndexSpan | None:
         if axis.offset is None:
             return None
         if axis.source is None:
-            return Span(axis.offset)
+            return IndexSpan(axis.offset)
         if effect.indices is None:
-            return None if axis.size is None else Span(axis.offset, (axis.size - 1) * axis.stride + 1)
+            return None if axis.size is None else IndexSpan(axis.offset, (axis.size - 1) * axis.stride + 1)
         if (index := self._indices.index_of(effect.indices[axis.source])) is None:
             return None
         extent = 1 if effect.extents is None else effect.extents[axis.source]
-        return Span(axis.offset.plus(index.times(axis.stride)), (extent - 1) * axis.stride + 1)
+        return IndexSpan(axis.offset.plus(index.times(axis.stride)), (extent - 1) * axis.stride + 1)
 
     def _view(self, value: SSAValue) -> _View:
         if value not in self._views:
@@ -190,7 +190,7 @@ class PlaceFinder:
         return _View(objects, Frame(result_type, shift), _whole_axes(result_type))
 
 
-def _is_origin(value: SSAValue, objects: Sequence[MemoryObject]) -> bool:
+def _is_origin(value: SSAValue, objects: Sequence[MemoryRoot]) -> bool:
     """Whether `value` is itself an object, one and the same in every iteration or a new one in each."""
     return memory_sources(value) is None and list(objects) != [UNKNOWN]
 

@@ -82,7 +82,7 @@ class QueuePerSlotPass(ModulePass):
 
 
 @dataclass(frozen=True)
-class Slots:
+class SlotQueues:
     """The queues that one queue becomes."""
 
     first: int
@@ -94,7 +94,7 @@ class SlotPlan:
     """The plan for the queues of one function."""
 
     facts: InFlight
-    slots: dict[int, Slots]
+    slots: dict[int, SlotQueues]
 
 
 def plan_slots(module: Operation, wanted: int) -> list[SlotPlan]:
@@ -106,10 +106,10 @@ def plan_slots(module: Operation, wanted: int) -> list[SlotPlan]:
         for op in function.walk():
             _require_constant_id(op)
         facts = in_flight(function, ranges)
-        slots: dict[int, Slots] = {}
+        slots: dict[int, SlotQueues] = {}
         first = 0
         for queue in facts.queues:
-            slots[queue] = Slots(first, _number_of_slots(queue, facts, wanted))
+            slots[queue] = SlotQueues(first, _number_of_slots(queue, facts, wanted))
             first += slots[queue].number
         plans.append(SlotPlan(facts, slots))
     return plans
@@ -151,17 +151,17 @@ def _number_of_slots(queue: int, facts: InFlight, wanted: int) -> int:
 
 
 @dataclass(frozen=True)
-class Turn:
+class CommitNumber:
     """How many groups have been committed to a queue: `value + offset`, the value modulo the number of slots or not."""
 
     value: SSAValue | None = None
     offset: int = 0
 
-    def later(self, groups: int) -> Turn:
-        return Turn(self.value, self.offset + groups)
+    def later(self, groups: int) -> CommitNumber:
+        return CommitNumber(self.value, self.offset + groups)
 
 
-Turns = dict[int, Turn]
+CommitNumbers = dict[int, CommitNumber]
 
 
 class _Rewriter:
@@ -182,7 +182,7 @@ class _Rewriter:
         self._count_in(entry)
 
     def run(self) -> None:
-        self._ops(list(self.entry.ops), {queue: Turn() for queue in self.facts.queues})
+        self._ops(list(self.entry.ops), {queue: CommitNumber() for queue in self.facts.queues})
         self.build.tidy()
 
     # Counting commits -------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class _Rewriter:
 
     # Going through the function ---------------------------------------------------------------------------------------
 
-    def _ops(self, ops: Sequence[Operation], turns: Turns) -> None:
+    def _ops(self, ops: Sequence[Operation], turns: CommitNumbers) -> None:
         """Rewrite `ops`; `turns` become what they are behind them."""
         for op in ops:
             match op:
@@ -256,7 +256,7 @@ class _Rewriter:
                 case _:
                     pass
 
-    def _commit(self, commit: CommitOp, turns: Turns) -> None:
+    def _commit(self, commit: CommitOp, turns: CommitNumbers) -> None:
         assert isinstance(commit.queue, int)
         queue = commit.queue
         total = self.committed[commit][queue]
@@ -269,7 +269,7 @@ class _Rewriter:
         Rewriter.erase_op(commit)
         turns[queue] = turns[queue].later(1)
 
-    def _wait(self, wait: WaitOp, turns: Turns) -> None:
+    def _wait(self, wait: WaitOp, turns: CommitNumbers) -> None:
         assert isinstance(wait.queue, int)
         queue = wait.queue
         last = self._emit_waits(wait, queue, turns[queue]) if queue in self.slots else None
@@ -279,7 +279,7 @@ class _Rewriter:
             self._put_into(last, wait)
         Rewriter.erase_op(wait)
 
-    def _emit_waits(self, wait: WaitOp, queue: int, turn: Turn) -> WaitOp | None:
+    def _emit_waits(self, wait: WaitOp, queue: int, turn: CommitNumber) -> WaitOp | None:
         """The waits that take the place of `wait`, in front of it; returns the last of them."""
         count, slots = self.facts.count(wait), self.slots[queue].number
         bound = self.facts.before[wait][queue]
@@ -303,7 +303,7 @@ class _Rewriter:
         last.attributes.update(wait.attributes)
         last.location = wait.location
 
-    def _id(self, queue: int, turn: Turn, anchor: Operation) -> int | SSAValue:
+    def _id(self, queue: int, turn: CommitNumber, anchor: Operation) -> int | SSAValue:
         """The queue of the group whose number is `turn`."""
         slots = self.slots[queue]
         reduced = self._reduced(queue, turn, anchor)
@@ -311,7 +311,7 @@ class _Rewriter:
             return slots.first + reduced
         return self.build.plus(reduced, slots.first, anchor, "queue")
 
-    def _reduced(self, queue: int, turn: Turn, anchor: Operation) -> int | SSAValue:
+    def _reduced(self, queue: int, turn: CommitNumber, anchor: Operation) -> int | SSAValue:
         """`turn` modulo the number of slots."""
         number = self.slots[queue].number
         if turn.value is None or number == 1:
@@ -321,7 +321,7 @@ class _Rewriter:
 
     # Control flow -----------------------------------------------------------------------------------------------------
 
-    def _control(self, op: Operation, turns: Turns) -> None:
+    def _control(self, op: Operation, turns: CommitNumbers) -> None:
         turning = [queue for queue in self.facts.queues if self.slots[queue].number > 1]
         committing = [queue for queue in turning if self.committed[op][queue] != 0]
         rates = {queue: self._per_iteration(op, queue) for queue in committing} if isinstance(op, scf.ForOp) else {}
@@ -335,7 +335,7 @@ class _Rewriter:
                 for queue in known:
                     inner[queue] = self._at_iteration(op, turns[queue], rates[queue] or 0)
             if is_loop:
-                inner |= {queue: Turn(value) for queue, value in zip(carried, entering, strict=True)}
+                inner |= {queue: CommitNumber(value) for queue, value in zip(carried, entering, strict=True)}
             self._ops(list(block.ops)[:-1], inner)
             end = block.last_op
             assert end is not None
@@ -345,18 +345,18 @@ class _Rewriter:
         if carried:
             entering = [self._value(queue, turns[queue], op) for queue in carried] if is_loop else []
             results = carry_through(op, entering, body, "turn")
-            behind |= {queue: Turn(value) for queue, value in zip(carried, results, strict=True)}
+            behind |= {queue: CommitNumber(value) for queue, value in zip(carried, results, strict=True)}
         else:
             for region in op.regions:
                 if region.first_block is not None:
                     body(region.block, [])
         turns |= behind
 
-    def _value(self, queue: int, turn: Turn, anchor: Operation) -> SSAValue:
+    def _value(self, queue: int, turn: CommitNumber, anchor: Operation) -> SSAValue:
         reduced = self._reduced(queue, turn, anchor)
         return self.build.constant(reduced) if isinstance(reduced, int) else reduced
 
-    def _at_iteration(self, loop: scf.ForOp, turn: Turn, rate: int) -> Turn:
+    def _at_iteration(self, loop: scf.ForOp, turn: CommitNumber, rate: int) -> CommitNumber:
         """`turn` when an iteration of `loop` begins, in which `rate` groups are committed."""
         first = loop.body.block.first_op
         assert first is not None
@@ -367,7 +367,7 @@ class _Rewriter:
             number = self.build.computed(arith.DivUIOp(number, loop.step), first)
         return self._advanced(turn, self._as_index(number, first), rate, first)
 
-    def _behind(self, op: Operation, queue: int, turn: Turn, rate: int | None) -> Turn:
+    def _behind(self, op: Operation, queue: int, turn: CommitNumber, rate: int | None) -> CommitNumber:
         """`turn` behind `op`, which commits a known number of groups, or `rate` in each iteration."""
         total = self.committed[op][queue]
         if total is not None:
@@ -393,12 +393,12 @@ class _Rewriter:
             return value
         return self.build.computed(arith.IndexCastOp(value, IndexType()), anchor)
 
-    def _advanced(self, turn: Turn, times: SSAValue, rate: int, anchor: Operation) -> Turn:
+    def _advanced(self, turn: CommitNumber, times: SSAValue, rate: int, anchor: Operation) -> CommitNumber:
         if rate != 1:
             times = self.build.computed(arith.MuliOp(times, self.build.constant(rate)), anchor)
         if turn.value is not None:
             times = self.build.computed(arith.AddiOp(turn.value, times), anchor)
-        return Turn(times, turn.offset)
+        return CommitNumber(times, turn.offset)
 
 
 def _detached(op: Operation) -> Operation:

@@ -29,7 +29,7 @@ from xdsl.traits import MemoryEffectKind, get_effects
 
 from tileas_xdsl.analysis.buffer_touches import ancestor_in
 from tileas_xdsl.analysis.completion import Completions
-from tileas_xdsl.analysis.tasks import Task, task_of
+from tileas_xdsl.analysis.tasks import TokenTask, task_of
 from tileas_xdsl.analysis.token_uses import refuse_untraceable_tokens
 from tileas_xdsl.dialects.async_ import AwaitOp, ValueType
 from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
@@ -39,7 +39,7 @@ from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
 class Joint:
     """Tasks that become one, in the order of their bodies."""
 
-    tasks: list[Task]
+    tasks: list[TokenTask]
     waits: list[list[SSAValue]]
     """For each task what is to be awaited in front of its body."""
 
@@ -96,10 +96,10 @@ def _is_quiet(op: Operation) -> bool:
     return effects is not None and all(effect.kind is MemoryEffectKind.ALLOC for effect in effects)
 
 
-def _chains(tasks: Sequence[Task], order: _Order, facts: Completions) -> list[Joint]:
+def _chains(tasks: Sequence[TokenTask], order: _Order, facts: Completions) -> list[Joint]:
     """Tasks each of which is the only one that waits for the one before it."""
     by_op = {task.op: task for task in tasks}
-    before: dict[Operation, Task] = {}
+    before: dict[Operation, TokenTask] = {}
     for task in tasks:
         follower = _only_waiter(task, by_op)
         if follower is not None and order.may_move(task.op, follower.op):
@@ -116,7 +116,7 @@ def _chains(tasks: Sequence[Task], order: _Order, facts: Completions) -> list[Jo
     return joints
 
 
-def _only_waiter(task: Task, tasks: dict[Operation, Task]) -> Task | None:
+def _only_waiter(task: TokenTask, tasks: dict[Operation, TokenTask]) -> TokenTask | None:
     """The task of the same kind that alone waits for `task`, by its token or by unwrapping its promises."""
     waiters: dict[Operation, None] = {}
     for result in task.op.results:
@@ -128,17 +128,17 @@ def _only_waiter(task: Task, tasks: dict[Operation, Task]) -> Task | None:
     )
 
 
-def _waits(first: Task, second: Task, facts: Completions) -> list[SSAValue]:
+def _waits(first: TokenTask, second: TokenTask, facts: Completions) -> list[SSAValue]:
     """The tokens to be awaited between the bodies of `first` and of `second`, which followed it."""
     known = facts.past(first.token) | facts.known_before(first.op)
     others = [token for token in second.dependencies if token.owner is not first.op]
     return [*dict.fromkeys(first.tokens), *(token for token in others if not facts.bit(token) & known)]
 
 
-def _neighbours(tasks: Sequence[Task], order: _Order) -> list[Joint]:
+def _neighbours(tasks: Sequence[TokenTask], order: _Order) -> list[Joint]:
     """Runs of tasks that wait for the same, of which each may be issued where the last one stands."""
     joints: list[Joint] = []
-    run: list[Task] = []
+    run: list[TokenTask] = []
     for task in [*tasks, None]:
         fits = (
             task is not None

@@ -29,7 +29,7 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 from tileas_xdsl.analysis.buffer_touches import allocated_buffer, ancestor_in
 from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.analysis.memory.effects import stated_effects
-from tileas_xdsl.analysis.tasks import Task, task_of
+from tileas_xdsl.analysis.tasks import TokenTask, task_of
 from tileas_xdsl.analysis.token_uses import refuse_untraceable_tokens
 from tileas_xdsl.dialects.async_ import ValueType
 from tileas_xdsl.interfaces import AsyncOpInterface, functions_in
@@ -57,7 +57,7 @@ class RegionPart:
 class Split:
     """A task and its parts, in an order in which none needs a later one."""
 
-    task: Task
+    task: TokenTask
     parts: list[RegionPart]
 
 
@@ -95,7 +95,7 @@ def _is_self_contained(body: Block) -> bool:
     return True
 
 
-def _parts(task: Task) -> list[RegionPart]:
+def _parts(task: TokenTask) -> list[RegionPart]:
     """The ops of the body by the results that need them; what no result needs is left out."""
     ops = list(task.body.ops)[:-1]
     needed_by: dict[Operation, int] = dict.fromkeys(ops, 0)
@@ -141,7 +141,7 @@ def _sharing(ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
     return sharing
 
 
-def _note_crossings(parts: Sequence[RegionPart], task: Task) -> None:
+def _note_crossings(parts: Sequence[RegionPart], task: TokenTask) -> None:
     home: dict[SSAValue, RegionPart] = {result: part for part in parts for op in part.ops for result in op.results}
     for part in parts:
         for op in part.ops:
@@ -176,7 +176,7 @@ def _is_waited_for(split: Split) -> bool:
     return everything or all(part.is_needed or any(value in waited for value in part.gives) for part in split.parts)
 
 
-def _waiters(task: Task) -> set[Operation]:
+def _waiters(task: TokenTask) -> set[Operation]:
     """The asynchronous ops that depend on the token of `task`, in the same block."""
     views = [(use.operation, AsyncOpInterface.of(use.operation)) for use in task.token.uses]
     return {
@@ -189,7 +189,7 @@ def _waiters(task: Task) -> set[Operation]:
     }
 
 
-def _used_by(task: Task, user: Operation) -> list[SSAValue]:
+def _used_by(task: TokenTask, user: Operation) -> list[SSAValue]:
     """The yielded values whose late results `user` uses."""
     used: list[SSAValue] = []
     block = user.parent_block()
@@ -241,7 +241,9 @@ def apply_split(split: Split) -> None:
     Rewriter.erase_op(task.op)
 
 
-def _make(task: Task, part: RegionPart, yielded: Sequence[SSAValue], promises: dict[SSAValue, SSAValue]) -> SSAValue:
+def _make(
+    task: TokenTask, part: RegionPart, yielded: Sequence[SSAValue], promises: dict[SSAValue, SSAValue]
+) -> SSAValue:
     """The task of one part, which takes over the results of `task` that it computes; returns its token."""
     given = {argument: promise for argument, promise in zip(task.body.args, task.promises, strict=True)}
     given |= {value: promises[value] for value in part.needs}
@@ -272,7 +274,7 @@ def _make(task: Task, part: RegionPart, yielded: Sequence[SSAValue], promises: d
     return new.results[0]
 
 
-def _all_of(task: Task, tokens: Sequence[SSAValue]) -> SSAValue:
+def _all_of(task: TokenTask, tokens: Sequence[SSAValue]) -> SSAValue:
     """A token that is complete when all of `tokens` are."""
     if len(tokens) == 1:
         return tokens[0]

@@ -38,7 +38,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from tileas_xdsl.analysis.dependence import DependenceGraph, Edge, Placement, dependence_graph
+from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceGraph, Placement, dependence_graph
 from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.diagnostics import op_name, refuse
@@ -259,7 +259,7 @@ def _check_dependences(graph: DependenceGraph, placements: Mapping[Operation, Pl
     )
 
 
-def _times(edge: Edge, placements: Mapping[Operation, Placement]) -> str:
+def _times(edge: DependenceEdge, placements: Mapping[Operation, Placement]) -> str:
     source, sink = placements[edge.source], placements[edge.sink]
     return f"that runs at stage {source.stage}, order {source.order}, this at stage {sink.stage}, order {sink.order}"
 

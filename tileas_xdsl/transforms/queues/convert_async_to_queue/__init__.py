@@ -30,7 +30,7 @@ from xdsl.rewriter import Rewriter
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
-from tileas_xdsl.transforms.queues.convert_async_to_queue.plan import QueuePlan, plan_queues, report
+from tileas_xdsl.transforms.queues.convert_async_to_queue.plan import ConversionPlan, plan_queues, report
 from tileas_xdsl.transforms.queues.convert_async_to_queue.tasks import (
     TokenProgram,
     names_completion,
@@ -40,7 +40,7 @@ from tileas_xdsl.transforms.queues.convert_async_to_queue.tasks import (
 from tileas_xdsl.transforms.rewriting.value_removal import remove_values
 
 
-def first_free_queues(plans: dict[Operation, QueuePlan], module: Operation) -> dict[Operation, int]:
+def first_free_queues(plans: dict[Operation, ConversionPlan], module: Operation) -> dict[Operation, int]:
     """
     The number of each function's first queue: past those in use already, and past those of functions that are
     related to it by calls, since queues belong to the whole execution.
@@ -70,7 +70,7 @@ def first_free_queues(plans: dict[Operation, QueuePlan], module: Operation) -> d
     return first
 
 
-def emit_queues(plan: QueuePlan, first_queue: int) -> None:
+def emit_queues(plan: ConversionPlan, first_queue: int) -> None:
     """Carry out a plan; cannot fail."""
     program = plan.program
     for moment, counts in plan.counts:
@@ -136,7 +136,7 @@ class ConvertAsyncToQueuePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.max_queues is not None and self.max_queues < 1:
             refuse(op, f"cannot be converted with max-queues={self.max_queues}", "allow one queue at least")
-        plans: dict[Operation, QueuePlan] = {}
+        plans: dict[Operation, ConversionPlan] = {}
         for function in functions_in(op):
             program = read_tokens(function)
             if program is not None:

@@ -16,7 +16,7 @@ from tileas_xdsl.transforms.queues.convert_async_to_queue.tasks import Moment, T
 
 
 @dataclass
-class QueuePlan:
+class ConversionPlan:
     """The conversion of one function."""
 
     program: TokenProgram
@@ -33,7 +33,7 @@ class QueuePlan:
         return max(self.queue_of.values(), default=-1) + 1
 
 
-def plan_queues(program: TokenProgram, max_queues: int | None) -> QueuePlan:
+def plan_queues(program: TokenProgram, max_queues: int | None) -> ConversionPlan:
     """Raises `RefusedError` where no number of queues keeps every wait exact, unless `max_queues` allows less."""
     families = _families(program)
     lines = {family: number for number, family in enumerate(_lines(program, families))}
@@ -49,7 +49,7 @@ def plan_queues(program: TokenProgram, max_queues: int | None) -> QueuePlan:
             if max_queues is None and not pair.is_choice:
                 _refuse_disorder(moment, pair, line_of)
     assignment = assign_queues(len(lines), conflicts, max_queues)
-    plan = QueuePlan(program, {task: assignment.queue_of[line] for task, line in line_of.items()})
+    plan = ConversionPlan(program, {task: assignment.queue_of[line] for task, line in line_of.items()})
     _count(plan, outstanding)
     _note_forced(plan, forced, line_of)
     return plan
@@ -95,7 +95,7 @@ def _at(op: Operation) -> str:
     return "" if location is None else f" at {location}"
 
 
-def _count(plan: QueuePlan, outstanding: OutstandingTasks) -> None:
+def _count(plan: ConversionPlan, outstanding: OutstandingTasks) -> None:
     """Turn the tokens of every moment into counts: the least age of those on one queue that may be unfinished."""
     program = plan.program
 
@@ -124,7 +124,7 @@ def _count(plan: QueuePlan, outstanding: OutstandingTasks) -> None:
         plan.counts.append((moment, dict(sorted(counts.items()))))
 
 
-def _note_forced(plan: QueuePlan, forced: Sequence[tuple[Moment, Forced]], line_of: dict[Operation, int]) -> None:
+def _note_forced(plan: ConversionPlan, forced: Sequence[tuple[Moment, Forced]], line_of: dict[Operation, int]) -> None:
     """Remark on every wait that waits for more than it did, once for each task that it waits for besides."""
     noted: dict[tuple[Operation, Operation], None] = {}
     for moment, pair in forced:
@@ -138,7 +138,7 @@ def _note_forced(plan: QueuePlan, forced: Sequence[tuple[Moment, Forced]], line_
                 plan.remarks.append((moment.start, text, way_out))
 
 
-def report(plan: QueuePlan) -> None:
+def report(plan: ConversionPlan) -> None:
     """Emit the plan's remarks."""
     for op, text, way_out in plan.remarks:
         remark(op, text, way_out)

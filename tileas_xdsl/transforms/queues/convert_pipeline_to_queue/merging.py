@@ -15,7 +15,7 @@ from tileas_xdsl.analysis.backward_slice import backward_slice
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp, IncIterOp, ProduceOneOp
-from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import Slots, in_registers
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import SlotBuffers, in_registers
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import Tile, give_back
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import iterators_of, names_of
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.two_agents import Crossing, TwoAgents, bounds_of
@@ -32,10 +32,10 @@ class Merging:
 
     def merge(self, first_queue: int) -> None:
         self._inline_arithmetic()
-        slots: list[Slots] = []
+        slots: list[SlotBuffers] = []
         for crossing in self.plan.crossings:
             kinds = [_tile_type(tile) for tile in crossing.put.tiles]
-            ring, allocations = Slots.make(kinds, crossing.depth, _name_of(crossing.root))
+            ring, allocations = SlotBuffers.make(kinds, crossing.depth, _name_of(crossing.root))
             for op in allocations:
                 self.numbers.insert(op, self.plan.switch)
             slots.append(ring)
@@ -58,7 +58,7 @@ class Merging:
             op.detach()
             self.numbers.insert(op, self.plan.switch)
 
-    def _prologue(self, crossing: Crossing, slots: Slots, queue: int) -> None:
+    def _prologue(self, crossing: Crossing, slots: SlotBuffers, queue: int) -> None:
         at, _, step = bounds_of(self.plan.fill)
         for number in range(crossing.depth):
             self._issue(crossing, slots, queue, at, self.numbers.constant(number), self.plan.switch)
@@ -73,7 +73,7 @@ class Merging:
         return self.numbers.computed(arith.AddiOp(left, right), anchor, "ahead")
 
     def _issue(
-        self, crossing: Crossing, slots: Slots, queue: int, at: SSAValue, slot: SSAValue, anchor: Operation
+        self, crossing: Crossing, slots: SlotBuffers, queue: int, at: SSAValue, slot: SSAValue, anchor: Operation
     ) -> None:
         """Commit a group for iteration `at`: its transfer, or nothing where the loop is over."""
         upper = bounds_of(self.plan.fill)[1]
@@ -100,7 +100,7 @@ class Merging:
         needed = backward_slice(self.plan.fill.body, operands, (), ProduceOneOp)
         return [op for op in self.plan.fill.body.block.ops if op in needed]
 
-    def _turn(self, crossing: Crossing, slots: Slots, queue: int) -> None:
+    def _turn(self, crossing: Crossing, slots: SlotBuffers, queue: int) -> None:
         """Wait for the oldest group, take its tiles, and fill the slot again when it is given back."""
         get = crossing.get
         depth = self.numbers.constant(crossing.depth)

@@ -53,7 +53,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, enclosing_function
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import follow_turns
-from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import Slots
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import SlotBuffers
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import (
     Tile,
     TileGet,
@@ -218,7 +218,7 @@ class OneAgent:
         self.depth_value, self.zero = depth.result, zero.result
         tiles = [cast("Tile", tile.type) for tile in next(iter(self.puts.values())).tiles]
         name = (self.root.producer.name_hint or "ring").removesuffix("_p")
-        self.slots, allocations = Slots.make(tiles, self.depth, name)
+        self.slots, allocations = SlotBuffers.make(tiles, self.depth, name)
         Rewriter.insert_op([depth, zero, *allocations], InsertPoint.before(self.root))
 
     @property

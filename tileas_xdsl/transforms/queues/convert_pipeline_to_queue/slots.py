@@ -21,13 +21,13 @@ SHARED = IntegerAttr(3, i64)
 
 
 @dataclass(frozen=True)
-class Slots:
+class SlotBuffers:
     """The buffers of one pipeline, one a tile of its payload."""
 
     buffers: tuple[SSAValue, ...]
 
     @staticmethod
-    def make(tiles: Sequence[Tile], depth: int, hint: str) -> tuple[Slots, list[Operation]]:
+    def make(tiles: Sequence[Tile], depth: int, hint: str) -> tuple[SlotBuffers, list[Operation]]:
         """The buffers for `depth` times `tiles`, and the ops that make them."""
         ops: list[Operation] = []
         for tile in tiles:
@@ -36,7 +36,7 @@ class Slots:
             alloc = memref.AllocOp([], [], kind)
             alloc.memref.name_hint = hint
             ops.append(alloc)
-        return Slots(tuple(op.results[0] for op in ops)), ops
+        return SlotBuffers(tuple(op.results[0] for op in ops)), ops
 
     def store(self, place: int, slot: SSAValue, zero: SSAValue, tile: SSAValue) -> Operation:
         """Puts `tile` into its `place` of a slot."""

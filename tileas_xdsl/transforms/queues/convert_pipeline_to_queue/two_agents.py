@@ -31,7 +31,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import LoopIndices, constant_integer
-from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
+from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
 from tileas_xdsl.analysis.memory.effects import has_no_effects
 from tileas_xdsl.analysis.memory.objects import may_alias
 from tileas_xdsl.diagnostics import refuse
@@ -266,7 +266,7 @@ def _is_stepped_iterator(stage: SSAValue, end: SSAValue, loop: scf.ForOp) -> boo
     return is_start and isinstance(following, IncIterOp) and following.iterator is stage
 
 
-def _meets(access: Access, others: Sequence[Access]) -> bool:
+def _meets(access: BodyAccess, others: Sequence[BodyAccess]) -> bool:
     return any(
         may_alias(mine, theirs, arguments_alias=False)
         for other in others

@@ -31,7 +31,7 @@ from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.component_conflicts import Touch, meets_later
+from tileas_xdsl.analysis.component_conflicts import ComponentTouch, meets_later
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.analysis.overwritten import first_uncovered_read
 from tileas_xdsl.analysis.static_views import as_view, strided, strides_of, type_of_view, uses_by_any_name
@@ -63,7 +63,7 @@ class Buffers:
     """Buffers that only the loop uses, and a read of each that the same iteration need not have written."""
 
 
-def find_buffers(body: LoopBody, annotations: Annotations, touches: Sequence[Touch]) -> Buffers:
+def find_buffers(body: LoopBody, annotations: Annotations, touches: Sequence[ComponentTouch]) -> Buffers:
     """
     Decide which buffers are private, and their versions.
 
@@ -98,7 +98,7 @@ def _is_only_used_in(buffer: SSAValue, loop: scf.ForOp) -> bool:
     )
 
 
-def _versions_of(buffer: SSAValue, body: LoopBody, annotations: Annotations, touches: Sequence[Touch]) -> int:
+def _versions_of(buffer: SSAValue, body: LoopBody, annotations: Annotations, touches: Sequence[ComponentTouch]) -> int:
     """The number of versions that the schedule asks for; without double buffering."""
     trips = static_trip_count(body.loop)
     mine = [touch for touch in touches if touch.buffer is buffer]
@@ -112,7 +112,7 @@ def _versions_of(buffer: SSAValue, body: LoopBody, annotations: Annotations, tou
     return version_count(placements_of(annotations), meetings)
 
 
-def _requested(request: DoubleBuffer, touches: Sequence[Touch], found: Buffers) -> SSAValue:
+def _requested(request: DoubleBuffer, touches: Sequence[ComponentTouch], found: Buffers) -> SSAValue:
     """The buffer that a `double_buffer_scope` means: of those written in the block, the one of that number."""
     written = [touch for touch in touches if touch.writes and touch.component in request.components and not touch.late]
     places = list(dict.fromkeys(touch.place.objects for touch in written))

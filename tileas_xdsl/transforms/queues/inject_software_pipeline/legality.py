@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from tileas_xdsl.analysis.component_conflicts import Conflict
+from tileas_xdsl.analysis.component_conflicts import ComponentConflict
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError, Severity, op_name, refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
@@ -36,7 +36,9 @@ def check_nesting(body: LoopBody, annotations: Annotations) -> None:
                 )
 
 
-def check_conflicts(body: LoopBody, annotations: Annotations, conflicts: Sequence[Conflict], buffers: Buffers) -> None:
+def check_conflicts(
+    body: LoopBody, annotations: Annotations, conflicts: Sequence[ComponentConflict], buffers: Buffers
+) -> None:
     """Raises `RefusedError` for the first conflict that would run backward."""
     placements = placements_of(annotations)
     for conflict in conflicts:
@@ -44,7 +46,9 @@ def check_conflicts(body: LoopBody, annotations: Annotations, conflicts: Sequenc
             _refuse_conflict(body, annotations, conflict, buffers)
 
 
-def _refuse_conflict(body: LoopBody, annotations: Annotations, conflict: Conflict, buffers: Buffers) -> NoReturn:
+def _refuse_conflict(
+    body: LoopBody, annotations: Annotations, conflict: ComponentConflict, buffers: Buffers
+) -> NoReturn:
     source, sink = conflict.source, conflict.sink
     component = body.components[sink]
     early, late = annotations.stages[sink], annotations.stages[source]

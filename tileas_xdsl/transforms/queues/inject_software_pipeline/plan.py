@@ -13,7 +13,7 @@ from typing import Literal
 
 from xdsl.ir import SSAValue
 
-from tileas_xdsl.analysis.component_conflicts import Conflict, conflicts_between, touches_of
+from tileas_xdsl.analysis.component_conflicts import ComponentConflict, conflicts_between, touches_of
 from tileas_xdsl.analysis.dependence import DependenceKind
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
@@ -107,7 +107,7 @@ def plan_pipeline(
 
 
 def _needs(
-    conflicts: Sequence[Conflict], annotations: Annotations, owners: Collection[int], capture: SourceCapture
+    conflicts: Sequence[ComponentConflict], annotations: Annotations, owners: Collection[int], capture: SourceCapture
 ) -> tuple[Need, ...]:
     """The needs of the components: one for each conflict whose source is asynchronous."""
     needs: dict[Need, None] = {}

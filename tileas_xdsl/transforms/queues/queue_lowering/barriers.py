@@ -23,7 +23,7 @@ from tileas_xdsl.dialects.nvvm import registers
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import SHARED, space_of
 from tileas_xdsl.transforms.queues.queue_lowering.copies import touches_nothing
-from tileas_xdsl.transforms.queues.queue_lowering.plan import QueuePlan
+from tileas_xdsl.transforms.queues.queue_lowering.plan import LoweringPlan
 from tileas_xdsl.transforms.queues.queue_lowering.target import QueueTarget
 
 THREAD_NUMBERS: tuple[type[Operation], ...] = (
@@ -51,14 +51,14 @@ UNREGISTERED_THREAD_NUMBERS = ("rocdl.workitem.id.x", "rocdl.workitem.id.y", "ro
 
 
 @dataclass
-class Meetings:
+class BarrierPoints:
     """Where barriers go: in front of these ops, in program order, and behind these waits."""
 
     before: list[Operation] = field(default_factory=list[Operation])
     after: list[Operation] = field(default_factory=list[Operation])
 
 
-def plan_barriers(module: Operation, plan: QueuePlan) -> Meetings:
+def plan_barriers(module: Operation, plan: LoweringPlan) -> BarrierPoints:
     """The places of barriers. Raises `RefusedError` for one that some threads of the block may not reach."""
     called = called_functions(module)
     use = _SharedUse(plan)
@@ -67,7 +67,7 @@ def plan_barriers(module: Operation, plan: QueuePlan) -> Meetings:
         flow = analyse(function, use, function_name(function) in called)
         for op, state in flow.before.items():
             used[op] = used.get(op, False) or state
-    meetings = Meetings()
+    meetings = BarrierPoints()
     for op in module.walk():
         if isinstance(op, WaitOp) and plan.waits[op] is not None:
             meetings.after.append(op)
@@ -79,7 +79,7 @@ def plan_barriers(module: Operation, plan: QueuePlan) -> Meetings:
     return meetings
 
 
-def carry_out_barriers(meetings: Meetings, target: QueueTarget) -> None:
+def carry_out_barriers(meetings: BarrierPoints, target: QueueTarget) -> None:
     """Insert the barriers, while the queues are still there: those after a wait go to the head of its body."""
     for op in meetings.before:
         Rewriter.insert_op(target.barrier(), InsertPoint.before(op))
@@ -103,7 +103,7 @@ def _next_waits(op: Operation, waits: Sequence[Operation]) -> bool:
 class _SharedUse(FlowClient[bool]):
     """Whether shared memory may have been touched since the threads last met."""
 
-    def __init__(self, plan: QueuePlan) -> None:
+    def __init__(self, plan: LoweringPlan) -> None:
         self.plan = plan
         self.copied = {op for found in plan.scopes.values() for copy in found.copies for op in (copy.load, copy.store)}
         copying = [scope for scope, found in plan.scopes.items() if found.copies]

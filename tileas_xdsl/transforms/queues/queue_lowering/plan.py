@@ -52,7 +52,7 @@ class Note:
 
 
 @dataclass
-class QueuePlan:
+class LoweringPlan:
     """The plan for the queue ops of a module and the stores in its scopes."""
 
     scopes: dict[ScopeOp, ScopeCopies] = field(default_factory=dict[ScopeOp, ScopeCopies])
@@ -63,9 +63,9 @@ class QueuePlan:
     notes: list[Note] = field(default_factory=list[Note])
 
 
-def plan_lowering(module: Operation, target: QueueTarget) -> QueuePlan | None:
+def plan_lowering(module: Operation, target: QueueTarget) -> LoweringPlan | None:
     """The plan for `module`, None where there is no queue in it. Raises `RefusedError`."""
-    plan = QueuePlan()
+    plan = LoweringPlan()
     plan.in_place = [op for op in module.walk() if isinstance(op, QueueScope)]
     if not plan.in_place:
         return None
@@ -159,7 +159,7 @@ def _refuse_calls(module: Operation) -> None:
 class _Counts:
     """Takes the counts of all waits anew."""
 
-    def __init__(self, module: Operation, target: QueueTarget, plan: QueuePlan) -> None:
+    def __init__(self, module: Operation, target: QueueTarget, plan: LoweringPlan) -> None:
         self.module, self.target, self.plan = module, target, plan
         self.waits = list(self._waits())
         self.sequences: dict[Hashable, int] = {OWN: 0, COMPUTED: 0}

@@ -1,4 +1,4 @@
-"""Carries out a `QueuePlan`: copies in the place of stores, groups and waits of the target, bodies in place."""
+"""Carries out a `LoweringPlan`: copies in the place of stores, groups and waits of the target, bodies in place."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
 from tileas_xdsl.transforms.queues.queue_lowering.addresses import Pointers
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import memref_type
 from tileas_xdsl.transforms.queues.queue_lowering.copies import Copy, Element
-from tileas_xdsl.transforms.queues.queue_lowering.plan import QueuePlan
+from tileas_xdsl.transforms.queues.queue_lowering.plan import LoweringPlan
 from tileas_xdsl.transforms.queues.queue_lowering.target import QueueTarget
 
 
-def carry_out(plan: QueuePlan, target: QueueTarget) -> None:
+def carry_out(plan: LoweringPlan, target: QueueTarget) -> None:
     """Rewrite the module for which `plan` was made, and say what there is to say about it."""
     for note in plan.notes:
         remark(note.op, note.message, note.way_out)

@@ -36,7 +36,7 @@ from tileas_xdsl.transforms.queues.queue_tighten_waits.order import may_run_befo
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WaitOutcome:
     """The result for one wait, and the remark about it; `gain` is None where the wait stays as it is."""
 
     wait: WaitOp
@@ -44,7 +44,7 @@ class Outcome:
     text: str
 
 
-def plan_tightening(module: ModuleOp, capture: str) -> list[Outcome]:
+def plan_tightening(module: ModuleOp, capture: str) -> list[WaitOutcome]:
     """
     The outcome of every wait that can be weakened or cannot be judged, in program order. Changes nothing.
 
@@ -64,7 +64,7 @@ def plan_tightening(module: ModuleOp, capture: str) -> list[Outcome]:
 class _Plan:
     module: ModuleOp
     capture: str
-    outcomes: dict[WaitOp, Outcome] = field(default_factory=dict[WaitOp, Outcome])
+    outcomes: dict[WaitOp, WaitOutcome] = field(default_factory=dict[WaitOp, WaitOutcome])
 
     def __post_init__(self) -> None:
         self.unseen = [op for op in self.module.walk() if isinstance(op, CallOp) and not _has_body(self.module, op)]
@@ -119,11 +119,11 @@ class _Plan:
             elif not isinstance(count, int):
                 self._leave([wait], "its count is computed")
             elif (gain := judge.tighten(twins[wait], count)) is not None:
-                self.outcomes[wait] = Outcome(wait, gain, gain.text)
+                self.outcomes[wait] = WaitOutcome(wait, gain, gain.text)
 
     def _leave(self, waits: Sequence[WaitOp], why: str) -> None:
         for wait in waits:
-            self.outcomes[wait] = Outcome(wait, None, f"stays as it is: {why}")
+            self.outcomes[wait] = WaitOutcome(wait, None, f"stays as it is: {why}")
 
 
 def _what_is_not_counted_on(model: OneQueue) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _judged_by(wait: WaitOp, module: ModuleOp) -> tuple[str, ...]:
     return (own,) if own in names and own not in called else tuple(names)
 
 
-def emit_tightening(plan: Sequence[Outcome]) -> None:
+def emit_tightening(plan: Sequence[WaitOutcome]) -> None:
     """Carry out a plan; cannot fail."""
     for item in plan:
         if item.gain is None:

@@ -15,26 +15,26 @@ from xdsl.ir import Operation
 from xdsl.traits import MemoryEffect, MemoryEffectKind, RecursiveMemoryEffect, get_effects
 
 from tileas_xdsl.analysis.induction import LoopIndices
-from tileas_xdsl.analysis.memory.accesses import Access, AccessReader
-from tileas_xdsl.analysis.memory.objects import MemoryObject, ObjectKind, may_alias
+from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
+from tileas_xdsl.analysis.memory.objects import MemoryRoot, ObjectKind, may_alias
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 
-class MemoryObjects:
+class MemoryRoots:
     """A set of memory objects, which tells in constant time whether one of them may share bytes with another."""
 
     def __init__(self) -> None:
-        self._first_access: dict[MemoryObject, Operation] = {}
-        self._of_kind: dict[ObjectKind, MemoryObject] = {}
+        self._first_access: dict[MemoryRoot, Operation] = {}
+        self._of_kind: dict[ObjectKind, MemoryRoot] = {}
 
-    def add(self, access: Access) -> None:
+    def add(self, access: BodyAccess) -> None:
         for item in access.place.objects:
             known = replace(item, fresh=False)
             self._first_access.setdefault(known, access.op)
             self._of_kind.setdefault(known.kind, known)
 
-    def accessed_by(self, item: MemoryObject) -> Operation | None:
+    def accessed_by(self, item: MemoryRoot) -> Operation | None:
         """
         The op that touches `item`, or an object that may alias it, or None. Objects that differ do so by their kinds.
         """
@@ -44,12 +44,12 @@ class MemoryObjects:
         others = (other for other in self._of_kind.values() if may_alias(item, other, arguments_alias=False))
         return next((self._first_access[other] for other in others), None)
 
-    def accessor_of(self, accesses: Iterable[Access]) -> Operation | None:
+    def accessor_of(self, accesses: Iterable[BodyAccess]) -> Operation | None:
         """The op that touches what one of `accesses` does, or may, or None."""
         items = (item for access in accesses for item in access.place.objects)
         return next((op for item in items if (op := self.accessed_by(item)) is not None), None)
 
-    def may_hold_any(self, accesses: Iterable[Access]) -> bool:
+    def may_hold_any(self, accesses: Iterable[BodyAccess]) -> bool:
         return self.accessor_of(accesses) is not None
 
 
@@ -58,12 +58,12 @@ class FunctionMemory:
 
     def __init__(self, function: Operation) -> None:
         self._function = function
-        self._written: MemoryObjects | None = None
+        self._written: MemoryRoots | None = None
 
-    def written(self, reader: AccessReader) -> MemoryObjects:
+    def written(self, reader: AccessReader) -> MemoryRoots:
         """The objects that anything in the function writes. The reader of any of its loops knows them."""
         if self._written is None:
-            self._written = MemoryObjects()
+            self._written = MemoryRoots()
             for op in writers_in(self._function):
                 for access in reader.accesses_of(op):
                     if access.writes:
@@ -77,30 +77,30 @@ class LoopMemory:
     def __init__(self, loop: scf.ForOp, function: FunctionMemory) -> None:
         self._reader = AccessReader(LoopIndices(loop))
         self._function = function
-        self._accesses: dict[Operation, list[Access]] = {}
+        self._accesses: dict[Operation, list[BodyAccess]] = {}
 
-    def accesses_of(self, op: Operation) -> list[Access]:
+    def accesses_of(self, op: Operation) -> list[BodyAccess]:
         """The accesses of `op` and of the ops in its regions."""
         if op not in self._accesses:
             self._accesses[op] = list(self._reader.accesses_of(op))
         return self._accesses[op]
 
-    def reads_of(self, op: Operation) -> list[Access]:
+    def reads_of(self, op: Operation) -> list[BodyAccess]:
         return [access for access in self.accesses_of(op) if not access.writes]
 
-    def writes_of(self, op: Operation) -> list[Access]:
+    def writes_of(self, op: Operation) -> list[BodyAccess]:
         return [access for access in self.accesses_of(op) if access.writes]
 
-    def written_by(self, ops: Iterable[Operation]) -> MemoryObjects:
+    def written_by(self, ops: Iterable[Operation]) -> MemoryRoots:
         """The objects that `ops` write."""
-        objects = MemoryObjects()
+        objects = MemoryRoots()
         for op in ops:
             for access in self.writes_of(op):
                 objects.add(access)
         return objects
 
     @property
-    def written_in_function(self) -> MemoryObjects:
+    def written_in_function(self) -> MemoryRoots:
         """The objects that anything in the function writes."""
         return self._function.written(self._reader)
 

@@ -40,7 +40,7 @@ from tileas_xdsl.transforms.tileas.materialize_async.classify import (
     reaches_tile_compute,
 )
 from tileas_xdsl.transforms.tileas.materialize_async.lockstep import Group, Lockstep, gather
-from tileas_xdsl.transforms.tileas.materialize_async.memory import FunctionMemory, LoopMemory, MemoryObjects
+from tileas_xdsl.transforms.tileas.materialize_async.memory import FunctionMemory, LoopMemory, MemoryRoots
 from tileas_xdsl.transforms.tileas.materialize_async.sites import (
     Consumed,
     Produced,
@@ -301,7 +301,7 @@ def _last_use_of_chain(op: Operation, body: Block, position: Mapping[Operation, 
     return max(users, key=position.__getitem__) if users else None
 
 
-def _writer_of(op: Operation, memory: LoopMemory, written: MemoryObjects) -> Operation | None:
+def _writer_of(op: Operation, memory: LoopMemory, written: MemoryRoots) -> Operation | None:
     """The op that may write what a load or get reads; None where it may run at another place of the iteration."""
     if memory.writes_of(op) and not _only_takes_its_turn(op, memory):
         return op

@@ -52,7 +52,7 @@ from tileas_xdsl.transforms.tileas.queue_to_pipeline.plan import RewritePlan, Si
 
 
 @dataclass(frozen=True)
-class End:
+class PipelineEnd:
     """One end of a pipeline, as it is called somewhere in the program."""
 
     token: SSAValue
@@ -65,9 +65,11 @@ class Rewriting:
     """A plan, and how far it has been carried out."""
 
     plan: RewritePlan
-    made: dict[SidePlan, End] = field(default_factory=dict[SidePlan, End])
+    made: dict[SidePlan, PipelineEnd] = field(default_factory=dict[SidePlan, PipelineEnd])
     """The ends of the pipelines where they were created."""
-    handed_in: dict[Block, dict[SidePlan, End]] = field(default_factory=dict[Block, dict[SidePlan, End]])
+    handed_in: dict[Block, dict[SidePlan, PipelineEnd]] = field(
+        default_factory=dict[Block, dict[SidePlan, PipelineEnd]]
+    )
     """Entry of an agent region -> what the ends are called inside."""
     became: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
     """Put or get -> what stands in its place."""
@@ -84,7 +86,7 @@ class Rewriting:
             MarkForReuseOnTokens(self),
         ]
 
-    def end_at(self, op: Operation, side: SidePlan) -> End | None:
+    def end_at(self, op: Operation, side: SidePlan) -> PipelineEnd | None:
         """The token and iterator of `side` by the names that they have at `op`; None as long as they do not exist."""
         block = op.parent_block()
         while block is not None and side not in self.handed_in.get(block, {}):
@@ -94,7 +96,9 @@ class Rewriting:
             block = None if around is None else around.parent_block()
         return self.made.get(side) if block is None else self.handed_in[block][side]
 
-    def note_turn(self, old: TurnOp, side: SidePlan, end: End, new: Operation, steps: Sequence[Operation]) -> None:
+    def note_turn(
+        self, old: TurnOp, side: SidePlan, end: PipelineEnd, new: Operation, steps: Sequence[Operation]
+    ) -> None:
         """`new` has taken the place of `old`; `steps` are the ops in it that name the slot."""
         self.became[old] = new
         if end.start is not None:
@@ -128,7 +132,7 @@ class ExecuteToAgentSwitch(QueuePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ExecuteOp, rewriter: PatternRewriter) -> None:
-        ends: dict[SidePlan, End] = {}
+        ends: dict[SidePlan, PipelineEnd] = {}
         for side in self.plan.handed_in.get(op, {}):
             end = self.rewriting.end_at(op, side)
             if end is None:
@@ -162,7 +166,7 @@ class ExecuteToAgentSwitch(QueuePattern):
         for argument in captured_arguments(op, index):
             argument.replace_all_uses_with(value if queue is None else queue.op.queue)
 
-    def _settle_region(self, block: Block, captured: int, ends: Mapping[SidePlan, End], isolated: bool) -> None:
+    def _settle_region(self, block: Block, captured: int, ends: Mapping[SidePlan, PipelineEnd], isolated: bool) -> None:
         """Drop the arguments that are not needed; when isolated, append those for the ends of pipelines."""
         for argument in reversed(block.args[len(block.args) - captured :]):
             if not isolated or argument in self.plan.names:
@@ -173,10 +177,10 @@ class ExecuteToAgentSwitch(QueuePattern):
                 inside[side] = end
                 continue
             token, *start = [_append_argument(block, value) for value in _values_of(end)]
-            inside[side] = End(token, start[0] if start else None)
+            inside[side] = PipelineEnd(token, start[0] if start else None)
 
 
-def _values_of(end: End) -> list[SSAValue]:
+def _values_of(end: PipelineEnd) -> list[SSAValue]:
     return [end.token] if end.start is None else [end.token, end.start]
 
 
@@ -214,7 +218,7 @@ class CreateQueueToPipeline(QueuePattern):
                 create.iterator.name_hint = _hint(op.queue, f"{letter}i")
                 rewriter.insert(create, InsertPoint.before(op))
                 start = create.iterator
-            self.rewriting.made[side] = End(token, start)
+            self.rewriting.made[side] = PipelineEnd(token, start)
 
 
 def _hint(queue: SSAValue, suffix: str) -> str:
