@@ -6,8 +6,8 @@ What is compared is, for each program, which of race, deadlock and undrained are
 - The explorer (`tests/checker/explorer`) finds a kind if some interleaving makes the mistake. The checker has to find
   exactly these kinds, whether one execution tells it or it has to explore, with the exceptions below.
 - A mistake that the checker reports as `phase`, because a phase is the cause, counts as what it shows as
-  (`Violation.symptom`). What it reports besides, `phase` without symptom, `missing-fence` and `slot`, is nothing that
-  the explorer knows of, and is left out. Where that is all, the program counts as *stricter*: the phase of a barrier
+  (`Violation.symptom`). What it reports besides, `phase` without symptom, `missing-fence` and `slot`, is left out here.
+  Where that is all, the program counts as *stricter*: the phase of a barrier
   may be another one than is meant, though neither a race nor a deadlock comes of it.
 - After a deadlock, what is drained is moot: where both find a deadlock, undrained is not compared.
 - An arrival too many in a phase has no meaning (spec/tileas-passes.md 16.7), so what comes after it is not compared;
@@ -89,14 +89,14 @@ class Tally:
 
     def count(self, found: Exploration) -> None:
         self.overrun += found.overrun
-        self.safe += not found.verdict
-        self.unsafe += bool(found.verdict)
-        for kind in sorted(found.verdict):
+        self.safe += not found.shown
+        self.unsafe += bool(found.shown)
+        for kind in sorted(found.shown):
             self.kinds[kind] = self.kinds.get(kind, 0) + 1
 
     def count_report(self, report: Report, found: Exploration) -> None:
         self.explored += report.executions > 1
-        self.stricter += not found.verdict and bool(report.findings)
+        self.stricter += not found.shown and bool(report.findings)
         self.undecided += bool(report.undecided)
         self.unexplored += bool(report.unexplored)
 
@@ -119,7 +119,7 @@ def disagreement(found: Exploration, report: Report) -> str | None:
         return None if ViolationKind.PHASE in report.kinds else "an arrival too many is not reported"
     if found.overfull:
         return "a member too many is not refused"
-    checked, explored = kinds_of(report) & COMPARED, set(found.verdict)
+    checked, explored = kinds_of(report) & COMPARED, found.shown
     if "deadlock" in checked & explored:
         checked, explored = checked - {"undrained"}, explored - {"undrained"}
     wrong, missed = checked - explored, explored - checked

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.checker.explorer import steps
-from tests.checker.explorer.unroll import Elected, Frame, Unroller, moved, number
+from tests.checker.explorer.unroll import LANES, Frame, Unroller, moved, number
 
 Meaning = Callable[[Unroller, Frame, Any], None]
 
@@ -19,10 +19,9 @@ def _counted(frame: Frame, counter: str) -> list[int]:
     return frame.groups.setdefault(counter, [])
 
 
-def _issue(unroller: Unroller, frame: Frame, op: Any, reads: int, writes: int) -> int:
+def _issue(unroller: Unroller, frame: Frame, op: Any, reads: int, writes: int, *, is_bulk: bool = False) -> int:
     """Issue one operation; returns it as a bit set."""
-    unroller.issue(frame, op, steps.Operation(str(op), reads, writes))
-    return 1 << (len(unroller.program.operations) - 1)
+    return 1 << unroller.issue(frame, op, steps.Operation(op, reads, writes, is_async_proxy=is_bulk))
 
 
 # Groups of copies -----------------------------------------------------------------------------------------------------
@@ -31,15 +30,17 @@ def _issue(unroller: Unroller, frame: Frame, op: Any, reads: int, writes: int) -
 def _copy(unroller: Unroller, frame: Frame, op: Any) -> None:
     target, source = (frame.values[operand] for operand in op.operands[:2])
     size = op.properties["size"].value.data
-    issued = _issue(unroller, frame, op, unroller.bytes(source, size), unroller.bytes(target, size))
+    issued = _issue(unroller, frame, op, unroller.bytes(frame, source, size), unroller.bytes(frame, target, size))
     _counted(frame, "open copies").append(issued)
 
 
 def _bulk_store(unroller: Unroller, frame: Frame, op: Any) -> None:
     """Two operations: the read of the source and the write of the target. A wait may be for the first alone."""
     target, source, size = (frame.values[operand] for operand in op.operands[:3])
-    _counted(frame, "open reads").append(_issue(unroller, frame, op, unroller.bytes(source, number(size)), 0))
-    _counted(frame, "open writes").append(_issue(unroller, frame, op, 0, unroller.bytes(target, number(size))))
+    reads = unroller.bytes(frame, source, number(size))
+    writes = unroller.bytes(frame, target, number(size))
+    _counted(frame, "open reads").append(_issue(unroller, frame, op, reads, 0, is_bulk=True))
+    _counted(frame, "open writes").append(_issue(unroller, frame, op, 0, writes, is_bulk=True))
 
 
 def _closes(*families: str) -> Meaning:
@@ -80,7 +81,7 @@ def _transfer(counter: str, bytes_at: str | int) -> Meaning:
     def meaning(unroller: Unroller, frame: Frame, op: Any) -> None:
         source, target = (moved(frame.values[operand], op) for operand in op.operands[:2])
         size = bytes_at if isinstance(bytes_at, int) else op.properties[bytes_at].value.data
-        issued = _issue(unroller, frame, op, unroller.bytes(source, size), unroller.bytes(target, size))
+        issued = _issue(unroller, frame, op, unroller.bytes(frame, source, size), unroller.bytes(frame, target, size))
         _counted(frame, counter).append(issued)
 
     return meaning
@@ -100,32 +101,57 @@ def _waitcnt(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _meet(unroller: Unroller, frame: Frame, op: Any, name: object, expected: int, *, waits: bool = True) -> None:
-    """Each meeting is a phase. A thread meets in all of them, so it can tell which phase is next."""
-    barrier = unroller.barrier((frame.block[0], name))
-    unroller.program.arrivals[barrier] = expected
-    meetings = _counted(frame, f"meetings at {name}")
-    frame.emit(steps.Arrive(barrier, frame.threads, 0), op)
+    meeting = unroller.numbering.number("meetings", (frame.block[0], name))
+    frame.emit(steps.Meet(meeting, frame.threads, expected), op)
     if waits:
-        frame.emit(steps.WaitPhase(barrier, len(meetings) % 2), op)
-    meetings.append(0)
+        frame.emit(steps.Leave(meeting), op)
 
 
 def _barrier_of_all(unroller: Unroller, frame: Frame, op: Any) -> None:
     _meet(unroller, frame, op, 0, frame.block[1])
 
 
-def _named_barrier(unroller: Unroller, frame: Frame, op: Any) -> None:
-    name, threads = (number(frame.values[operand]) for operand in op.operands)
-    _meet(unroller, frame, op, name, threads)
+def _named_barrier(unroller: Unroller, frame: Frame, op: Any, *, waits: bool = True) -> None:
+    """Barrier 0 and all threads are what is meant where nothing is said."""
+    name = 0 if op.barrier_id is None else frame.uniform(frame.values[op.barrier_id])
+    threads = op.number_of_threads
+    expected = frame.block[1] if threads is None else frame.uniform(frame.values[threads])
+    _meet(unroller, frame, op, name, expected, waits=waits)
 
 
 def _arrive_only(unroller: Unroller, frame: Frame, op: Any) -> None:
-    name, threads = (number(frame.values[operand]) for operand in op.operands)
-    _meet(unroller, frame, op, name, threads, waits=False)
+    _named_barrier(unroller, frame, op, waits=False)
+
+
+def _cluster_arrive(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """The cluster is the block."""
+    meeting = unroller.numbering.number("meetings", (frame.block[0], "cluster"))
+    frame.emit(steps.Meet(meeting, frame.threads, frame.block[1], op.name == "nvvm.cluster.arrive"), op)
+
+
+def _cluster_wait(unroller: Unroller, frame: Frame, op: Any) -> None:
+    frame.emit(steps.Leave(unroller.numbering.number("meetings", (frame.block[0], "cluster"))), op)
 
 
 def _elect(unroller: Unroller, frame: Frame, op: Any) -> None:
-    frame.values[op.results[0]] = Elected(1)
+    """One lane of those that take part."""
+    chosen = frame.active[0]
+    one = tuple(int(lane == chosen) for lane in range(frame.lanes))
+    frame.values[op.results[0]] = one if frame.lanes > 1 else 1
+
+
+def _thread_number(unroller: Unroller, frame: Frame, op: Any) -> None:
+    assert frame.first_tid is not None or frame.lanes == 1, "how many threads there are is not known"
+    first = frame.first_tid or 0
+    frame.values[op.results[0]] = tuple(range(first, first + LANES)) if frame.lanes > 1 else first
+
+
+def _lane_number(unroller: Unroller, frame: Frame, op: Any) -> None:
+    frame.values[op.results[0]] = tuple(range(frame.lanes)) if frame.lanes > 1 else 0
+
+
+def _nothing(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """The lanes of a warp go in step, and what a barrier is made for is seen by all whom it is ordered before."""
 
 
 def _pass_on(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -151,5 +177,11 @@ MEANINGS: dict[str, Meaning] = {
     "nvvm.barrier": _named_barrier,
     "nvvm.barrier.arrive": _arrive_only,
     "nvvm.elect.sync": _elect,
+    "nvvm.read.ptx.sreg.tid.x": _thread_number,
+    "nvvm.read.ptx.sreg.laneid": _lane_number,
+    "nvvm.cluster.arrive": _cluster_arrive,
+    "nvvm.cluster.arrive.relaxed": _cluster_arrive,
+    "nvvm.cluster.wait": _cluster_wait,
+    "nvvm.bar.warp.sync": _nothing,
     "nvvm.mapa": _pass_on,
 }

@@ -48,7 +48,7 @@ class Queue(NamedTuple):
 
 def _create_queue(unroller: Unroller, frame: Frame, op: Any) -> None:
     depth = getattr(op.results[0].type.depth, "data", MOST_STAGES)
-    queue = Queue(unroller.counter(depth), unroller.counter(0, empty_at_end=True))
+    queue = Queue(unroller.counter(frame, depth), unroller.counter(frame, 0, empty_at_end=True))
     frame.values[op.results[0]] = queue
 
 
@@ -73,13 +73,13 @@ def _get(unroller: Unroller, frame: Frame, op: Any) -> None:
 class Ring:
     """One pipeline: for each slot its full and its empty barrier, and its cell."""
 
-    def __init__(self, unroller: Unroller, depth: int) -> None:
+    def __init__(self, unroller: Unroller, frame: Frame, depth: int) -> None:
         self.depth = depth
-        self.number = unroller.new_object()
+        self.number = unroller.numbering.number("objects", (frame.number, frame.count("objects")))
         self.full = [unroller.barrier(("full", self.number, slot)) for slot in range(depth)]
         self.empty = [unroller.barrier(("empty", self.number, slot)) for slot in range(depth)]
         unroller.program.arrivals.update(dict.fromkeys([*self.full, *self.empty], 1))
-        self.not_taken = unroller.counter(0, empty_at_end=True)
+        self.not_taken = unroller.counter(frame, 0, empty_at_end=True)
 
     def parity(self, stage: int) -> int:
         return stage // self.depth % 2
@@ -111,7 +111,7 @@ def read_views(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _create_pipeline(unroller: Unroller, frame: Frame, op: Any) -> None:
-    ring = Ring(unroller, op.num_stages.value.data)
+    ring = Ring(unroller, frame, op.num_stages.value.data)
     frame.values.update(dict.fromkeys(op.results, Turn(ring)))
 
 

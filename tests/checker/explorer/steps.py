@@ -2,9 +2,11 @@
 What a program of the explorer is made of: threads, each a straight list of steps, and the asynchronous operations that
 the steps issue.
 
-Control flow of the programs that are explored depends on constants only. So every loop can be unrolled, every call
-inlined, and every task, agent, group and transfer of a run gets a number before anything runs (`unroll`). What is left
-to explore is how the steps of different threads, and the asynchronous operations, interleave (`explorer`).
+A *thread* is what goes its own way: a warp of an agent, a task, the main function. Its lanes go in step. Control flow
+of the programs that are explored depends on constants, on the number of the warp, and on the answers to tests of
+barriers. So for given answers every loop can be unrolled, every call inlined, and every task, warp, group and transfer
+of a run gets a number before anything runs (`unroll`). What is left to explore is how the steps of different threads,
+and the asynchronous operations, interleave, and the answers (`explorer`).
 
 Memory is a set of cells. A set of cells is an integer with one bit a cell: two sets meet where `a & b` is not 0.
 """
@@ -12,38 +14,49 @@ Memory is a set of cells. A set of cells is an integer with one bit a cell: two 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Access:
-    """A synchronous load or store."""
+    """A synchronous load or store, of the generic proxy."""
 
     reads: int
     writes: int
+    one_of: tuple[object, ...] | None = None
+    """What it has in common with the accesses of the other warps of its agent that stand for the same one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Issue:
     """Issue asynchronous operation number `operation`."""
 
     operation: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class FenceProxy:
+    """What the thread knows of so far comes before what asynchronous operations do after this."""
+
+
+# Tasks and agents -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
 class Fork:
-    """Let `threads` begin: agents at once, a task when the threads in its `gates` have finished."""
+    """Let `threads` begin: warps at once, a task when the threads in its `gates` have finished."""
 
     threads: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Join:
     """Wait until all of `threads` have finished."""
 
     threads: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AddToGroup:
     """Make `thread` a member of a group of tokens."""
 
@@ -51,14 +64,17 @@ class AddToGroup:
     thread: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JoinGroup:
     """Wait until a group of tokens has all its members and they have finished."""
 
     group: int
 
 
-@dataclass(frozen=True)
+# Queues and counts ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
 class Commit:
     """Append a batch of operations to a queue."""
 
@@ -66,7 +82,7 @@ class Commit:
     batch: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WaitQueue:
     """Wait until at most `count` batches of a queue are unfinished."""
 
@@ -74,39 +90,14 @@ class WaitQueue:
     count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WaitOperations:
-    """Wait until every operation in the bit set `operations` is complete."""
+    """Wait until every operation in the bit set `operations`, all of them the thread's own, is complete."""
 
     operations: int
 
 
-@dataclass(frozen=True)
-class Init:
-    """Make a barrier expect `count` arrivals a phase."""
-
-    barrier: int
-    count: int
-
-
-@dataclass(frozen=True)
-class Arrive:
-    """Expect `expected` bytes more in the current phase of a barrier, then take `count` off its pending arrivals."""
-
-    barrier: int
-    count: int
-    expected: int
-
-
-@dataclass(frozen=True)
-class WaitPhase:
-    """Wait until the phase of parity `parity` of a barrier has completed."""
-
-    barrier: int
-    parity: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Add:
     """Add `amount` to a counter."""
 
@@ -114,14 +105,92 @@ class Add:
     amount: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Take:
     """Wait until a counter is above 0, and take one off."""
 
     counter: int
 
 
-@dataclass(frozen=True)
+# Barriers in memory ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Init:
+    """Make a barrier that expects `count` arrivals a phase."""
+
+    barrier: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Inval:
+    """End the life of a barrier."""
+
+    barrier: int
+
+
+@dataclass(frozen=True, eq=False)
+class Arrive:
+    """Expect `expected` bytes more in the current phase of a barrier, then take `count` off its pending arrivals."""
+
+    barrier: int
+    count: int
+    expected: int
+    releases: bool = True
+    completes: bool = True
+    """Whether it may be the one that completes the phase."""
+    drops: int = 0
+    """How many arrivals less every later phase expects."""
+    state: int | None = None
+    """Where the thread keeps the number of the phase."""
+
+
+@dataclass(frozen=True, eq=False)
+class WaitPhase:
+    """Wait until the phase of parity `parity` of a barrier has completed, or the one that was kept in `state`."""
+
+    barrier: int
+    parity: int
+    acquires: bool = True
+    is_answer: bool = False
+    """Whether it is a test that says yes: runs in which it is not over yet are other runs, in which it says no."""
+    state: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TestPhase:
+    """A test of a barrier that says no."""
+
+    barrier: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """A test of a barrier whose answer is not given: what the thread does next depends on it."""
+
+
+# Barriers of threads --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Meet:
+    """`threads` threads arrive at a barrier for `expected` threads."""
+
+    meeting: int
+    threads: int
+    expected: int
+    releases: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Leave:
+    """Wait until the meeting is complete at which this thread arrived last."""
+
+    meeting: int
+
+
+@dataclass(frozen=True, eq=False)
 class Finish:
     """The last step of every thread."""
 
@@ -129,6 +198,7 @@ class Finish:
 Step = (
     Access
     | Issue
+    | FenceProxy
     | Fork
     | Join
     | AddToGroup
@@ -136,38 +206,47 @@ Step = (
     | Commit
     | WaitQueue
     | WaitOperations
-    | Init
-    | Arrive
-    | WaitPhase
     | Add
     | Take
+    | Init
+    | Inval
+    | Arrive
+    | WaitPhase
+    | TestPhase
+    | Ask
+    | Meet
+    | Leave
     | Finish
 )
 
 
 @dataclass
 class Thread:
-    """The main thread, an agent or a task."""
+    """The main thread, a warp of an agent, or a task."""
 
     name: str
     gates: tuple[int, ...] = ()
     """The threads that must have finished before the first step."""
     steps: list[Step] = field(default_factory=list[Step])
-    sources: list[str] = field(default_factory=list[str])
-    """The op, as text, from which each step comes."""
+    sources: list[Any] = field(default_factory=list[Any])
+    """The op from which each step comes."""
     is_empty: bool = False
     """Whether it is a task of nothing but such tasks."""
 
-    def append(self, step: Step, source: str) -> None:
+    def append(self, step: Step, source: Any) -> None:
         self.steps.append(step)
         self.sources.append(source)
+
+    def source(self, place: int) -> str:
+        """The first line of what step `place` comes from, as text."""
+        return str(self.sources[place]).split(" {\n")[0]
 
 
 @dataclass
 class Operation:
     """An asynchronous operation, in flight from its issue until it is complete."""
 
-    source: str
+    source: Any
     reads: int = 0
     writes: int = 0
     batch: int | None = None
@@ -175,22 +254,27 @@ class Operation:
     barrier: int | None = None
     """The barrier that is told of its `size` bytes when it is complete."""
     size: int = 0
+    is_async_proxy: bool = False
+    """Whether it touches memory through the asynchronous proxy."""
 
 
 @dataclass
 class Program:
-    """What `unroll` makes of a function. Thread 0 is the main thread."""
+    """What `unroll` makes of a function."""
 
-    threads: list[Thread] = field(default_factory=list[Thread])
-    operations: list[Operation] = field(default_factory=list[Operation])
-    barriers: int = 0
-    queues: int = 0
-    groups: list[int] = field(default_factory=list[int])
+    threads: dict[int, Thread] = field(default_factory=dict[int, Thread])
+    main: list[int] = field(default_factory=list[int])
+    """The warps of the function itself; a function of one thread has one."""
+    operations: dict[int, Operation] = field(default_factory=dict[int, Operation])
+    barriers: dict[int, int] = field(default_factory=dict[int, int])
+    """The cells of each barrier in memory; none for one that nobody has to make."""
+    groups: dict[int, int] = field(default_factory=dict[int, int])
     """The size of each group of tokens."""
-    batches: int = 0
-    counters: list[int] = field(default_factory=list[int])
+    counters: dict[int, int] = field(default_factory=dict[int, int])
     """What each counter begins with."""
     left_over: list[int] = field(default_factory=list[int])
     """The counters that must be 0 at the end: what somebody published and nobody took."""
     arrivals: dict[int, int] = field(default_factory=dict[int, int])
     """The barriers that nobody has to make, and their arrivals a phase."""
+    shared: int = 0
+    """The cells of shared memory."""

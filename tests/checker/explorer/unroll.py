@@ -4,16 +4,19 @@ From IR to threads of steps: every loop unrolled, every call inlined, every numb
 `unroll(module)` runs through the function `main` (or another) once, the way its threads would, and writes down what
 they would do, in their order. It knows nothing of synchronisation beyond which step belongs to which thread, with one
 exception: an asynchronous mark covers what *this* thread issued before, so what a wait for marks needs is a fixed set.
+
+A value is a number, or one for each lane of a warp (a tuple), where it depends on the lane. Where what follows depends
+on the answer to a test of a barrier that is not given in `answers`, the thread ends in `Ask`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from xdsl.dialects import func, llvm
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tests.checker.explorer import steps
@@ -22,10 +25,17 @@ from tileas_xdsl.dialects import async_
 UNKNOWN = None
 """The value of everything that comes out of memory."""
 BYTES_PER_CELL = 4
+MOST_TURNS = 100
+PURE = ("arith.", "scf.yield", "scf.condition", "scf.if", "llvm.getelementptr")
+TESTS = ("nvvm.mbarrier.test.wait", "nvvm.mbarrier.try_wait")
 MOST_ELEMENTS = 1024
 """The extent of an axis that does not tell it."""
 DYNAMIC_INDEX = -(2**31)
 """How `llvm.getelementptr` marks the place of an index that is an operand."""
+LANES = 32
+SHARED_SPACES = (3, 7)
+Answers = Mapping[int, tuple[bool, ...]]
+"""For each thread the answers that it gets, in order."""
 
 
 class Array(NamedTuple):
@@ -36,10 +46,11 @@ class Array(NamedTuple):
 
 
 class Pointer(NamedTuple):
-    """A place in an object: `offset` bytes from its start."""
+    """A place in an object: `offset` bytes from its start, which may depend on the lane."""
 
     number: int
-    offset: int
+    offset: int | tuple[int, ...]
+    space: int = 0
 
 
 class Token(NamedTuple):
@@ -49,11 +60,28 @@ class Token(NamedTuple):
     payload: Any
 
 
+class UnansweredError(Exception):
+    """What follows depends on an answer that is not given."""
+
+
+class Numbering:
+    """Gives the same things the same numbers in every unrolling of a program, whatever the answers."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, dict[object, int]] = {}
+
+    def number(self, kind: str, key: object) -> int:
+        known = self.numbers.setdefault(kind, {})
+        return known.setdefault(key, len(known))
+
+
 @dataclass
 class Frame:
     """One activation of a function, or a region that a thread of its own runs, while it is unrolled."""
 
     thread: steps.Thread
+    number: int
+    """Of the thread."""
     issued: list[int]
     """The operations that the thread has issued so far; shared by the activations of one thread."""
     values: dict[SSAValue, Any]
@@ -63,41 +91,68 @@ class Frame:
     """The batch of the innermost commit scope."""
     recording: steps.Operation | None = None
     """The operation to which loads and stores belong at present."""
-    threads: int = 1
-    """How many hardware threads this one stands for where arrivals are counted in threads."""
+    lanes: int = 1
+    """How many lanes the thread has."""
+    active: tuple[int, ...] = (0,)
+    """Those of them that take part."""
+    first_tid: int | None = None
+    """The number of its first lane in the block, if the block has more than one."""
+    agent: tuple[object, int] = (0, 1)
+    """The agent that it is a warp of, and how many warps that has."""
     block: tuple[int, int] = (0, 1)
     """The thread block that it belongs to, and how many hardware threads that has."""
+    refusals: list[int] | None = None
+    """In a loop that spins until a test says yes: a 0 for each test that may still say no."""
     groups: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     """What counters count, for each of them its operations or bit sets of operations; one for all of a thread."""
+    counts: dict[object, int] = field(default_factory=dict[object, int])
+    """How often the thread has done or made what; one for all of a thread."""
+
+    @property
+    def threads(self) -> int:
+        """How many hardware threads take part."""
+        return len(self.active)
 
     def emit(self, step: steps.Step, op: Operation) -> None:
-        self.thread.append(step, str(op).split(" {\n")[0])
+        self.thread.append(step, op)
 
+    def count(self, what: object) -> int:
+        """How often this has been asked before."""
+        self.counts[what] = (before := self.counts.get(what, 0)) + 1
+        return before
 
-class Elected(int):
-    """What `elect.sync` gives: true, in a branch in which one hardware thread goes on."""
+    def uniform(self, value: Any) -> int:
+        """A value that is the same for all lanes that take part."""
+        if not isinstance(value, tuple):
+            return number(value)
+        (found,) = {number(value[lane]) for lane in self.active}
+        return found
 
 
 class Unroller:
     """The program so far. Every argument that is a number is `trips`."""
 
-    def __init__(self, module: ModuleOp, trips: int | None = None) -> None:
+    def __init__(
+        self, module: ModuleOp, trips: int | None, answers: Answers | None = None, numbering: Numbering | None = None
+    ) -> None:
         self.trips = trips
+        self.answers = answers or {}
+        self.numbering = numbering or Numbering()
         self.functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, func.FuncOp)}
         self.tasks = {op.sym_name.data: op for op in module.walk() if isinstance(op, async_.FuncOp)}
         """The functions whose calls are tasks."""
         self.program = steps.Program()
-        self.cells: dict[tuple[int, object], int] = {}
-        self.objects = 0
-        self.barriers: dict[object, int] = {}
-        self.queues: dict[int, int] = {}
 
     # Threads and blocks
 
-    def begin_thread(self, name: str, values: dict[SSAValue, Any], gates: tuple[int, ...] = ()) -> tuple[int, Frame]:
+    def begin_thread(
+        self, name: str, parent: Frame | None, values: dict[SSAValue, Any], gates: tuple[int, ...] = ()
+    ) -> tuple[int, Frame]:
         thread = steps.Thread(name, gates)
-        self.program.threads.append(thread)
-        return len(self.program.threads) - 1, Frame(thread, [], values)
+        maker = (-1, len(self.program.main)) if parent is None else (parent.number, parent.count("threads"))
+        number = self.numbering.number("threads", maker)
+        self.program.threads[number] = thread
+        return number, Frame(thread, number, [], values)
 
     def run(self, frame: Frame, block: Block | None) -> list[Any]:
         """The steps of `block`; returns what its terminator hands on."""
@@ -109,6 +164,14 @@ class Unroller:
             MEANINGS[op.name](self, frame, op)
         return []
 
+    def run_thread(self, frame: Frame, block: Block | None) -> None:
+        """All of a thread, or as far as the answers go."""
+        try:
+            self.run(frame, block)
+        except UnansweredError:
+            return
+        frame.thread.append(steps.Finish(), f"end of {frame.thread.name}")
+
     def call(self, frame: Frame, function: func.FuncOp, arguments: list[Any]) -> list[Any]:
         """A call to a function without body does nothing."""
         block = function.body.first_block
@@ -117,18 +180,24 @@ class Unroller:
         activation = replace(frame, values=dict(zip(block.args, arguments, strict=True)), marks=[])
         return self.run(activation, block)
 
+    def answer(self, frame: Frame, op: Operation) -> bool:
+        """The next answer that the thread gets."""
+        given = self.answers.get(frame.number, ())
+        asked = frame.count("answers")
+        if asked < len(given):
+            return given[asked]
+        frame.emit(steps.Ask(), op)
+        raise UnansweredError
+
     # Memory
 
-    def new_object(self) -> int:
-        self.objects += 1
-        return self.objects
-
-    def argument(self, type_: Any) -> Any:
+    def argument(self, type_: Any, key: object) -> Any:
         """Every memref and every pointer is an object of its own."""
+        number = self.numbering.number("objects", key)
         if isinstance(type_, MemRefType):
-            return Array(self.new_object(), tuple(MOST_ELEMENTS if n < 0 else n for n in type_.get_shape()))
+            return Array(number, tuple(MOST_ELEMENTS if n < 0 else n for n in type_.get_shape()))
         if isinstance(type_, llvm.LLVMPointerType):
-            return Pointer(self.new_object(), 0)
+            return Pointer(number, 0, getattr(type_.addr_space, "data", 0))
         if isinstance(type_, IndexType | IntegerType) and self.trips is not None:
             return self.trips
         if isinstance(type_, TensorType):
@@ -136,7 +205,7 @@ class Unroller:
         raise ValueError(f"an argument of type {type_} has no value here")
 
     def cell(self, number: int, index: object) -> int:
-        return 1 << self.cells.setdefault((number, index), len(self.cells))
+        return 1 << self.numbering.number("cells", (number, index))
 
     def element(self, array: Array, indices: list[int]) -> int:
         linear = 0
@@ -145,54 +214,105 @@ class Unroller:
             linear = linear * extent + index
         return self.cell(array.number, linear)
 
-    def bytes(self, pointer: Pointer, size: int) -> int:
-        first = pointer.offset // BYTES_PER_CELL
-        last = (pointer.offset + size - 1) // BYTES_PER_CELL
-        return sum(self.cell(pointer.number, index) for index in range(first, last + 1))
+    def bytes(self, frame: Frame, pointer: Pointer, size: int) -> int:
+        """The cells of `size` bytes from there, for all lanes that take part."""
+        offsets = pointer.offset if isinstance(pointer.offset, tuple) else (pointer.offset,) * frame.lanes
+        cells = 0
+        for offset in sorted({offsets[lane] for lane in frame.active}):
+            first, last = offset // BYTES_PER_CELL, (offset + size - 1) // BYTES_PER_CELL
+            for index in range(first, last + 1):
+                cells |= self.cell(pointer.number, index)
+        if pointer.space in SHARED_SPACES:
+            self.program.shared |= cells
+        return cells
 
     def access(self, frame: Frame, op: Operation, *, reads: int = 0, writes: int = 0) -> None:
         if frame.recording is not None:
             frame.recording.reads |= reads
             frame.recording.writes |= writes
-        else:
-            frame.emit(steps.Access(reads, writes), op)
+            return
+        agent, warps = frame.agent
+        one_of = (agent, op, frame.count(op)) if warps > 1 else None
+        frame.emit(steps.Access(reads, writes, one_of), op)
 
     # Asynchronous operations
 
-    def issue(self, frame: Frame, op: Operation, operation: steps.Operation) -> None:
-        self.program.operations.append(operation)
-        number = len(self.program.operations) - 1
+    def issue(self, frame: Frame, op: Operation, operation: steps.Operation) -> int:
+        """Returns the number of the operation."""
+        number = self.numbering.number("operations", (frame.number, frame.count("operations")))
+        self.program.operations[number] = operation
         frame.issued.append(number)
         frame.emit(steps.Issue(number), op)
+        return number
 
-    def barrier(self, key: object) -> int:
-        return self.barriers.setdefault(key, len(self.barriers))
+    def barrier(self, key: object, cells: int = 0) -> int:
+        number = self.numbering.number("barriers", key)
+        self.program.barriers.setdefault(number, cells)
+        return number
 
-    def counter(self, start: int, *, empty_at_end: bool = False) -> int:
+    def barrier_at(self, frame: Frame, pointer: Pointer) -> int:
+        """The barrier of 8 bytes there."""
+        place = pointer._replace(offset=frame.uniform(pointer.offset))
+        return self.barrier((place.number, place.offset), self.bytes(frame, place, 8))
+
+    def counter(self, frame: Frame, start: int, *, empty_at_end: bool = False) -> int:
         """A new counter that begins at `start`."""
-        counters = self.program.counters
-        counters.append(start)
+        number = self.numbering.number("counters", (frame.number, frame.count("counters")))
+        self.program.counters[number] = start
         if empty_at_end:
-            self.program.left_over.append(len(counters) - 1)
-        return len(counters) - 1
+            self.program.left_over.append(number)
+        return number
 
-    def queue(self, number: int) -> int:
-        return self.queues.setdefault(number, len(self.queues))
+    def new(self, frame: Frame, kind: str) -> int:
+        """The number of a new thing of a kind, which the thread makes."""
+        return self.numbering.number(kind, (frame.number, frame.count(kind)))
 
 
-def unroll(module: ModuleOp, function: str = "main", trips: int | None = None) -> steps.Program:
-    """The threads of `function` as steps. Raises `KeyError` for ops that the explorer does not know."""
-    unroller = Unroller(module, trips)
+def unroll(
+    module: ModuleOp,
+    function: str = "main",
+    trips: int | None = None,
+    *,
+    threads: int | None = None,
+    answers: Answers | None = None,
+    numbering: Numbering | None = None,
+) -> steps.Program:
+    """
+    The threads of `function` as steps, as far as `answers` go.
+
+    The function is one thread, or warps of `threads` threads, which `nvvm.reqntid` may tell as well. Raises `KeyError`
+    for ops that the explorer does not know.
+    """
+    unroller = Unroller(module, trips, answers, numbering)
     main = unroller.functions[function]
     block = main.body.first_block
     assert block is not None
-    _, frame = unroller.begin_thread("main", {arg: unroller.argument(arg.type) for arg in block.args})
-    unroller.run(frame, block)
-    program = unroller.program
-    for thread in program.threads:
-        thread.append(steps.Finish(), f"end of {thread.name}")
-    program.barriers, program.queues = len(unroller.barriers), len(unroller.queues)
-    return program
+    size = threads or _required_threads(main)
+    assert size == 1 or size % LANES == 0, "a block is made of whole warps"
+    arguments = {arg: unroller.argument(arg.type, ("argument", n)) for n, arg in enumerate(block.args)}
+    for warp in range(-(-size // LANES)):
+        name = "main" if size <= LANES else f"main, warp {warp}"
+        number, frame = unroller.begin_thread(name, None, dict(arguments))
+        unroller.program.main.append(number)
+        frame.block = 0, size
+        if size > 1:
+            frame = of_warp(frame, "main", size // LANES, warp * LANES)
+        unroller.run_thread(frame, block)
+    return unroller.program
+
+
+def _required_threads(function: func.FuncOp) -> int:
+    attribute = function.attributes.get("nvvm.reqntid")
+    size = 1
+    for extent in attribute.get_values() if isinstance(attribute, DenseArrayBase) else ():
+        size *= int(extent)
+    return size
+
+
+def of_warp(frame: Frame, agent: object, warps: int, first_tid: int) -> Frame:
+    """The frame of a whole warp of an agent."""
+    lanes = tuple(range(LANES))
+    return replace(frame, lanes=LANES, active=lanes, first_tid=first_tid, agent=(agent, warps))
 
 
 def number(value: Any) -> int:
@@ -209,19 +329,27 @@ def _constant(unroller: Unroller, frame: Frame, op: Any) -> None:
     frame.values[op.results[0]] = value.value.data if isinstance(value, IntegerAttr) else UNKNOWN
 
 
+def by_lane(frame: Frame, compute: Callable[..., int], operands: list[Any]) -> Any:
+    """One number, or one for each lane where an operand depends on the lane."""
+    if any(isinstance(value, tuple) for value in operands):
+        lanes = [value if isinstance(value, tuple) else (value,) * frame.lanes for value in operands]
+        return tuple(compute(*values) if UNKNOWN not in values else UNKNOWN for values in zip(*lanes, strict=True))
+    return compute(*operands) if UNKNOWN not in operands else UNKNOWN
+
+
 def _computes(compute: Callable[..., int]) -> Callable[[Unroller, Frame, Any], None]:
     def meaning(unroller: Unroller, frame: Frame, op: Any) -> None:
-        operands = [frame.values[operand] for operand in op.operands]
-        known = all(isinstance(value, int) for value in operands)
-        frame.values[op.results[0]] = compute(*operands) if known else UNKNOWN
+        frame.values[op.results[0]] = by_lane(frame, compute, [frame.values[operand] for operand in op.operands])
 
     return meaning
 
 
 def _compare(unroller: Unroller, frame: Frame, op: Any) -> None:
-    lhs, rhs = number(frame.values[op.lhs]), number(frame.values[op.rhs])
-    tests = (lhs == rhs, lhs != rhs, *(lhs < rhs, lhs <= rhs, lhs > rhs, lhs >= rhs) * 2)
-    frame.values[op.result] = int(tests[op.predicate.value.data])
+    def holds(lhs: int, rhs: int) -> int:
+        return int((lhs == rhs, lhs != rhs, *(lhs < rhs, lhs <= rhs, lhs > rhs, lhs >= rhs) * 2)[predicate])
+
+    predicate = op.predicate.value.data
+    frame.values[op.result] = by_lane(frame, holds, [frame.values[op.lhs], frame.values[op.rhs]])
 
 
 def _unknown(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -233,7 +361,7 @@ def _unknown(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _for(unroller: Unroller, frame: Frame, op: Any) -> None:
-    bounds = [number(frame.values[bound]) for bound in (op.lb, op.ub, op.step)]
+    bounds = [frame.uniform(frame.values[bound]) for bound in (op.lb, op.ub, op.step)]
     carried = [frame.values[value] for value in op.iter_args]
     block = op.body.block
     for iteration in range(*bounds):
@@ -243,10 +371,34 @@ def _for(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _if(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """Where the lanes differ, those that take the first arm go first."""
     condition = frame.values[op.cond]
-    region = op.true_region if number(condition) else op.false_region
-    inside = replace(frame, threads=1) if isinstance(condition, Elected) else frame
-    frame.values.update(zip(op.results, unroller.run(inside, region.first_block), strict=True))
+    lanes = condition if isinstance(condition, tuple) else (number(condition),) * frame.lanes
+    results: list[Any] | None = None
+    for region, taken in ((op.true_region, True), (op.false_region, False)):
+        active = tuple(lane for lane in frame.active if bool(number(lanes[lane])) is taken)
+        if active:
+            found = unroller.run(replace(frame, active=active), region.first_block)
+            results = found if results is None else [UNKNOWN] * len(found)
+    frame.values.update(zip(op.results, results or [], strict=True))
+
+
+def _while(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """A loop that spins until a test says yes. A turn that does nothing else makes no difference, one that does may."""
+    inner = [each for region in op.regions for each in region.walk()]
+    does_nothing = all(each.name.startswith(PURE) or each.name in TESTS for each in inner)
+    spinning = replace(frame, refusals=[] if does_nothing else [0])
+    carried = [frame.values[value] for value in op.arguments]
+    before, after = op.before_region.block, op.after_region.block
+    for _ in range(MOST_TURNS):
+        frame.values.update(zip(before.args, carried, strict=True))
+        goes_on, *carried = unroller.run(spinning, before)
+        if not frame.uniform(goes_on):
+            frame.values.update(zip(op.results, carried, strict=True))
+            return
+        frame.values.update(zip(after.args, carried, strict=True))
+        carried = unroller.run(spinning, after)
+    raise AssertionError(f"a loop makes more than {MOST_TURNS} turns")
 
 
 def _call(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -260,24 +412,30 @@ def _body(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _agents(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """Fork one agent for each region and number in its group; join them all."""
-    agents: list[tuple[int, Frame, Region]] = []
+    """Fork the warps of one agent for each region and number in its group; join them all."""
     warps = op.properties.get("num_warps")
-    sizes = [32 * count for count in warps.get_values()] if warps is not None else [1] * len(op.bodies)
-    block = unroller.new_object(), sum(t * n for t, n in zip(sizes, op.group_sizes, strict=True))
-    for place, (region, size) in enumerate(zip(op.bodies, op.group_sizes, strict=True)):
-        entry = region.block
+    counts = list(warps.get_values()) if warps is not None else [0] * len(op.bodies)
+    groups = list(zip(op.bodies, op.group_sizes, counts, strict=True))
+    block = unroller.new(frame, "blocks"), sum(size * (LANES * count or 1) for _, size, count in groups)
+    agents: list[tuple[Frame, Region]] = []
+    first_tid = 0
+    for place, (region, size, count) in enumerate(groups):
         captured = [frame.values[value] for value in op.operands]
         for member in range(size):
-            arguments = captured if len(entry.args) == len(captured) else [member, *captured]
-            values = frame.values | dict(zip(entry.args, arguments[: len(entry.args)], strict=True))
-            number, agent = unroller.begin_thread(f"agent {place}.{member}", values)
-            agent.threads, agent.block = sizes[place], block
-            agents.append((number, agent, region))
-    forked = tuple(number for number, _, _ in agents)
+            arguments = captured if len(region.block.args) == len(captured) else [member, *captured]
+            values = dict(zip(region.block.args, arguments[: len(region.block.args)], strict=True))
+            for warp in range(count or 1):
+                name = f"agent {place}.{member}" + (f", warp {warp}" if count > 1 else "")
+                _, agent = unroller.begin_thread(name, frame, frame.values | values)
+                agent.block, agent.first_tid = block, first_tid
+                if count:
+                    agent = of_warp(agent, (block[0], place, member), count, first_tid)
+                agents.append((agent, region))
+                first_tid += LANES if count else 1
+    forked = tuple(agent.number for agent, _ in agents)
     frame.emit(steps.Fork(forked), op)
-    for _, agent, region in agents:
-        unroller.run(agent, region.block)
+    for agent, region in agents:
+        unroller.run_thread(agent, region.block)
     frame.emit(steps.Join(forked), op)
 
 
@@ -285,7 +443,7 @@ def _agents(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _alloc(unroller: Unroller, frame: Frame, op: Any) -> None:
-    frame.values[op.results[0]] = unroller.argument(op.results[0].type)
+    frame.values[op.results[0]] = unroller.argument(op.results[0].type, (frame.number, frame.count("objects")))
 
 
 def _load(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -302,8 +460,8 @@ def _store(unroller: Unroller, frame: Frame, op: Any) -> None:
 def _dealloc(unroller: Unroller, frame: Frame, op: Any) -> None:
     """As bad as writing all of the buffer that anybody has touched so far."""
     array: Array = frame.values[op.memref]
-    cells = [1 << bit for (number, _), bit in unroller.cells.items() if number == array.number]
-    unroller.access(frame, op, writes=sum(cells))
+    cells = unroller.numbering.numbers.get("cells", {}).items()
+    unroller.access(frame, op, writes=sum(1 << bit for (owner, _), bit in cells if owner == array.number))
 
 
 def _size(type_: Any) -> int:
@@ -314,19 +472,21 @@ def _size(type_: Any) -> int:
 
 def _element_pointer(unroller: Unroller, frame: Frame, op: Any) -> None:
     (constant,) = op.rawConstantIndices.get_values()
-    index = number(frame.values[op.ssa_indices[0]]) if constant == DYNAMIC_INDEX else constant
+    index = frame.values[op.ssa_indices[0]] if constant == DYNAMIC_INDEX else constant
     base: Pointer = frame.values[op.ptr]
-    frame.values[op.result] = base._replace(offset=base.offset + index * _size(op.elem_type))
+    size = _size(op.elem_type)
+    offset = by_lane(frame, lambda start, steps_: start + steps_ * size, [base.offset, index])
+    frame.values[op.result] = base._replace(offset=offset)
 
 
 def _pointer_load(unroller: Unroller, frame: Frame, op: Any) -> None:
     result = op.dereferenced_value
-    unroller.access(frame, op, reads=unroller.bytes(frame.values[op.ptr], _size(result.type)))
+    unroller.access(frame, op, reads=unroller.bytes(frame, frame.values[op.ptr], _size(result.type)))
     frame.values[result] = UNKNOWN
 
 
 def _pointer_store(unroller: Unroller, frame: Frame, op: Any) -> None:
-    unroller.access(frame, op, writes=unroller.bytes(frame.values[op.ptr], _size(op.value.type)))
+    unroller.access(frame, op, writes=unroller.bytes(frame, frame.values[op.ptr], _size(op.value.type)))
 
 
 # Tokens --------------------------------------------------------------------------------------------------------------
@@ -338,10 +498,11 @@ def _task(unroller: Unroller, frame: Frame, op: Any) -> None:
     block = op.body.block
     values = frame.values | dict(zip(block.args, [token.payload for token in operands], strict=True))
     gates = tuple(token.thread for token in [*dependencies, *operands])
-    thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", values, gates)
+    thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", frame, values, gates)
     task.thread.is_empty = _is_empty(block)
     frame.emit(steps.Fork((thread,)), op)
     yielded = unroller.run(task, block)
+    task.emit(steps.Finish(), op)
     tokens = [Token(thread, payload) for payload in [UNKNOWN, *yielded]]
     frame.values.update(zip(op.results, tokens, strict=True))
 
@@ -355,10 +516,11 @@ def _call_task(unroller: Unroller, frame: Frame, op: Any) -> None:
     block = unroller.tasks[op.callee.string_value()].body.block
     arguments = [frame.values[operand] for operand in op.operands]
     values = dict(zip(block.args, arguments, strict=True))
-    thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", values)
+    thread, task = unroller.begin_thread(f"task {len(unroller.program.threads)}", frame, values)
     task.thread.is_empty = _is_empty(block)
     frame.emit(steps.Fork((thread,)), op)
     returned = unroller.run(task, block)
+    task.emit(steps.Finish(), op)
     payloads = [UNKNOWN] * (len(op.results) - len(returned)) + returned
     frame.values.update(zip(op.results, [Token(thread, payload) for payload in payloads], strict=True))
 
@@ -370,8 +532,8 @@ def _await(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _create_group(unroller: Unroller, frame: Frame, op: Any) -> None:
-    frame.values[op.results[0]] = len(unroller.program.groups)
-    unroller.program.groups.append(number(frame.values[op.operands[0]]))
+    group = frame.values[op.results[0]] = unroller.new(frame, "groups")
+    unroller.program.groups[group] = number(frame.values[op.operands[0]])
 
 
 def _add_to_group(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -392,16 +554,15 @@ def _known(frame: Frame, value: int | SSAValue) -> int:
 
 
 def _commit(unroller: Unroller, frame: Frame, op: Any) -> None:
-    queue = unroller.queue(_known(frame, op.queue))
-    outer, frame.batch = frame.batch, unroller.program.batches
-    unroller.program.batches += 1
+    queue = _known(frame, op.queue)
+    outer, frame.batch = frame.batch, unroller.new(frame, "batches")
     unroller.run(frame, op.body.first_block)
     frame.emit(steps.Commit(queue, frame.batch), op)
     frame.batch = outer
 
 
 def _scope(unroller: Unroller, frame: Frame, op: Any) -> None:
-    operation = steps.Operation(str(op), batch=frame.batch)
+    operation = steps.Operation(op, batch=frame.batch)
     frame.recording = operation
     unroller.run(frame, op.body.first_block)
     frame.recording = None
@@ -410,7 +571,7 @@ def _scope(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 def _wait_queue(unroller: Unroller, frame: Frame, op: Any) -> None:
     count = max(_known(frame, op.count), 0)
-    frame.emit(steps.WaitQueue(unroller.queue(_known(frame, op.queue)), count), op)
+    frame.emit(steps.WaitQueue(_known(frame, op.queue), count), op)
     unroller.run(frame, op.body.first_block)
 
 
@@ -425,9 +586,9 @@ def moved(pointer: Pointer, op: Any) -> Pointer:
 
 def _transfer(unroller: Unroller, frame: Frame, op: Any) -> None:
     size = op.size.value.data
-    reads = unroller.bytes(moved(frame.values[op.global_ptr], op), size)
-    writes = unroller.bytes(moved(frame.values[op.lds_ptr], op), size)
-    unroller.issue(frame, op, steps.Operation(str(op), reads, writes))
+    reads = unroller.bytes(frame, moved(frame.values[op.global_ptr], op), size)
+    writes = unroller.bytes(frame, moved(frame.values[op.lds_ptr], op), size)
+    unroller.issue(frame, op, steps.Operation(op, reads, writes))
 
 
 def _mark(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -442,50 +603,16 @@ def _wait_marks(unroller: Unroller, frame: Frame, op: Any) -> None:
     frame.emit(steps.WaitOperations(sum(1 << operation for operation in covered)), op)
 
 
-# Barriers ------------------------------------------------------------------------------------------------------------
-
-
-def _init(unroller: Unroller, frame: Frame, op: Any) -> None:
-    pointer, count = (frame.values[operand] for operand in op.operands[:2])
-    frame.emit(steps.Init(unroller.barrier(pointer), number(count)), op)
-
-
-def _arrive(unroller: Unroller, frame: Frame, op: Any) -> None:
-    pointer, *count = (frame.values[operand] for operand in op.operands)
-    each = number(count[0]) if count else 1
-    frame.emit(steps.Arrive(unroller.barrier(pointer), each * frame.threads, 0), op)
-    frame.values.update(dict.fromkeys(op.results, UNKNOWN))
-
-
-def _arrive_expect(unroller: Unroller, frame: Frame, op: Any) -> None:
-    pointer, size = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.Arrive(unroller.barrier(pointer), frame.threads, number(size) * frame.threads), op)
-    frame.values.update(dict.fromkeys(op.results, UNKNOWN))
-
-
-def _expect(unroller: Unroller, frame: Frame, op: Any) -> None:
-    pointer, size = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.Arrive(unroller.barrier(pointer), 0, number(size) * frame.threads), op)
-
-
-def _wait_parity(unroller: Unroller, frame: Frame, op: Any) -> None:
-    pointer, parity, _ticks = (frame.values[operand] for operand in op.operands)
-    frame.emit(steps.WaitPhase(unroller.barrier(pointer), number(parity)), op)
-
-
-def _bulk_copy(unroller: Unroller, frame: Frame, op: Any) -> None:
-    destination, source, barrier, size = (frame.values[operand] for operand in op.operands)
-    copy = steps.Operation(str(op), unroller.bytes(source, size), unroller.bytes(destination, size))
-    copy.barrier, copy.size = unroller.barrier(barrier), size
-    unroller.issue(frame, op, copy)
-
-
-def _nothing(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """Fences order proxies, of which the explorer knows nothing."""
-
-
 TERMINATORS = frozenset(
-    {"func.return", "scf.yield", "async.yield", "async.return", "nv_tileaa.yield", "nv_tileas.async.pipeline.yield"}
+    {
+        "func.return",
+        "scf.yield",
+        "scf.condition",
+        "async.yield",
+        "async.return",
+        "nv_tileaa.yield",
+        "nv_tileas.async.pipeline.yield",
+    }
 )
 ARITHMETIC = ("addf", "subf", "mulf", "divf", "maximumf", "extf", "truncf")
 
@@ -506,6 +633,7 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "arith.cmpi": _compare,
     "scf.for": _for,
     "scf.if": _if,
+    "scf.while": _while,
     "func.call": _call,
     "nv_tileaa.execute": _agents,
     "nv_tileas.async.pipeline.agent_switch": _agents,
@@ -528,14 +656,6 @@ MEANINGS: dict[str, Callable[[Unroller, Frame, Any], None]] = {
     "rocdl.global.load.async.lds": _transfer,
     "rocdl.asyncmark": _mark,
     "rocdl.wait.asyncmark": _wait_marks,
-    "nvvm.mbarrier.init": _init,
-    "nvvm.mbarrier.arrive": _arrive,
-    "nvvm.mbarrier.arrive.expect_tx": _arrive_expect,
-    "nvvm.mbarrier.expect_tx": _expect,
-    "nvvm.mbarrier.try_wait.parity": _wait_parity,
-    "nvvm.cp.async.bulk.shared.cluster.global": _bulk_copy,
-    "nvvm.fence.mbarrier.init": _nothing,
-    "nvvm.fence.proxy": _nothing,
     "memref.dealloc": _dealloc,
     **{f"arith.{name}": _unknown for name in ARITHMETIC},
 }

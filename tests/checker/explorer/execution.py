@@ -1,0 +1,404 @@
+"""
+One run of a program, in an order of steps that somebody else decides.
+
+Two sorts of steps. The order of the *visible* ones decides something: arrivals, waits for phases, commits, what takes
+from counters, the end of copies that barriers count. A run asks before each of them who is next. All others depend on
+what their thread has seen, or wait for what stays true once it is: each thread takes them at once. That accesses are
+among them is what clocks are for: two accesses without order are a race whichever comes first in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.checker.explorer import steps
+from tests.checker.explorer.barriers import Barrier, Meeting, Search, UndefinedError
+from tests.checker.explorer.clocks import Mind
+from tests.checker.explorer.histories import Histories, Touch
+from tests.checker.explorer.streams import Counter, Queue
+
+RACE, DEADLOCK, UNDRAINED, PHASE, MISSING_FENCE = "race", "deadlock", "undrained", "phase", "missing-fence"
+VISIBLE = (steps.Arrive, steps.WaitPhase, steps.Meet, steps.Commit, steps.WaitQueue, steps.Take, steps.Add)
+
+Visible = steps.Arrive | steps.WaitPhase | steps.Meet | steps.Commit | steps.WaitQueue | steps.Take | steps.Add
+
+
+class Going:
+    """A thread under way."""
+
+    __slots__ = ("code", "gates", "meetings", "mind", "number", "place", "states")
+
+    def __init__(self, number: int, code: steps.Thread, mind: Mind) -> None:
+        self.number, self.code, self.mind = number, code, mind
+        self.place = 0
+        self.gates = code.gates
+        """The threads that must have finished before it begins; none when it has begun."""
+        self.states: dict[int, int] = {}
+        """The states that arrivals returned."""
+        self.meetings: dict[int, int] = {}
+        """For each barrier of threads the meeting that it arrived at last."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.place == len(self.code.steps)
+
+    @property
+    def step(self) -> steps.Step:
+        return self.code.steps[self.place]
+
+
+class Run:
+    """The state of one run."""
+
+    def __init__(self, program: steps.Program, search: Search) -> None:
+        self.program, self.search = program, search
+        self.first_operation = 1 + max(program.threads, default=0)
+        self.size = self.first_operation + 1 + max(program.operations, default=-1)
+        self.moment = 0
+        self.threads: dict[int, Going] = {}
+        self.landing: dict[int, Mind] = {}
+        """The operations under way that a barrier is told of, and what each came after."""
+        self.issued: dict[int, Mind] = {}
+        self.barriers = {n: Barrier(self.size, program.arrivals.get(n)) for n in program.barriers}
+        self.meetings: dict[int, Meeting] = {}
+        self.queues: dict[int, Queue] = {}
+        self.groups: dict[int, list[tuple[int, Mind]]] = {group: [] for group in program.groups}
+        self.counters = {n: Counter(n, start, program, self.size) for n, start in program.counters.items()}
+        self.histories = Histories(program.shared, self.first_operation)
+        self.found: dict[str, list[str]] = {}
+        """For each kind of mistake the way there."""
+        self.way: list[tuple[int, int]] = []
+        self.asks: int | None = None
+        """The thread that needs an answer to go on."""
+        self.undefined: UndefinedError | None = None
+        self.overfull = False
+        for number in program.main:
+            self.begin(number, Mind.of_size(self.size))
+
+    # Going on
+
+    def begin(self, number: int, mind: Mind) -> None:
+        self.threads[number] = Going(number, self.program.threads[number], mind)
+
+    def settle(self) -> None:
+        """Let every thread take the steps that are not visible."""
+        has_moved = True
+        while has_moved and self.asks is None and self.undefined is None:
+            has_moved = False
+            for thread in list(self.threads.values()):
+                has_moved |= self.advance(thread)
+
+    def advance(self, thread: Going) -> bool:
+        if thread.gates:
+            if not self.have_finished(thread.gates):
+                return False
+            for gate in thread.gates:
+                thread.mind.join(self.threads[gate].mind)
+            thread.gates = ()
+        start = thread.place
+        while not thread.is_done and not isinstance(step := thread.step, VISIBLE):
+            if isinstance(step, steps.Ask):
+                self.asks = thread.number
+                break
+            if not self.may_pass(thread, step):
+                break
+            self.way.append((thread.number, thread.place))
+            try:
+                LOCAL[type(step)](self, thread, step)
+            except UndefinedError as error:
+                self.stop(error)
+                break
+            thread.place += 1
+        return thread.place > start
+
+    def possible(self) -> dict[int, Visible]:
+        """The visible steps that may come next, by thread; an operation's number comes after those of the threads."""
+        found: dict[int, Visible] = {}
+        for number, thread in self.threads.items():
+            if not thread.is_done and isinstance(step := thread.step, VISIBLE) and self.is_enabled(thread, step):
+                found[number] = step
+        for number in self.landing:
+            found[self.first_operation + number] = self.arrival_of(number)
+        return found
+
+    def is_enabled(self, thread: Going, step: Visible) -> bool:
+        if thread.gates:
+            return False
+        if isinstance(step, steps.WaitPhase):
+            return self.barriers[step.barrier].is_over(step, thread.states.get(step.state or 0))
+        return not isinstance(step, steps.Take) or self.counters[step.counter].may_take()
+
+    def take(self, number: int) -> None:
+        """Take the visible step of a thread, or end an operation; then what is not visible."""
+        try:
+            if number >= self.first_operation:
+                self.land(number - self.first_operation)
+            else:
+                thread = self.threads[number]
+                self.way.append((number, thread.place))
+                self.visible(thread, thread.step)
+                thread.place += 1
+        except UndefinedError as error:
+            self.stop(error)
+            self.search.try_others(self.moment)
+        self.moment += 1
+        self.settle()
+
+    def stop(self, error: UndefinedError) -> None:
+        self.undefined = error
+        self.report(error.kind, str(error))
+
+    def report(self, kind: str, text: str) -> None:
+        if kind not in self.found:
+            self.found[kind] = [*self.words(), text]
+
+    def words(self) -> list[str]:
+        threads = self.program.threads
+        return [
+            f"{threads[number].name}: {threads[number].source(place)}"
+            if number in threads
+            else f"complete: {self.program.operations[place].source}"
+            for number, place in self.way
+        ]
+
+    # Visible steps
+
+    def visible(self, thread: Going, step: steps.Step) -> None:
+        number, mind = thread.number, thread.mind
+        match step:
+            case steps.Arrive():
+                self.use(number, mind, step.barrier)
+                barrier = self.barriers[step.barrier]
+                if step.state is not None:
+                    thread.states[step.state] = barrier.phase if barrier.is_live else 0
+                barrier.change(self.search, step, number, mind, self.moment)
+            case steps.WaitPhase():
+                self.use(number, mind, step.barrier)
+                state = thread.states.get(step.state or 0)
+                self.barriers[step.barrier].wait(self.search, step, state, number, mind, self.moment)
+            case steps.Meet():
+                meeting = self.meetings.setdefault(step.meeting, Meeting(self.size))
+                thread.meetings[step.meeting] = meeting.meet(self.search, step, number, mind, self.moment)
+            case steps.Commit():
+                self.queue(step.queue).commit(self.search, step.batch, number, mind, self.moment)
+            case steps.WaitQueue():
+                for batch in self.queue(step.queue).wait(self.search, step.count, number, mind, self.moment):
+                    self.finish_operations(thread, batch)
+            case steps.Take():
+                self.counters[step.counter].take(self.search, number, mind, self.moment)
+            case steps.Add():
+                self.counters[step.counter].add(self.search, step.amount, number, mind, self.moment)
+            case _:
+                raise TypeError(f"{step} is not visible")
+
+    def queue(self, number: int) -> Queue:
+        return self.queues.setdefault(number, Queue(self.size))
+
+    def finish_operations(self, thread: Going, batch: int) -> None:
+        for number, mind in self.issued.items():
+            if self.program.operations[number].batch == batch:
+                thread.mind.join(mind)
+
+    def arrival_of(self, number: int) -> steps.Arrive:
+        operation = self.program.operations[number]
+        assert operation.barrier is not None
+        return steps.Arrive(operation.barrier, 0, -operation.size)
+
+    def land(self, number: int) -> None:
+        mind = self.landing.pop(number)
+        itself = self.first_operation + number
+        self.way.append((itself, number))
+        step = self.arrival_of(number)
+        self.use(itself, mind, step.barrier)
+        self.barriers[step.barrier].change(self.search, step, itself, mind, self.moment)
+
+    # Memory
+
+    def touch(self, thread: int, mind: Mind, kind: Touch, cells: int, one_of: tuple[object, ...] | None = None) -> None:
+        for wrong, other in self.histories.touch(thread, mind, kind, cells, one_of):
+            self.report(wrong, f"with what {self.name_of(other)} did")
+
+    def name_of(self, thread: int) -> str:
+        if thread >= self.first_operation:
+            return str(self.program.operations[thread - self.first_operation].source)
+        return self.program.threads[thread].name
+
+    def use(self, thread: int, mind: Mind, barrier: int) -> None:
+        """Touch a barrier, by an operation on it. The next event of the thread is that operation."""
+        if cells := self.program.barriers[barrier]:
+            mind.tick(thread)
+            self.touch(thread, mind, Touch.USE, cells)
+
+    def access(self, thread: int, mind: Mind, kind: Touch, cells: int, one_of: tuple[object, ...] | None) -> None:
+        """Touch what is to be no barrier."""
+        if not cells:
+            return
+        self.touch(thread, mind, kind, cells, one_of)
+        if any(cells & self.program.barriers[n] for n, barrier in self.barriers.items() if barrier.is_live):
+            self.report(RACE, "the bytes of a barrier that is in use")
+
+    # Steps that are not visible
+
+    def may_pass(self, thread: Going, step: steps.Step) -> bool:
+        match step:
+            case steps.Join(threads):
+                return self.have_finished(threads)
+            case steps.JoinGroup(group):
+                members = self.groups[group]
+                size = self.program.groups[group]
+                return len(members) >= size and self.have_finished(tuple(member for member, _ in members))
+            case steps.Leave(number):
+                return len(self.meetings[number].complete) > thread.meetings[number]
+            case _:
+                return True
+
+    def have_finished(self, threads: tuple[int, ...]) -> bool:
+        return all(number in self.threads and self.threads[number].is_done for number in threads)
+
+    # The end
+
+    def is_stuck_for_nothing(self) -> bool:
+        """Whether a thread waits for a yes that does not come: then this is not a whole run."""
+        return any(
+            not thread.is_done and isinstance(thread.step, steps.WaitPhase) and thread.step.is_answer
+            for thread in self.threads.values()
+        )
+
+    def end(self) -> None:
+        """Nothing can happen any more: what is wrong with that."""
+        for thread in self.threads.values():
+            if not thread.is_done and isinstance(step := thread.step, steps.WaitPhase):
+                self.barriers[step.barrier].look_back(self.search, step, thread.number, thread.mind)
+        unfinished = [thread for thread in self.threads.values() if not thread.is_done]
+        if unfinished and not self.is_stuck_for_nothing():
+            self.report(DEADLOCK, ", ".join(thread.code.name for thread in unfinished))
+        if all(self.threads[number].is_done for number in self.program.main):
+            self.judge_left_over()
+
+    def judge_left_over(self) -> None:
+        """What need not be over when the function is."""
+        last = Mind.of_size(self.size)
+        for number in self.program.main:
+            last.follow(self.threads[number].mind)
+        for number in self.issued:
+            if not last.order[self.first_operation + number]:
+                self.report(UNDRAINED, str(self.program.operations[number].source))
+        for number, thread in self.threads.items():
+            ends = thread.is_done and thread.mind.order[number] <= last.order[number]
+            if not thread.code.is_empty and not ends:
+                self.report(UNDRAINED, thread.code.name)
+        for number in self.program.left_over:
+            if self.counters[number].balance(last):
+                self.report(UNDRAINED, "what was published and not taken")
+
+    @property
+    def lacks_bytes(self) -> bool:
+        """Whether some phase has its arrivals and not its bytes."""
+        return any(b.is_live and b.pending == 0 and b.bytes != 0 for b in self.barriers.values())
+
+
+# Steps that are not visible, by type ----------------------------------------------------------------------------------
+
+
+def _access(run: Run, thread: Going, step: steps.Access) -> None:
+    thread.mind.tick(thread.number)
+    run.access(thread.number, thread.mind, Touch.READ, step.reads, step.one_of)
+    run.access(thread.number, thread.mind, Touch.WRITE, step.writes, step.one_of)
+
+
+def _issue(run: Run, thread: Going, step: steps.Issue) -> None:
+    """The operation is a thread of its own, which may touch its cells from now on."""
+    operation, itself = run.program.operations[step.operation], run.first_operation + step.operation
+    thread.mind.tick(thread.number)
+    mind = thread.mind.copy()
+    mind.tick(itself)
+    reads, writes = (Touch.ASYNC_READ, Touch.ASYNC_WRITE) if operation.is_async_proxy else (Touch.READ, Touch.WRITE)
+    run.access(itself, mind, reads, operation.reads, None)
+    run.access(itself, mind, writes, operation.writes, None)
+    run.issued[step.operation] = mind
+    if operation.barrier is not None:
+        run.landing[step.operation] = mind
+
+
+def _fence(run: Run, thread: Going, step: steps.FenceProxy) -> None:
+    thread.mind.fenced = thread.mind.known[:]
+
+
+def _fork(run: Run, thread: Going, step: steps.Fork) -> None:
+    for number in step.threads:
+        run.begin(number, thread.mind.copy())
+
+
+def _join(run: Run, thread: Going, step: steps.Join) -> None:
+    for number in step.threads:
+        thread.mind.join(run.threads[number].mind)
+
+
+def _add_to_group(run: Run, thread: Going, step: steps.AddToGroup) -> None:
+    thread.mind.tick(thread.number)
+    members = run.groups[step.group]
+    members.append((step.thread, thread.mind.copy()))
+    run.overfull |= len(members) > run.program.groups[step.group]
+
+
+def _join_group(run: Run, thread: Going, step: steps.JoinGroup) -> None:
+    for member, adder in run.groups[step.group]:
+        thread.mind.join(adder)
+        thread.mind.join(run.threads[member].mind)
+
+
+def _wait_operations(run: Run, thread: Going, step: steps.WaitOperations) -> None:
+    for number, mind in run.issued.items():
+        if step.operations >> number & 1:
+            thread.mind.join(mind)
+
+
+def _leave(run: Run, thread: Going, step: steps.Leave) -> None:
+    thread.mind.join(run.meetings[step.meeting].complete[thread.meetings[step.meeting]])
+
+
+def _overlapping(run: Run, barrier: int) -> Iterator[Barrier]:
+    cells = run.program.barriers[barrier]
+    return (other for n, other in run.barriers.items() if run.program.barriers[n] & cells and other.is_live)
+
+
+def _init(run: Run, thread: Going, step: steps.Init) -> None:
+    thread.mind.tick(thread.number)
+    run.touch(thread.number, thread.mind, Touch.MAKE, run.program.barriers[step.barrier])
+    if any(_overlapping(run, step.barrier)):
+        raise UndefinedError("a barrier is made where one is")
+    run.barriers[step.barrier].make(step.count)
+
+
+def _inval(run: Run, thread: Going, step: steps.Inval) -> None:
+    thread.mind.tick(thread.number)
+    run.touch(thread.number, thread.mind, Touch.MAKE, run.program.barriers[step.barrier])
+    run.barriers[step.barrier].check_live()
+    run.barriers[step.barrier].is_live = False
+
+
+def _test(run: Run, thread: Going, step: steps.TestPhase) -> None:
+    run.use(thread.number, thread.mind, step.barrier)
+    run.barriers[step.barrier].check_live()
+
+
+def _finish(run: Run, thread: Going, step: steps.Finish) -> None:
+    thread.mind.tick(thread.number)
+
+
+LOCAL: dict[type, Callable[[Run, Going, Any], None]] = {
+    steps.Access: _access,
+    steps.Issue: _issue,
+    steps.FenceProxy: _fence,
+    steps.Fork: _fork,
+    steps.Join: _join,
+    steps.AddToGroup: _add_to_group,
+    steps.JoinGroup: _join_group,
+    steps.WaitOperations: _wait_operations,
+    steps.Leave: _leave,
+    steps.Init: _init,
+    steps.Inval: _inval,
+    steps.TestPhase: _test,
+    steps.Finish: _finish,
+}

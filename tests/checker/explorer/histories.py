@@ -1,0 +1,92 @@
+"""
+Who touched which cells, and which of two touches are a mistake.
+
+Of each thread the last touch of a kind is kept for each set of cells: who knows of that knows of the earlier ones.
+
+Two touches of one cell conflict as the table says. Without a path of happens-before between them they are a race, or
+`phase` where both concern a barrier. With a path, a touch by the asynchronous proxy after one by the generic proxy
+needs a fence on that path (PTX ISA, "Proxies" and "fence.proxy.async"); this is asked of shared memory only.
+
+Several warps of an agent that execute one store to one address stand for one store: they write the same value. So their
+touches do not conflict with each other (`one_of`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+
+from tests.checker.explorer.clocks import Mind
+
+
+class Touch(IntEnum):
+    """A way to touch cells."""
+
+    READ = 0
+    WRITE = 1
+    ASYNC_READ = 2
+    ASYNC_WRITE = 3
+    USE = 4
+    """Of a barrier: an arrival, a wait, the bytes of a copy."""
+    MAKE = 5
+    """Of a barrier: init and inval, each a write of its bytes by the generic proxy."""
+
+
+R, W, AR, AW, USE, MAKE = Touch
+CONFLICTS: dict[Touch, tuple[Touch, ...]] = {
+    R: (W, AW, USE, MAKE),
+    W: (R, W, AR, AW, USE, MAKE),
+    AR: (W, AW, USE, MAKE),
+    AW: (R, W, AR, AW, USE, MAKE),
+    USE: (R, W, AR, AW, MAKE),
+    MAKE: (R, W, AR, AW, USE, MAKE),
+}
+OF_BARRIERS = (USE, MAKE)
+OF_ASYNC_PROXY = (AR, AW)
+
+Last = tuple[int, tuple[object, ...] | None]
+"""The number of an event, and what other warps' events are the same one."""
+
+
+class Histories:
+    """All touches of one run."""
+
+    def __init__(self, shared: int, first_operation: int) -> None:
+        self.shared = shared
+        self.first_operation = first_operation
+        """The threads from here on are asynchronous operations."""
+        self.touches: dict[int, list[dict[int, Last]]] = {}
+        self.overlaps: dict[int, list[int]] = {}
+
+    def meeting(self, cells: int) -> list[int]:
+        """The sets of cells touched so far that meet `cells`, itself among them."""
+        found = self.overlaps.get(cells)
+        if found is not None:
+            return found
+        found = [other for other in self.touches if other & cells]
+        for other in found:
+            self.overlaps[other].append(cells)
+        self.touches[cells] = [{} for _ in Touch]
+        self.overlaps[cells] = [*found, cells]
+        return self.overlaps[cells]
+
+    def touch(
+        self, thread: int, mind: Mind, kind: Touch, cells: int, one_of: tuple[object, ...] | None = None
+    ) -> Iterator[tuple[str, int]]:
+        """Write down a touch that `thread` has just made; what is wrong with it, and because of which thread."""
+        for other in self.meeting(cells):
+            asks_fence = kind in OF_ASYNC_PROXY and bool(self.shared & other & cells)
+            for earlier in CONFLICTS[kind]:
+                touches = self.touches[other][earlier]
+                for toucher, (event, same) in touches.items():
+                    if event > mind.known[toucher]:
+                        if one_of is None or same != one_of:
+                            phase = kind in OF_BARRIERS and earlier in OF_BARRIERS
+                            yield "phase" if phase else "race", toucher
+                    elif asks_fence and self._unfenced(toucher, event, earlier, mind):
+                        yield "missing-fence", toucher
+        self.touches[cells][kind][thread] = mind.order[thread], one_of
+
+    def _unfenced(self, toucher: int, event: int, kind: Touch, mind: Mind) -> bool:
+        is_generic = kind not in OF_ASYNC_PROXY and not (kind is Touch.USE and toucher >= self.first_operation)
+        return is_generic and event > mind.fenced[toucher]
