@@ -146,7 +146,7 @@ class Barrier:
             self.complete(search, thread)
 
     def complete(self, search: Search, thread: int) -> None:
-        """The phase is over. Waits for the one before could have come after that, unless an arrival comes after them."""
+        """The phase is over. Waits for the one before could have come later, if no arrival here comes after them."""
         for wait in self.waits:
             if self.open.order[wait.thread] < wait.event:
                 search.reverse(wait.moment, thread)

@@ -27,13 +27,15 @@ Visible = steps.Arrive | steps.WaitPhase | steps.Meet | steps.Commit | steps.Wai
 class Going:
     """A thread under way."""
 
-    __slots__ = ("code", "gates", "meetings", "mind", "number", "place", "states")
+    __slots__ = ("code", "gates", "looked", "meetings", "mind", "number", "place", "states")
 
     def __init__(self, number: int, code: steps.Thread, mind: Mind) -> None:
         self.number, self.code, self.mind = number, code, mind
         self.place = 0
         self.gates = code.gates
         """The threads that must have finished before it begins; none when it has begun."""
+        self.looked = -1
+        """The place of the last wait at which it has begun to look at the barrier."""
         self.states: dict[int, int] = {}
         """The states that arrivals returned."""
         self.meetings: dict[int, int] = {}
@@ -110,7 +112,16 @@ class Run:
                 self.stop(error)
                 break
             thread.place += 1
+        self.look(thread)
         return thread.place > start
+
+    def look(self, thread: Going) -> None:
+        """A thread that waits for a phase looks at the barrier again and again, from when it comes there."""
+        if thread.is_done or thread.looked == thread.place or not isinstance(step := thread.step, steps.WaitPhase):
+            return
+        thread.looked = thread.place
+        if not step.is_answer:
+            self.use(thread.number, thread.mind, step.barrier)
 
     def possible(self) -> dict[int, Visible]:
         """The visible steps that may come next, by thread; an operation's number comes after those of the threads."""

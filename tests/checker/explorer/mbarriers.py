@@ -34,15 +34,13 @@ def _flag(op: Any, name: str) -> bool:
 
 
 def _init(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """Threads that make one barrier make it one after the other."""
-    count = frame.uniform(frame.values[op.count])
-    for _ in range(_active(frame, op)):
-        frame.emit(steps.Init(_at(unroller, frame, op), count), op)
+    """The lanes of a warp, which go in step, make a barrier once."""
+    if _active(frame, op):
+        frame.emit(steps.Init(_at(unroller, frame, op), frame.uniform(frame.values[op.count])), op)
 
 
 def _inval(unroller: Unroller, frame: Frame, op: Any) -> None:
-    for _ in range(frame.threads):
-        frame.emit(steps.Inval(_at(unroller, frame, op)), op)
+    frame.emit(steps.Inval(_at(unroller, frame, op)), op)
 
 
 # Arrivals -------------------------------------------------------------------------------------------------------------
@@ -114,6 +112,7 @@ def _test(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 def _bulk_copy(unroller: Unroller, frame: Frame, op: Any) -> None:
     """Threads that start one copy copy the same bytes, and each copy counts."""
+    assert op.multicast_mask is None, "copies to several blocks are not known here"
     target, source, place, size = (frame.values[operand] for operand in op.operands[:4])
     length = frame.uniform(size)
     copy = steps.Operation(

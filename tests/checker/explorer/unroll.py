@@ -16,7 +16,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from xdsl.dialects import func, llvm
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    TensorType,
+    i1,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tests.checker.explorer import steps
@@ -325,8 +334,10 @@ def number(value: Any) -> int:
 
 
 def _constant(unroller: Unroller, frame: Frame, op: Any) -> None:
-    value = op.value
-    frame.values[op.results[0]] = value.value.data if isinstance(value, IntegerAttr) else UNKNOWN
+    """True is 1, whatever its sign."""
+    value, is_flag = op.value, op.results[0].type == i1
+    found = value.value.data if isinstance(value, IntegerAttr) else UNKNOWN
+    frame.values[op.results[0]] = found & 1 if is_flag and found is not UNKNOWN else found
 
 
 def by_lane(frame: Frame, compute: Callable[..., int], operands: list[Any]) -> Any:
