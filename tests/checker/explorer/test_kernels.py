@@ -1,0 +1,76 @@
+"""Random kernels of warps: what is right by construction the explorer finds right, in any order of its search."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from tests.checker.explorer.explorer import TooLargeError, explore
+from tests.checker.explorer.kernel_agreement import MOST_STEPS, Comparison, Outcome, compare, outcome, table
+from tests.checker.explorer.kernel_programs import KernelSample, generate
+from tests.support.ir import parse
+from tileas_xdsl.checker.verdict.report import Verdict
+
+KERNELS = 3_000 if os.environ.get("TILEAS_CASES") == "full" else 150
+
+
+def test_the_corpus_is_judged() -> None:
+    """Right ones as they are generated; enough of both sorts, every kind of mistake; few too large to explore."""
+    kinds: Counter[str] = Counter()
+    too_large = 0
+    for seed in range(KERNELS):
+        sample = generate(seed)
+        try:
+            found = explore(parse(sample.text), most_steps=MOST_STEPS, stops_early=True)
+        except TooLargeError:
+            too_large += 1
+            continue
+        assert sample.changes or not found.verdict, f"{seed}: {found.witnesses}"
+        kinds.update(found.verdict or {"safe"})
+    assert too_large * 100 <= 2 * KERNELS
+    assert KERNELS // 3 <= kinds["safe"] <= KERNELS * 3 // 4
+    assert set(kinds) == {"safe", "race", "deadlock", "phase", "missing-fence", "undrained"}
+
+
+def test_kernels_follow_from_the_seed() -> None:
+    assert [generate(seed) for seed in range(40)] == [generate(seed) for seed in range(40)]
+    assert len({generate(seed).text for seed in range(40)}) > 35
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_the_search_leaves_nothing_out(first: int) -> None:
+    """Every order of the visible steps finds what the reduced search finds; after what is undefined kinds may lack."""
+    for seed in range(first, first + 10):
+        module = parse(generate(seed).text)
+        try:
+            all_orders = explore(module, most_steps=1_500, reduced=False)
+            reduced = explore(module, most_steps=1_500)
+        except TooLargeError:
+            continue
+        assert bool(all_orders.verdict) == bool(reduced.verdict), seed
+        assert "phase" in all_orders.verdict or all_orders.verdict == reduced.verdict, seed
+        assert reduced.runs <= all_orders.runs
+
+
+def test_outcomes() -> None:
+    """The comparison can fail, in both directions."""
+    assert outcome(False, Verdict.SAFE, "safe") is Outcome.BOTH_SAFE
+    assert outcome(True, Verdict.SAFE, "safe") is Outcome.MISSED
+    assert outcome(True, Verdict.VIOLATION, "race") is Outcome.BOTH_WRONG
+    assert outcome(False, Verdict.VIOLATION, "race") is Outcome.FALSE_ALARM
+    assert outcome(False, Verdict.VIOLATION, "refused: op") is Outcome.REFUSED
+    assert outcome(True, Verdict.UNDECIDED, "undecided") is Outcome.UNDECIDED
+    sample = KernelSample(7, "ring", ("drop wait",), "")
+    text = table([Comparison(sample, Outcome.MISSED, "race", "safe")])
+    assert "1 wrong, called safe" in text
+    assert "1 race (ring: drop wait): 7" in text
+
+
+@pytest.mark.skipif("TILEAS_KERNELS" not in os.environ, reason="the checker does not know all of this yet")
+def test_agreement() -> None:
+    found = [compare(generate(seed)) for seed in range(KERNELS)]
+    counts = Counter(each.outcome for each in found)
+    assert not counts[Outcome.MISSED] + counts[Outcome.FALSE_ALARM] + counts[Outcome.REFUSED], table(found)
+    assert counts[Outcome.UNDECIDED] * 100 <= 5 * KERNELS
