@@ -94,6 +94,8 @@ class Barrier:
     def __init__(self, size: int, made_for: int | None = None) -> None:
         self.size = size
         self.is_live = False
+        self.made_by: tuple[object, ...] | None = None
+        """What the warps have in common that made it together."""
         if made_for is not None:
             self.make(made_for)
 

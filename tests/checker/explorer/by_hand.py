@@ -262,6 +262,20 @@ PROGRAMS: dict[str, ByHand] = {
         SAFE,
         "the fence stands between",
     ),
+    "copies tell a barrier that was not published": ByHand(
+        two([init(FULL, 1), expect(FULL), copy(0, FULL), wait(FULL, 0)], []), "missing-fence", "init is a generic write"
+    ),
+    "copies tell a barrier that somebody else published": ByHand(
+        two(
+            [init(FULL, 1), meet(1, 2), meet(2, 2), expect(FULL), copy(0, FULL), wait(FULL, 0)],
+            [meet(1, 2), publish(), meet(2, 2)],
+        ),
+        "missing-fence",
+        "that fence is for what its own thread made",
+    ),
+    "arrivals tell a barrier that was not published": ByHand(
+        two([arrive(FULL)], [wait(FULL, 0)], init(FULL, 1)), SAFE, "both are of the generic proxy"
+    ),
     # Barriers of threads
     "another count at a barrier of threads": ByHand(two_counts(3), SAFE, "the first meeting is over"),
     "a count that nobody reaches": ByHand(two_counts(4), "deadlock", "three come"),

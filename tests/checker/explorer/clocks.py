@@ -1,34 +1,38 @@
 """
 What a thread knows of the others, at a moment of one run.
 
-A clock has one number for each thread and each asynchronous operation: how many of its events are behind. Three of them
-go together, and differ by what hands them on:
+A clock has one number for each thread and each asynchronous operation: how many of its events are behind. Several go
+together, and differ by what hands them on:
 
 * `known`: what happens before, in memory. Handed on by what releases to what acquires; not by a relaxed arrival.
-* `fenced`: what was known at a fence that came before; that may be touched through the asynchronous proxy.
+* `fenced`: for each kind of fence what of that a fence has come after: touches of shared memory, touches of other
+  memory, barriers made. It goes with what is known.
 * `order`: what must have come before in every run that is the same but for the order of steps that do not meet. Handed
   on by every step whose order decides something, relaxed or not. The search goes by it, not the verdict on memory.
 """
 
 from __future__ import annotations
 
+SHARED, ELSEWHERE, MADE = range(3)
+"""Kinds of fences, by what they make visible."""
+
 
 class Mind:
-    """Three clocks."""
+    """All clocks of a thread."""
 
     __slots__ = ("fenced", "known", "order")
 
-    def __init__(self, known: list[int], fenced: list[int], order: list[int]) -> None:
+    def __init__(self, known: list[int], fenced: list[list[int]], order: list[int]) -> None:
         self.known = known
         self.fenced = fenced
         self.order = order
 
     @staticmethod
     def of_size(size: int) -> Mind:
-        return Mind([0] * size, [0] * size, [0] * size)
+        return Mind([0] * size, [[0] * size for _ in (SHARED, ELSEWHERE, MADE)], [0] * size)
 
     def copy(self) -> Mind:
-        return Mind(self.known[:], self.fenced[:], self.order[:])
+        return Mind(self.known[:], [clock[:] for clock in self.fenced], self.order[:])
 
     def tick(self, thread: int) -> int:
         """One event more of `thread`; returns its number."""
@@ -39,7 +43,7 @@ class Mind:
     def acquire(self, other: Mind) -> None:
         """Take over what the other knows of memory."""
         self.known = list(map(max, self.known, other.known))
-        self.fenced = list(map(max, self.fenced, other.fenced))
+        self.fenced = [list(map(max, *clocks)) for clocks in zip(self.fenced, other.fenced, strict=True)]
 
     def follow(self, other: Mind) -> None:
         """Come after what the other came after."""
@@ -48,3 +52,12 @@ class Mind:
     def join(self, other: Mind) -> None:
         self.acquire(other)
         self.follow(other)
+
+    def fence(self, *kinds: int) -> None:
+        """A fence after all that is known."""
+        for kind in kinds:
+            self.fenced[kind] = self.known[:]
+
+    def publish(self, thread: int) -> None:
+        """A fence behind the barriers that `thread`, whose mind this is, has made."""
+        self.fenced[MADE][thread] = self.known[thread]

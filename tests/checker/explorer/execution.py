@@ -226,9 +226,12 @@ class Run:
 
     # Memory
 
-    def touch(self, thread: int, mind: Mind, kind: Touch, cells: int, one_of: tuple[object, ...] | None = None) -> None:
-        for wrong, other in self.histories.touch(thread, mind, kind, cells, one_of):
+    def touch(self, thread: int, mind: Mind, kind: Touch, cells: int, one_of: tuple[object, ...] | None = None) -> bool:
+        """Returns whether nothing is wrong with it."""
+        found = list(self.histories.touch(thread, mind, kind, cells, one_of))
+        for wrong, other in found:
             self.report(wrong, f"with what {self.name_of(other)} did")
+        return not found
 
     def name_of(self, thread: int) -> str:
         if thread >= self.first_operation:
@@ -267,47 +270,6 @@ class Run:
     def have_finished(self, threads: tuple[int, ...]) -> bool:
         return all(number in self.threads and self.threads[number].is_done for number in threads)
 
-    # The end
-
-    def is_stuck_for_nothing(self) -> bool:
-        """Whether a thread waits for a yes that does not come: then this is not a whole run."""
-        return any(
-            not thread.is_done and isinstance(thread.step, steps.WaitPhase) and thread.step.is_answer
-            for thread in self.threads.values()
-        )
-
-    def end(self) -> None:
-        """Nothing can happen any more: what is wrong with that."""
-        for thread in self.threads.values():
-            if not thread.is_done and isinstance(step := thread.step, steps.WaitPhase):
-                self.barriers[step.barrier].look_back(self.search, step, thread.number, thread.mind)
-        unfinished = [thread for thread in self.threads.values() if not thread.is_done]
-        if unfinished and not self.is_stuck_for_nothing():
-            self.report(DEADLOCK, ", ".join(thread.code.name for thread in unfinished))
-        if all(self.threads[number].is_done for number in self.program.main):
-            self.judge_left_over()
-
-    def judge_left_over(self) -> None:
-        """What need not be over when the function is."""
-        last = Mind.of_size(self.size)
-        for number in self.program.main:
-            last.follow(self.threads[number].mind)
-        for number in self.issued:
-            if not last.order[self.first_operation + number]:
-                self.report(UNDRAINED, str(self.program.operations[number].source))
-        for number, thread in self.threads.items():
-            ends = thread.is_done and thread.mind.order[number] <= last.order[number]
-            if not thread.code.is_empty and not ends:
-                self.report(UNDRAINED, thread.code.name)
-        for number in self.program.left_over:
-            if self.counters[number].balance(last):
-                self.report(UNDRAINED, "what was published and not taken")
-
-    @property
-    def lacks_bytes(self) -> bool:
-        """Whether some phase has its arrivals and not its bytes."""
-        return any(b.is_live and b.pending == 0 and b.bytes != 0 for b in self.barriers.values())
-
 
 # Steps that are not visible, by type ----------------------------------------------------------------------------------
 
@@ -333,7 +295,11 @@ def _issue(run: Run, thread: Going, step: steps.Issue) -> None:
 
 
 def _fence(run: Run, thread: Going, step: steps.FenceProxy) -> None:
-    thread.mind.fenced = thread.mind.known[:]
+    thread.mind.fence(*step.memories)
+
+
+def _publish(run: Run, thread: Going, step: steps.Publish) -> None:
+    thread.mind.publish(thread.number)
 
 
 def _fork(run: Run, thread: Going, step: steps.Fork) -> None:
@@ -375,11 +341,16 @@ def _overlapping(run: Run, barrier: int) -> Iterator[Barrier]:
 
 
 def _init(run: Run, thread: Going, step: steps.Init) -> None:
+    """Warps of an agent that make one barrier by one op, without order, are reported; then it is there."""
     thread.mind.tick(thread.number)
-    run.touch(thread.number, thread.mind, Touch.MAKE, run.program.barriers[step.barrier])
+    has_order = run.touch(thread.number, thread.mind, Touch.MAKE, run.program.barriers[step.barrier])
+    barrier = run.barriers[step.barrier]
+    if barrier.is_live and not has_order and step.one_of is not None and barrier.made_by == step.one_of:
+        return
     if any(_overlapping(run, step.barrier)):
         raise UndefinedError("a barrier is made where one is")
-    run.barriers[step.barrier].make(step.count)
+    barrier.make(step.count)
+    barrier.made_by = step.one_of
 
 
 def _inval(run: Run, thread: Going, step: steps.Inval) -> None:
@@ -402,6 +373,7 @@ LOCAL: dict[type, Callable[[Run, Going, Any], None]] = {
     steps.Access: _access,
     steps.Issue: _issue,
     steps.FenceProxy: _fence,
+    steps.Publish: _publish,
     steps.Fork: _fork,
     steps.Join: _join,
     steps.AddToGroup: _add_to_group,

@@ -44,14 +44,14 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.checker.explorer import gpu, mbarriers, rings, steps
+from tests.checker.explorer import gpu, mbarriers, meanings, rings, steps
+from tests.checker.explorer.endings import judge_end, lacks_bytes
 from tests.checker.explorer.execution import DEADLOCK, MISSING_FENCE, PHASE, RACE, UNDRAINED, Run, Visible
 from tests.checker.explorer.unroll import MEANINGS, Answers, Numbering, unroll
 
 __all__ = ["DEADLOCK", "MEANINGS", "MISSING_FENCE", "PHASE", "RACE", "UNDRAINED", "Exploration", "TooLargeError"]
-MEANINGS.update(gpu.MEANINGS)
-MEANINGS.update(rings.MEANINGS)
-MEANINGS.update(mbarriers.MEANINGS)
+for module in (meanings, gpu, rings, mbarriers):
+    MEANINGS.update(module.MEANINGS)
 MOST_STEPS = 60_000
 SHOWN = frozenset({RACE, DEADLOCK, UNDRAINED})
 """What a mistake shows as, whatever its cause."""
@@ -89,7 +89,7 @@ class Exploration:
             self.witnesses.setdefault(kind, way)
         self.overrun |= run.undefined is not None and run.undefined.is_overrun
         self.overfull |= run.overfull
-        self.unbalanced |= run.lacks_bytes
+        self.unbalanced |= lacks_bytes(run)
 
 
 def verdict(module: ModuleOp, function: str = "main") -> set[str]:
@@ -200,7 +200,7 @@ class _Explorer:
         while run.asks is None and run.undefined is None:
             possible = run.possible()
             if not possible:
-                run.end()
+                judge_end(run)
                 break
             if run.moment == len(self.moments) and not self.go_on(possible):
                 break

@@ -151,7 +151,7 @@ def _lane_number(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _nothing(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """The lanes of a warp go in step, and what a barrier is made for is seen by all whom it is ordered before."""
+    """The lanes of a warp go in step."""
 
 
 def _pass_on(unroller: Unroller, frame: Frame, op: Any) -> None:

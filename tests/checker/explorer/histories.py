@@ -5,7 +5,9 @@ Of each thread the last touch of a kind is kept for each set of cells: who knows
 
 Two touches of one cell conflict as the table says. Without a path of happens-before between them they are a race, or
 `phase` where both concern a barrier. With a path, a touch by the asynchronous proxy after one by the generic proxy
-needs a fence on that path (PTX ISA, "Proxies" and "fence.proxy.async"); this is asked of shared memory only.
+needs a fence on that path, by anybody who knows of the first (PTX ISA, "Proxies" and "fence.proxy.async", which may be
+for shared or for global memory alone). A barrier that was made, and is then told of the bytes of a copy, needs such a
+fence or `fence.mbarrier_init` by the thread that made it.
 
 Several warps of an agent that execute one store to one address stand for one store: they write the same value. So their
 touches do not conflict with each other (`one_of`).
@@ -16,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import IntEnum
 
-from tests.checker.explorer.clocks import Mind
+from tests.checker.explorer.clocks import ELSEWHERE, MADE, SHARED, Mind
 
 
 class Touch(IntEnum):
@@ -42,7 +44,6 @@ CONFLICTS: dict[Touch, tuple[Touch, ...]] = {
     MAKE: (R, W, AR, AW, USE, MAKE),
 }
 OF_BARRIERS = (USE, MAKE)
-OF_ASYNC_PROXY = (AR, AW)
 
 Last = tuple[int, tuple[object, ...] | None]
 """The number of an event, and what other warps' events are the same one."""
@@ -75,18 +76,20 @@ class Histories:
     ) -> Iterator[tuple[str, int]]:
         """Write down a touch that `thread` has just made; what is wrong with it, and because of which thread."""
         for other in self.meeting(cells):
-            asks_fence = kind in OF_ASYNC_PROXY and bool(self.shared & other & cells)
+            space = SHARED if self.shared & other & cells else ELSEWHERE
             for earlier in CONFLICTS[kind]:
+                asks_fence = self._is_async(thread, kind) and not (kind is USE and earlier is not MAKE)
                 touches = self.touches[other][earlier]
                 for toucher, (event, same) in touches.items():
                     if event > mind.known[toucher]:
                         if one_of is None or same != one_of:
                             phase = kind in OF_BARRIERS and earlier in OF_BARRIERS
                             yield "phase" if phase else "race", toucher
-                    elif asks_fence and self._unfenced(toucher, event, earlier, mind):
-                        yield "missing-fence", toucher
+                    elif asks_fence and not self._is_async(toucher, earlier) and event > mind.fenced[space][toucher]:
+                        if kind is not USE or event > mind.fenced[MADE][toucher]:
+                            yield "missing-fence", toucher
         self.touches[cells][kind][thread] = mind.order[thread], one_of
 
-    def _unfenced(self, toucher: int, event: int, kind: Touch, mind: Mind) -> bool:
-        is_generic = kind not in OF_ASYNC_PROXY and not (kind is Touch.USE and toucher >= self.first_operation)
-        return is_generic and event > mind.fenced[toucher]
+    def _is_async(self, thread: int, kind: Touch) -> bool:
+        """Whether it is of the asynchronous proxy; the bytes that an operation tells a barrier of are."""
+        return kind in (AR, AW) or (kind is USE and thread >= self.first_operation)

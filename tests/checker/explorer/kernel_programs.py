@@ -60,7 +60,7 @@ def change(rng: Random, kernel: Kernel) -> str:
 
 
 def _drop(rng: Random, body: list[Do], place: int) -> bool:
-    if body[place].kind in ("publish", "load"):
+    if body[place].kind == "load":
         return False
     del body[place]
     return True

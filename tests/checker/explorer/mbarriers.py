@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.checker.explorer import steps
+from tests.checker.explorer.clocks import ELSEWHERE, SHARED
 from tests.checker.explorer.unroll import UNKNOWN, Frame, Unroller, number
 
 Meaning = Callable[[Unroller, Frame, Any], None]
@@ -36,7 +37,8 @@ def _flag(op: Any, name: str) -> bool:
 def _init(unroller: Unroller, frame: Frame, op: Any) -> None:
     """The lanes of a warp, which go in step, make a barrier once."""
     if _active(frame, op):
-        frame.emit(steps.Init(_at(unroller, frame, op), frame.uniform(frame.values[op.count])), op)
+        count = frame.uniform(frame.values[op.count])
+        frame.emit(steps.Init(_at(unroller, frame, op), count, frame.one_of(op)), op)
 
 
 def _inval(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -122,13 +124,16 @@ def _bulk_copy(unroller: Unroller, frame: Frame, op: Any) -> None:
     unroller.issue(frame, op, copy)
 
 
+MEMORIES = {"async": (SHARED, ELSEWHERE), "async.shared": (SHARED,), "async.global": (ELSEWHERE,)}
+"""For each kind of proxy fence the memories whose accesses it orders."""
+
+
 def _fence_proxy(unroller: Unroller, frame: Frame, op: Any) -> None:
-    if str(op.kind.data).startswith("async"):
-        frame.emit(steps.FenceProxy(), op)
+    frame.emit(steps.FenceProxy(MEMORIES.get(str(op.kind.data), ())), op)
 
 
-def _nothing(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """That a barrier was made is seen by all whom it is ordered before; the fence is for other blocks."""
+def _publish(unroller: Unroller, frame: Frame, op: Any) -> None:
+    frame.emit(steps.Publish(), op)
 
 
 ARRIVALS = (
@@ -149,6 +154,6 @@ MEANINGS: dict[str, Meaning] = {
     "nvvm.mbarrier.test.wait": _test,
     "nvvm.mbarrier.try_wait": _test,
     "nvvm.cp.async.bulk.shared.cluster.global": _bulk_copy,
-    "nvvm.fence.mbarrier.init": _nothing,
+    "nvvm.fence.mbarrier.init": _publish,
     "nvvm.fence.proxy": _fence_proxy,
 }

@@ -36,7 +36,14 @@ class Issue:
 
 @dataclass(frozen=True, eq=False)
 class FenceProxy:
-    """What the thread knows of so far comes before what asynchronous operations do after this."""
+    """What the thread knows of so far comes before what asynchronous operations do after this, in these memories."""
+
+    memories: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Publish:
+    """The barriers that the thread has made can be seen by asynchronous operations."""
 
 
 # Tasks and agents -----------------------------------------------------------------------------------------------------
@@ -121,6 +128,8 @@ class Init:
 
     barrier: int
     count: int
+    one_of: tuple[object, ...] | None = None
+    """As for accesses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +208,7 @@ Step = (
     Access
     | Issue
     | FenceProxy
+    | Publish
     | Fork
     | Join
     | AddToGroup

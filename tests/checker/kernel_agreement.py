@@ -1,7 +1,7 @@
 """
 The checker against the explorer on random kernels of warps: where they disagree, by class.
 
-`python -m tests.checker.explorer.kernel_agreement 300` compares the first 300 kernels and prints the table. The
+`python -m tests.checker.kernel_agreement 300` compares the first 300 kernels and prints the table. The
 explorer alone decides what is right. A kernel that the checker refuses counts as reported: nobody is told that it is
 safe.
 """

@@ -1,0 +1,49 @@
+"""What is wrong with a run at its end, when nothing can happen any more."""
+
+from __future__ import annotations
+
+from tests.checker.explorer import steps
+from tests.checker.explorer.clocks import Mind
+from tests.checker.explorer.execution import DEADLOCK, UNDRAINED, Run
+
+
+def judge_end(run: Run) -> None:
+    """Who waits for ever, and what is left over. A wait that is stuck could have come earlier, and gone on."""
+    unfinished = [thread for thread in run.threads.values() if not thread.is_done]
+    for thread in unfinished:
+        if isinstance(step := thread.step, steps.WaitPhase):
+            run.barriers[step.barrier].look_back(run.search, step, thread.number, thread.mind)
+    if unfinished and not _lacks_an_answer(run):
+        run.report(DEADLOCK, ", ".join(thread.code.name for thread in unfinished))
+    if all(run.threads[number].is_done for number in run.program.main):
+        _judge_left_over(run)
+
+
+def _lacks_an_answer(run: Run) -> bool:
+    """Whether a thread waits for a yes that does not come: then this is not a whole run."""
+    return any(
+        not thread.is_done and isinstance(thread.step, steps.WaitPhase) and thread.step.is_answer
+        for thread in run.threads.values()
+    )
+
+
+def _judge_left_over(run: Run) -> None:
+    """What need not be over when the function is."""
+    last = Mind.of_size(run.size)
+    for number in run.program.main:
+        last.follow(run.threads[number].mind)
+    for number in run.issued:
+        if not last.order[run.first_operation + number]:
+            run.report(UNDRAINED, str(run.program.operations[number].source))
+    for number, thread in run.threads.items():
+        has_ended = thread.is_done and thread.mind.order[number] <= last.order[number]
+        if not thread.code.is_empty and not has_ended:
+            run.report(UNDRAINED, thread.code.name)
+    for number in run.program.left_over:
+        if run.counters[number].balance(last):
+            run.report(UNDRAINED, "what was published and not taken")
+
+
+def lacks_bytes(run: Run) -> bool:
+    """Whether some phase has its arrivals and not its bytes."""
+    return any(b.is_live and b.pending == 0 and b.bytes != 0 for b in run.barriers.values())
