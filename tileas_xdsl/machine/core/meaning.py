@@ -26,6 +26,7 @@ The decorator says which kind of step it is:
 - `suspends`: may request a wait (`agent.wait(...)`), and that regions run.
 - `issues`: the same for an asynchronous op that takes its operands as they are, late ones included.
 - `terminator`: ends a block; hands its operands to whoever runs the block.
+- `refused`: synchronises in a way that the machine does not model, and says what to do instead.
 - `jump`: ends a block by going on to another: returns that it is to `Enter`.
 
 Its keywords say what else is known of the op (`op_facts`): how its numbers move on, what it costs, and so on.
@@ -38,11 +39,12 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeVar, Unpack
+from typing import Any, NoReturn, TypeVar, Unpack
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.op_facts import Facts, Said
+from tileas_xdsl.machine.core.violations import UnsupportedError
 
 MeaningFunction = Callable[..., Any]
 F = TypeVar("F", bound=MeaningFunction)
@@ -132,6 +134,18 @@ def terminators(*ops: type[Operation], **said: Unpack[Said]) -> None:
         return operands
 
     _register(Kind.TERMINATOR, ops, said)(hand_over)
+
+
+def refused(reason: str, *ops: type[Operation]) -> None:
+    """
+    Ops that synchronise, and that the machine does not model: `reason` completes "'the.op' op ..." and says the way
+    out. Such an op is never taken for a function of its operands.
+    """
+
+    def refuse(_agent: object, op: Operation, *_operands: Any) -> NoReturn:
+        raise UnsupportedError(op, reason)
+
+    _register(Kind.SYNC, ops, {})(refuse)
 
 
 MODULES = {"async": "async_"}

@@ -11,10 +11,11 @@ from xdsl.ir import Block, BlockArgument, Operation, Region
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects import async_
+from tileas_xdsl.dialects.async_ import coroutines, runtime
 from tileas_xdsl.machine.arguments import bind_arguments, binds_type, is_scalar
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
-from tileas_xdsl.machine.core.meaning import suspends, sync, terminators
+from tileas_xdsl.machine.core.meaning import refused, suspends, sync, terminators
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import GroupCondition, PromiseGroup
@@ -160,3 +161,29 @@ def _promise_argument(argument: BlockArgument, given: Any, with_data: bool) -> E
     promise = Event.completed(label=f"argument {argument.name_hint or argument.index}")
     [promise.payload] = bind_arguments(Region(inner), arguments, with_data=with_data, dynamic_size=extent)
     return promise
+
+
+# What a lowering makes of it ------------------------------------------------------------------------------------------
+
+refused(
+    "works on handles of MLIR's runtime, which the machine does not model; check the program before it is lowered",
+    runtime.RuntimeCreateOp,
+    runtime.RuntimeCreateGroupOp,
+    runtime.RuntimeSetAvailableOp,
+    runtime.RuntimeSetErrorOp,
+    runtime.RuntimeIsErrorOp,
+    runtime.RuntimeAwaitOp,
+    runtime.RuntimeResumeOp,
+    runtime.RuntimeAwaitAndResumeOp,
+    runtime.RuntimeStoreOp,
+    runtime.RuntimeLoadOp,
+    runtime.RuntimeAddToGroupOp,
+    runtime.RuntimeAddRefOp,
+    runtime.RuntimeDropRefOp,
+    coroutines.CoroIdOp,
+    coroutines.CoroBeginOp,
+    coroutines.CoroFreeOp,
+    coroutines.CoroEndOp,
+    coroutines.CoroSaveOp,
+    coroutines.CoroSuspendOp,
+)

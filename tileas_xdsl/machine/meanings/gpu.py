@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.interfaces import HandleType
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event, Touch
-from tileas_xdsl.machine.core.meaning import effect, suspends, terminators
+from tileas_xdsl.machine.core.meaning import effect, refused, suspends, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
@@ -114,3 +114,9 @@ def _end(agent: Agent, op: gpu.DeallocOp, _: None, base: MemoryObject) -> Answer
 @effect(gpu.LaunchFuncOp, gpu.LaunchOp)
 def _launch(_agent: Agent, op: gpu.LaunchFuncOp | gpu.LaunchOp, *_operands: Any) -> None:
     raise UnsupportedError(op, "launches a kernel, which is not simulated from the host; run the kernel's function")
+
+
+refused(
+    "is a barrier of the work-group, which is not modelled here; use nvvm.barrier0 or rocdl.s.barrier", gpu.BarrierOp
+)
+refused("exchanges values between threads, and an agent has one flow of control", gpu.AllReduceOp)

@@ -23,7 +23,7 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.machine.arguments import memory_space
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
-from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
+from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, terminators
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.op_facts import Tells
 from tileas_xdsl.machine.core.standings import Answer, continuation, give_results
@@ -318,3 +318,10 @@ def _aligned_pointer(agent: Agent, op: memref.ExtractAlignedPointerAsIndexOp, so
     """Where offset 0 is: `memref.extract_strided_metadata` says how far from there the first element lies."""
     view = view_of(agent, op, source)
     return agent.machine.part(Addresses).number(Pointer(view.base, view.origin))
+
+
+refused(
+    "is a transfer with a tag, which is not modelled here; use async_queue or gpu.memcpy",
+    memref.DmaStartOp,
+    memref.DmaWaitOp,
+)

@@ -35,7 +35,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Proxy
-from tileas_xdsl.machine.core.meaning import effect, suspends, sync
+from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
@@ -584,3 +584,10 @@ def _zero(_agent: Agent, _op: Operation) -> int:
 @effect(*ONE_REGISTERS)
 def _one(_agent: Agent, _op: Operation) -> int:
     return 1
+
+
+refused(
+    "exchanges values between the threads of a warp, and an agent has one flow of control",
+    thread.ShflOp,
+    thread.VoteSyncOp,
+)

@@ -19,7 +19,7 @@ from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import observe
-from tileas_xdsl.machine.core.meaning import effect, suspends, sync
+from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import Condition, MarkCondition
@@ -211,7 +211,9 @@ def _waitcnt(agent: Agent, op: Any) -> Answer:
     return _wait_counter(agent, op, "vmcnt", (field & 15) | ((field >> 14) & 3) << 4)
 
 
-@effect(waits.WaitDscntOp, waits.WaitStorecntOp, waits.WaitExpcntOp, barriers.SchedBarrierOp)
+@effect(
+    waits.WaitDscntOp, waits.WaitStorecntOp, waits.WaitExpcntOp, barriers.SchedBarrierOp, barriers.SchedGroupBarrierOp
+)
 def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
     """Orders what the machine keeps in order."""
 
@@ -219,3 +221,26 @@ def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
 @suspends(barriers.SBarrierOp, barriers.BarrierOp)
 def _barrier(agent: Agent, op: Operation) -> Answer:
     return barrier_of_all_threads(agent, op)
+
+
+refused(
+    "is a part of a barrier that is not modelled here; use rocdl.s.barrier",
+    barriers.BarrierSignalOp,
+    barriers.BarrierWaitOp,
+    barriers.BarrierLeaveOp,
+    barriers.BarrierSignalIsfirstOp,
+    barriers.GetBarrierStateOp,
+    barriers.BarrierInitOp,
+    barriers.BarrierSignalVarOp,
+    barriers.BarrierJoinOp,
+    barriers.WakeupBarrierOp,
+    barriers.GetNamedBarrierStateOp,
+    barriers.DsAtomicBarrierArriveOp,
+    barriers.DsAtomicAsyncBarrierArriveOp,
+)
+
+refused(
+    "moves what its descriptor says, which is not modelled here; use the form for four groups of registers",
+    transfers.TensorLoadToLdsD2Op,
+    transfers.TensorStoreFromLdsD2Op,
+)

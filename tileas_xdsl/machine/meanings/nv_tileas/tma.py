@@ -17,10 +17,11 @@ from xdsl.ir import BlockArgument, Operation
 
 from tileas_xdsl.dialects.nv_tileas import tma
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledAtomicRmwOp
 from tileas_xdsl.dialects.nv_tileas.types import MBarrierType
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.meaning import effect, sync
+from tileas_xdsl.machine.core.meaning import effect, refused, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.memory import store_later
@@ -98,3 +99,14 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
 def _tma_store(agent: Agent, op: tma.TiledTmaStoreOp, given: Any, source: Any, *coordinates: Any) -> StageToken:
     window = _window(agent, op, _descriptor(agent, op, given), coordinates, op.source.type)
     return store_later(agent, op, window.pieces(), whole_array(op, source), (), engine="tma")
+
+
+refused(
+    "moves lines whose numbers are data, which is not modelled here; use loads or stores of tiles",
+    tma.GatherTmaLoadOp,
+    tma.ScatterTmaStoreOp,
+)
+refused(
+    "updates a tile asynchronously, which is not modelled here; use a load, arithmetic and a store",
+    AsyncTiledAtomicRmwOp,
+)
