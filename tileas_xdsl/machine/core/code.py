@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -28,8 +28,8 @@ class Code:
 
     steps: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
     """The ops of each block with their meanings. They hold for machines that compute data, or for those that do not."""
-    _facts: dict[object, dict[int, tuple[Operation, object]]] = field(
-        default_factory=dict[object, "dict[int, tuple[Operation, object]]"]
+    _facts: dict[object, dict[int, tuple[Operation, Any]]] = field(
+        default_factory=dict[object, "dict[int, tuple[Operation, Any]]"]
     )
     """By what derives them and the id of the op, which is kept with its fact: hashing an op takes as long as a fact."""
     _captured: dict[tuple[int, ...], list[SSAValue]] = field(default_factory=dict[tuple[int, ...], "list[SSAValue]"])
@@ -42,7 +42,7 @@ class Code:
         found = facts.get(id(op))
         if found is None:
             found = facts[id(op)] = (op, derive(op))
-        return cast("FactT", found[1])
+        return found[1]
 
     def captured(self, regions: Sequence[Region]) -> list[SSAValue]:
         """The values that `regions` take from their surroundings."""

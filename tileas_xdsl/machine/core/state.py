@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 
 from xdsl.ir import Operation
 
@@ -111,14 +111,14 @@ class Parts(Generic[BaseT]):
     """The parts that an execution, or an agent, has come to have."""
 
     def __init__(self) -> None:
-        self._parts: dict[type[object], BaseT] = {}
+        self._parts: dict[type[object], Any] = {}
 
     def of(self, kind: type[PartT]) -> PartT:
         """The part of that kind, which is made if there is none."""
         part = self._parts.get(kind)
         if part is None:
-            part = self._parts[kind] = cast("BaseT", kind())
-        return cast("PartT", part)
+            part = self._parts[kind] = kind()
+        return part
 
     def __iter__(self) -> Iterator[BaseT]:
         """All of them, by name: the order in which they were made is nobody's business."""
