@@ -1,4 +1,4 @@
-"""Tasks, promises, groups and asynchronous functions of `async` on the machine (spec/mlir-surface.md 2)."""
+"""Tasks, promises, groups and asynchronous functions of MLIR's `async` on the machine."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_edge_that_is_missing_is_found_and_no_other(name: str, before: str, a
 
 
 def test_awaiting_a_promise_of_a_token_says_nothing_about_the_token() -> None:
-    """The outer token fires when the body is done; what the body started need not be (spec/mlir-surface.md 3)."""
+    """The outer token fires when the body is done; what the body started need not be."""
     once = f"""
     func.func @f(%m: memref<1xf32>, %x: f32) -> f32 {{{CONSTANTS}
       %outer, %started = async.execute -> !async.value<!async.token> {{

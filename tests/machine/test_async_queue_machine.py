@@ -1,4 +1,4 @@
-"""The scopes of `async_queue` on the machine (spec/async-queue-pipeline.md section 3, and the races of section 8)."""
+"""The scopes of `async_queue` on the machine, and the races in the examples of TVM's RFC 0077."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ func.func @f(%a: memref<16xi32>, %b: memref<16xi32>, %where: memref<1xindex>) {
     assert outcome.arrays["b"].tolist() == [0, 0, 0, 7] + [0] * 12
 
 
-# The interleaved example of the RFC (section 8.1) --------------------------------------------------------------------
+# The interleaved example of the RFC ----------------------------------------------------------------------------------
 
 
 def interleaved(*, split_prologue: bool, extent: int = 16) -> str:

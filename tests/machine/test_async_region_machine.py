@@ -1,5 +1,6 @@
 """
-The programs of the RFC (seed 001) on the machine: numbers in every order, and verdicts with and without each edge.
+The programs of the MLIR RFC "New dialect for modelling asynchronous execution at a higher-level" on the machine:
+numbers in every order, and verdicts with and without each edge.
 
 The programs stand in tests/filecheck/dialects/async-region.mlir, one a chunk. Where one leaves its tokens or its
 numbers to the reader, a line is added here so that both can be looked at.

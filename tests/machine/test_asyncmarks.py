@@ -1,4 +1,7 @@
-"""Seed 002 on the machine: its four examples, and each sentence of its memory model as a program of two to four ops."""
+"""
+LLVM's "AMDGPU Asynchronous Operations" on the machine: its four examples, and each sentence of its memory model as a
+program of two to four ops.
+"""
 
 from __future__ import annotations
 

@@ -584,7 +584,7 @@ def _fetch_and_deliver(
 
 
 def _is_tile_arithmetic(op: Operation, kind: Kind) -> bool:
-    """Whether `op` is an upstream op that computes from tiles (spec/tileas-dialects.md 2.5.6)."""
+    """Whether `op` is an upstream op that computes from tiles: it reads the operands that are views."""
     if kind is not Kind.PURE or op.dialect_name() not in ("arith", "math", "tensor"):
         return False
     return any(isinstance(operand.type, TensorType) for operand in op.operands)

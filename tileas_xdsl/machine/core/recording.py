@@ -1,9 +1,8 @@
 """
-Asynchronous scopes whose body is ordinary code (`async_queue.scope`): what they do is recorded now and done later.
+Asynchronous scopes whose body is ordinary code (`async_queue.scope`): recorded at issue, performed later.
 
-Control flow, predicates and addresses are evaluated by the issuing thread at issue. Data loads, the arithmetic on
-what they bring and data stores are put down in order, as a list of small actions, and run when the work is performed
-(spec/async-queue-pipeline.md 3.2).
+Control flow, predicates and addresses are evaluated by the issuing thread at issue. Data loads, arithmetic on the
+loaded values and data stores are recorded in order, as a list of actions, which run when the work is performed.
 """
 
 from __future__ import annotations

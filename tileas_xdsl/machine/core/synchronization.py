@@ -283,8 +283,11 @@ class Phase:
 
 class PhaseBarrier:
     """
-    An mbarrier: a count of arrivals and of bytes; when both are in, the phase flips and the counts start again
-    (spec/tileas-passes.md 16.7). `parity` of a wait names the parity of the phase that must have completed.
+    An mbarrier (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
+
+    It counts pending arrivals and outstanding bytes. When both are 0 the phase is complete, and the next one begins
+    with as many arrivals pending as the first did. A wait names the parity of the phase that must be complete. On a
+    fresh barrier a wait for parity 1 passes and one for parity 0 blocks.
     """
 
     HISTORY = 4

@@ -1,7 +1,11 @@
 """
-What the scopes of `async_queue` do (spec/async-queue-pipeline.md 3.2): a scope's body is recorded and becomes one
-work, a commit puts the works issued directly in it on a queue as one group, a wait holds its body back until few
-enough groups are unfinished.
+What the ops of `async_queue` do.
+
+The body of a scope is recorded and becomes one work. A commit makes one group of the works that are issued in it, but
+not in a commit inside it, and puts the group on a queue when it is left, even if the group is empty. A wait of `N` is
+passed, and its body runs, once at most `N` groups of the queue are unfinished. The groups of one queue complete in
+order; groups of different queues are unordered. Source: TVM RFC 0077, "Asynchronous stage in software pipeline"
+(Masuda and Lin, 2022).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-What the ops of `async_region` do (seed 001; the package `dialects.async_region` says what each of them means).
+What the ops of `async_region` do; the package `dialects.async_region` has the rules and their source.
 
 A token is an `Event`, a promise an event with a payload, a plain result that is not there yet a `LateValue`. A region
 with a token argument is run by whoever issues it; any other region, and every launch, is a task. Memory and transfers

@@ -1,5 +1,5 @@
 """
-What the device copies of `nvgpu` do: `cp.async` by token (spec/mlir-surface.md section 7).
+What the device copies of `nvgpu` do: `cp.async` by token (MLIR's `nvgpu` dialect; PTX ISA, `cp.async`).
 
 A copy is asynchronous work of the thread that issues it. A group is made of the copies whose tokens it takes, and of no
 others; the groups of a thread, those of `nvvm.cp.async` among them, finish in the order in which they were made. So a

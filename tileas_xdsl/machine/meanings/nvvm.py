@@ -1,5 +1,6 @@
 """
-What the synchronising ops of `nvvm` do (spec/mlir-surface.md section 5, spec/tileas-passes.md 16.7).
+What the synchronising ops of `nvvm` do (PTX ISA, "Asynchronous operations" and "Parallel Synchronization and
+Communication Instructions"; MLIR's `nvvm` dialect for the operands).
 
 An agent stands for `threads` hardware threads with one flow of control. What a thread counts (arrivals, bytes that it
 expects) the agent counts as often as it has threads; inside a branch on `elect.sync` it is one thread. Copies are

@@ -1,5 +1,5 @@
 """
-What marks, counters and LDS transfers of `rocdl` do (seed 002, spec/mlir-surface.md section 8).
+What marks, counters and LDS transfers of `rocdl` do (LLVM, "AMDGPU Asynchronous Operations").
 
 A transfer is one plain read of its source and one plain write of its destination, anywhere between issue and
 completion. Marks belong to one activation of a function, transfers to the thread. A counter of the hardware counts

@@ -1,5 +1,5 @@
 """
-Forking the agents of an agent-like op and waiting for all of them (spec/tileas-dialects.md 2.5.8).
+Forking the agents of an agent-like op and waiting for all of them.
 
 One agent for each region and number in the group. A region whose group has several agents may take one leading
 `index` argument: the agent's number in its group.

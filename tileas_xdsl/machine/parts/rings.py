@@ -1,12 +1,16 @@
 """
-Pipelines at run time: rings of slots, each with a full and an empty barrier (spec/tileas-dialects.md 2.5.4 to 2.5.7).
+Pipelines at run time: rings of slots, each with a full and an empty barrier.
 
     producer:  wait empty[k mod depth]  ->  write the slot  ->  arrive at full[k mod depth]
     consumer:  wait full[k mod depth]   ->  read the slot   ->  arrive at empty[k mod depth]
 
-`k` counts the stages from 0; slot and phase follow from it. Asynchronous writes of a stage are bytes that the full
-barrier still expects. A ring without depth (an implicit pipeline that names none, a queue without one) has a slot for
-every stage; reuse is not judged there.
+`k` counts the stages from 0. Stage `k` lies in slot `k mod depth` and takes the phase `k div depth` of its full
+barrier. The producer waits for the opposite parity of the empty barrier, so that its first round does not block. Every
+consumer agent takes every stage: the empty barrier expects one arrival of each. (CUTLASS, "Synchronization primitives",
+has the same protocol.)
+
+Asynchronous writes of a stage are bytes that the full barrier still expects. A ring without depth (an implicit pipeline
+that names none, a queue without one) has a slot for every stage; reuse is not judged there.
 """
 
 from __future__ import annotations
@@ -387,7 +391,7 @@ def source_values(agent: Agent, ring: Ring, k: int) -> list[Any]:
 
 
 def source_value(payload: Payload, source: int, k: int, index: int) -> Any:
-    """`src(source, k)` for element `index` of a slot (spec/tileas-dialects.md 2.5.6)."""
+    """What source number `source` gives at its stage `k` for element `index` of the slot: always the same."""
     array = default_array(payload.shape, payload.element, seed=(source * 7919 + k) * 31 + index)
     return array[()] if payload.shape == () else np.asarray(array)
 

@@ -1,5 +1,5 @@
 """
-Tiles at run time: values, views, and what tells them apart (spec/tileas-dialects.md 2.5.6).
+Tiles at run time: values, views, and what tells them apart.
 
 A tile in registers is a *value*: a numpy array that nobody modifies, or UNKNOWN when data are not computed. A tile in
 shared or tensor memory, storage made by `alloc_tensor`, a pipeline's slot, and every view or slice of these is a

@@ -1,5 +1,5 @@
 """
-What queues and `execute` do (spec/tileas-dialects.md 1.4, 2.5.6).
+What the queues of `nv_tileaa`, and `execute`, do.
 
 A queue says that data flows, not how: a put waits for a free slot, fills and publishes it; a get waits for a filled
 slot, takes its tiles (copies them, also where they are shared-memory tiles) and frees it. With a slot index `i` the

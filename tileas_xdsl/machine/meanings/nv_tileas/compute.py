@@ -1,5 +1,5 @@
 """
-What products, reductions and scans do (spec/tileas-dialects.md 2.9).
+What the products, reductions and scans of `nv_tileas` do.
 
 `async.dot` accumulates in place where C is storage; a C in registers is copied into fresh registers first, which then
 are D. Products on one accumulator are performed in order, as the tensor core does; whoever else looks at D needs the

@@ -1,5 +1,5 @@
 """
-What loads, stores, copies and their asynchronous forms do (spec/tileas-dialects.md 2.8).
+What the loads, stores and copies of `nv_tileas` and their asynchronous forms do.
 
 A synchronous access first waits for the token it takes; its own token is complete from the start. An asynchronous one
 is issued, reads and writes after its token, and completes some time later. A tiled load that sticks out of its array

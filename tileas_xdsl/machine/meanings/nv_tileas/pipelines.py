@@ -1,9 +1,13 @@
 """
-What the pipeline ops of `nv_tileas` do: the six steps of `machine.rings`, done by whoever does them
-(spec/tileas-dialects.md 2.5).
+What the pipeline ops of `nv_tileas` do: acquire, write, commit on the producer's side, wait, read, release on the
+consumer's (`parts.rings`).
+
+A step is done by a slot op in the body of the produce or consume op, or by a commit or release that the op's token
+reaches. Every other step of its side the produce or consume op does itself.
 
 Which stage an op works on: the one that its iterator or index names; else the one that its token holds; else, in the
-compact form, the next free one (producer) or the oldest published one that this agent has not taken yet (consumer).
+compact form (no iterator), the next free one (producer) or the oldest published one that this agent has not taken yet
+(consumer).
 """
 
 from __future__ import annotations

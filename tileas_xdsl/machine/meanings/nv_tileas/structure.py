@@ -1,5 +1,5 @@
 """
-What storage, views, copies and layouts do (spec/tileas-dialects.md 2.5.6, 2.7).
+What the ops of `nv_tileas` for storage, views, copies and layouts do.
 
 `alloc_tensor` makes storage; `view`, `reinterpret` and `expand_dims` name bytes of it. A copy or a conversion into
 shared or tensor memory puts the tile into fresh storage, one into registers gives a value. A layout says where a tile

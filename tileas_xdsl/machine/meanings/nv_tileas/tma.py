@@ -1,5 +1,5 @@
 """
-What the tensor memory accelerator does (spec/tileas-dialects.md 2.8).
+What the ops of `nv_tileas` for the tensor memory accelerator (TMA) do (PTX ISA, "Tensors").
 
 A descriptor names an array and the box that a transfer moves. Coordinates count elements, outermost axis first, as the
 hardware's do in reverse; a box may stick out of the array, reading zero (or NaN, as the descriptor says) and writing

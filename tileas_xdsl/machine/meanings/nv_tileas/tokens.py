@@ -1,4 +1,4 @@
-"""What the token ops of `nv_tileas` do: make, convert and await tokens (spec/tileas-dialects.md 2.6)."""
+"""What the token ops of `nv_tileas` do: make, convert and await tokens."""
 
 from __future__ import annotations
 
