@@ -17,22 +17,22 @@ from typing import Any
 import pytest
 from xdsl.ir import Operation, Region
 
+from tests.checker.test_handshake import READ, RELEASE, handshake
 from tests.machine import renamed_locals
 from tests.machine.test_async_queue_machine import COMMIT_0, COMMIT_1, READ_0, function, waiting
 from tests.machine.test_async_region_machine import PROGRAMS as REGION_PROGRAMS
 from tests.machine.test_async_region_machine import RUNS as REGION_RUNS
 from tests.machine.test_async_region_machine import assert_equal
-from tests.machine.test_handshake import READ, RELEASE, handshake
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar, symbolic_arguments
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.execution import Machine
-from tileas_xdsl.machine.core.orders import Order, Prompt, make_order
+from tileas_xdsl.machine.core.orders import Order, Prompt
 from tileas_xdsl.machine.core.standings import CONTINUATIONS, Position, Standing
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, Violation
-from tileas_xdsl.machine.running import run
+from tileas_xdsl.machine.running import make_order, run
 
 EXAMPLES = {path.stem: path.read_text() for path in sorted((ROOT / "examples").rglob("*.mlir"))}
 HANDSHAKES = {f"handshake-{depth}": handshake(depth, f"{READ}\n{RELEASE}") for depth in range(1, 9)}

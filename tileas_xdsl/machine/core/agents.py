@@ -1,9 +1,9 @@
 """
-Agents: threads of control that run IR in order and can be put aside whenever they have to wait.
+Agents: threads of control that run IR in order and can be suspended wherever they have to wait.
 
 An agent is never an operating-system thread, so an execution is a function of its input and of the order that was asked
-for. Where it stands is a stack of records (`standings`): one loop takes the innermost, goes on there, and puts on the
-stack what that asks for. A block is prepared once (meanings looked up, operands listed) and then run from that list.
+for. A suspended agent is a stack of records (`standings`). One loop resumes the innermost record and pushes what it
+requests. A block is prepared once (meanings looked up, operands listed) and then run from that list.
 """
 
 from __future__ import annotations
@@ -171,8 +171,10 @@ class Agent:
 
     def _advance(self, answer: Answer, op: Operation) -> Answer:
         """
-        Let `op`, which has given `answer`, go on as far as it gets at once. Returns its outcome; or what has to come
-        first, and then it is on the stack where it goes on.
+        Let `op`, which has returned `answer`, go on as far as it can without waiting.
+
+        Returns its outcome. If something else has to run first, returns that, after pushing the standing at which `op`
+        goes on.
         """
         ahead: list[tuple[Continuation, tuple[Any, ...]]] = []
         while True:
@@ -227,7 +229,7 @@ class Agent:
             observe(self, knowledge.works)
 
     def release(self) -> Knowledge:
-        """What this agent can hand over now. Its next moment begins."""
+        """What this agent hands over to whoever synchronises with it now. Its next moment begins."""
         knowledge = Knowledge(dict(self.clock), {s: dict(c) for s, c in self.fenced.items()})
         self.moment += 1
         self.clock[self.number] = self.moment
@@ -365,7 +367,7 @@ class Agent:
         return value
 
     def _seen_now(self, value: LateValue, op: Operation | None) -> Any:
-        """What a late value is now, where there is no waiting for it; UNKNOWN when it is not there."""
+        """What a late value is now, in a place where the agent cannot wait for it; UNKNOWN if it is not there yet."""
         assert op is not None
         missing = first_missing([value])
         if missing is None:
@@ -445,7 +447,10 @@ class Agent:
         return self._leave_block(block.parent_op(), ())
 
     def _leave_block(self, op: Operation | None, handed_over: tuple[Any, ...]) -> Answer:
-        """Where there is time, what comes after the region comes at its time."""
+        """
+        Return the `outcome` of a region. Under the order `timed` the agent pauses first, so that what comes after the
+        region runs at its time.
+        """
         if self.machine.clock is None:
             return handed_over
         assert op is not None
@@ -535,7 +540,7 @@ class Agent:
 
     @contextmanager
     def delegating(self) -> Generator[None]:
-        """What the agent touches inside, it touches for asynchronous work."""
+        """Accesses of the agent inside this context belong to asynchronous work, which pays for their time."""
         before = self.delegates
         self.delegates = True
         try:

@@ -37,8 +37,8 @@ class Touch:
 
 class _Listeners:
     """
-    Those who are to be told of completions: one after the other, never one inside the other, for a chain of events may
-    be longer than Python's stack.
+    Calls those who listen for completions one after another, never recursively: a chain of events may be longer than
+    Python's stack is deep.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class _Listeners:
         self._telling = False
 
     def tell(self, listeners: Iterable[Callable[[], None]]) -> None:
-        """Call `listeners`, after those who are being told now."""
+        """Call `listeners` after those that are queued already. A call from inside a listener only queues them."""
         self._waiting.extend(listeners)
         if self._telling:
             return
@@ -79,16 +79,16 @@ class Event:
         self._listeners: list[Callable[[], None]] = []
 
     def comes_from(self, work: AsyncWork) -> None:
-        """Note that performing `work` brings the completion nearer."""
+        """Note that the event waits for `work`."""
         self._works.append(work)
 
     @property
     def source(self) -> list[AsyncWork]:
-        """Works whose performance brings, or has brought, the completion nearer."""
+        """The works whose completion completes this event, those that are complete already among them."""
         return list(self._walk(all_parts=True))
 
     def unfinished(self) -> Iterator[AsyncWork]:
-        """Those of them that are not complete: what a lazy machine performs first."""
+        """The works of `source` that are not complete yet: what the order `lazy` performs first."""
         return (work for work in self._walk(all_parts=False) if not work.complete)
 
     def _walk(self, *, all_parts: bool) -> Iterator[AsyncWork]:
@@ -105,11 +105,13 @@ class Event:
                     stack.append(part)
 
     def waits_for(self) -> tuple[list[AsyncWork], list[Event], list[Callable[[], None]]]:
-        """Works and events that bring the completion, and who is to be told of it."""
+        """(works, events, listeners): what the event waits for, and who is called when it completes."""
         return self._works, self._parts, self._listeners
 
     def finish(self, knowledge: Knowledge) -> None:
-        """Complete the event; those who listen are told, before the caller goes on if nobody is being told now."""
+        """
+        Complete the event and call its listeners: before this returns, unless other listeners are being called now.
+        """
         if self.complete:
             return
         self.knowledge.merge(knowledge)
@@ -155,7 +157,7 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Following:
-    """`event` completes when `other` does, and knows what it knows."""
+    """Listener of `other`: completes `event` with what `other` makes known."""
 
     event: Event
     other: Event
@@ -166,12 +168,12 @@ class Following:
 
 @dataclass(eq=False)
 class Joining:
-    """Counts the `parts` that are missing, and finishes `joined` when none is."""
+    """Listener of each of `parts`: counts those that are incomplete, and completes `joined` after the last."""
 
     joined: Event
     parts: list[Event]
     extra: Knowledge | None
-    """What `joined` makes known besides what its parts do."""
+    """What `joined` makes known beside what its parts make known."""
     missing: int
 
     def __call__(self) -> None:
@@ -211,7 +213,7 @@ class AsyncWork:
     """Agent number -> the moment of that agent from which on the completion is known."""
     ready: bool = False
     turn: int = -1
-    """Its place in the order in which works became ready, which no work can precede that it depends on."""
+    """Its number in the order in which works became ready. A work comes after all works that it depends on."""
     complete: bool = False
     blockers: list[Event] = field(default_factory=list[Event])
     """The dependencies that were incomplete at issue."""
@@ -227,7 +229,7 @@ class AsyncWork:
     channels: list[object] = field(default_factory=list[object])
     """What tells of its completion, for witnesses: queues, counters, barriers."""
     phases: list[tuple[object, int]] = field(default_factory=list[tuple[object, int]])
-    """The barriers that it told, and for which phase of each it counted."""
+    """(barrier, phase) for each barrier that it signalled: the phase that its signal counted for."""
 
     @property
     def can_start(self) -> bool:

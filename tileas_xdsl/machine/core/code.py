@@ -1,8 +1,8 @@
 """
-What is worked out about the ops of a program once: all executions of one check share it.
+Facts about the ops of a program that are computed once and shared by all executions of one check.
 
-An op does not change while a program is checked, so its meaning, what its regions take from their surroundings and what
-`per_op` derives from it are the same in every execution. A pass that changes the program asks for a check of its own.
+An op does not change while a program is checked. So its meaning, the values that its regions capture and what `per_op`
+derives from it are the same in every execution. A program that a pass has changed needs a `Code` of its own.
 """
 
 from __future__ import annotations

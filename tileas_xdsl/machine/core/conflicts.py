@@ -1,6 +1,4 @@
-"""
-Two accesses with nothing that orders them, in words: both parties, and the edge that is missing.
-"""
+"""Races and missing fences in words: the two accesses, and the edge of happens-before that is missing between them."""
 
 from __future__ import annotations
 
@@ -80,12 +78,12 @@ def _missing_edge(earlier: Access, later: Access) -> str:
 
 
 def _resource_of(access: Access) -> Resource | None:
-    """What the work, or the launch, that made `access` has for itself alone."""
+    """The resource that the work or launch holds that made `access`, if any."""
     return access.work.resource if access.work is not None else access.agent.resource
 
 
 def _on_resource(access: Access) -> str:
-    """The work or launch that made `access`, as one speaks of it."""
+    """The work or launch that made `access`, in the words of a message."""
     if access.work is not None or access.agent.started_by is None:
         return f"'{op_name(access.op)}'"
     return f"'{op_name(access.agent.started_by)}' of {access.agent.name}"

@@ -1,6 +1,4 @@
-"""
-What a violation rests on: the places of an execution that somebody who explains it has to look at.
-"""
+"""What a violation rests on: the accesses and standings of an execution that an explanation has to show."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ Side: TypeAlias = "Access | AsyncWork | Agent"
 
 @dataclass(frozen=True)
 class Unordered:
-    """Two places that nothing orders; or two that are ordered, and lack a fence."""
+    """Two places that happens-before does not order, or that it orders and between which a fence is missing."""
 
     earlier: Side
     later: Side
@@ -31,7 +29,7 @@ class Unordered:
 
 @dataclass(frozen=True)
 class Misuse:
-    """Something (barriers, tasks) that is used as it must not be, which shows where `agent` stands now."""
+    """Something (barriers, tasks) used against its rules by `agent`, at the op where that agent stands now."""
 
     agent: Agent
     things: Sequence[object]
@@ -40,7 +38,7 @@ class Misuse:
 
 @dataclass(frozen=True)
 class Standstill:
-    """Agents that wait for what cannot happen any more."""
+    """Agents whose conditions can no longer hold: a deadlock."""
 
     blocked: Sequence[Agent]
     parties: Sequence[Party]

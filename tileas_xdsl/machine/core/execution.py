@@ -1,8 +1,9 @@
 """
-The machine: agents that step, works that are performed, memory that both touch, and the rules that no order may break.
+The machine: agents that step, works that are performed, the memory that both access, and the rules that hold in every
+order.
 
-One loop does it all: let the order choose an agent or a ready work; when it has no choice, force the works that a
-blocked agent waits for; when there are none, somebody waits for something that cannot happen any more.
+One loop runs an execution. The order chooses an agent or a ready work. When it has no choice, the machine performs the
+works that a blocked agent waits for. When there are none, the execution is stuck: a deadlock.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ STEP_BUDGET = 20_000_000
 
 @dataclass
 class Indeterminacy:
-    """Why one execution may not speak for all: two events whose order matters and is left open."""
+    """Why one execution may not speak for all: two events are unordered whose order matters."""
 
     op: Operation
     reason: str
@@ -78,7 +79,7 @@ class Machine:
     violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
     """By key, first come first kept."""
     conflicts: dict[object, Conflict] = field(default_factory=dict[object, Conflict])
-    """What lies behind the violations that are races or missing fences."""
+    """The pairs of accesses behind those violations that are races or missing fences."""
     what_if: WhatIf = AS_WRITTEN
     waits_met: dict[Operation, dict[int | None, None]] = field(
         default_factory=dict[Operation, "dict[int | None, None]"]
@@ -95,21 +96,24 @@ class Machine:
     phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict["PhaseBarrier", None])
     """The barriers of which some phase has begun."""
     footprint: dict[str, bool] = field(default_factory=dict[str, bool])
-    """Names of what the present step shares with other agents, other than memory, and whether alone: see `shares`."""
+    """
+    Name of each barrier, queue or resource that the present step shares with other agents -> whether the step must be
+    alone with it: see `shares`.
+    """
     late_values: bool = False
-    """Whether there are any values that are named before they are there (`late_values`)."""
+    """Whether the execution has made any late values (`late_values`)."""
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
-    """Checks that dialects want made when the first agent has ended."""
+    """Checks to run when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
     _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     _agents_made: int = 0
     _works_ready: int = 0
     _due: deque[AsyncWork] = field(default_factory=deque["AsyncWork"])
-    """Works to be performed as soon as the present one is."""
+    """Works to be performed as soon as the present one is performed."""
     _performing: bool = False
 
     def part(self, kind: type[SharedPartT]) -> SharedPartT:
-        """The state of that kind."""
+        """The shared part of type `kind`, made at the first call."""
         return self.parts.of(kind)
 
     # Agents --------------------------------------------------------------------------------------------------------
@@ -156,7 +160,7 @@ class Machine:
         return first
 
     def _let_fly(self) -> None:
-        """Where there is time, what nobody waited for completes some time, too."""
+        """With simulated time, let the works complete at their times for which nobody waits."""
         while self.clock is not None and (work := self.clock.next(())) is not None:
             assert isinstance(work, AsyncWork)
             self.perform(work)
@@ -212,7 +216,7 @@ class Machine:
         raise UnsupportedError(op, "has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure")
 
     def _is_harmless(self, op: Operation) -> bool:
-        """Whether an op without a meaning may stand as an uninterpreted function when only checking."""
+        """Whether a check may take an op without a meaning for an uninterpreted function of its operands."""
         if op.regions or op.has_trait(IsTerminator, value_if_unregistered=False):
             return False
         return op_name(op) in self.assume_pure or get_effects(op) == set()
@@ -238,11 +242,11 @@ class Machine:
             view.base.cells[view.offset] = Cell(view.element, value)
 
     def history_of(self, base: MemoryObject) -> AccessHistory | None:
-        """The accesses to `base` on file, if there have been any."""
+        """The accesses recorded for `base`; None if there have been none."""
         return self._histories.get(base.serial)
 
     def note_access(self, access: Access, mind: Mind) -> None:
-        """File an access; every conflict with an earlier one becomes a violation."""
+        """Record an access; each conflict with an earlier one becomes a violation."""
         base = access.region.base
         history = self._histories.get(base.serial)
         if history is None:
@@ -281,7 +285,7 @@ class Machine:
         self.violations[violation.key] = violation
 
     def report_standstill(self) -> None:
-        """Nobody can go on."""
+        """Report a deadlock, in the words of the observer if it knows the mistake behind it."""
         for agent in self.live:
             doubt = agent.waiting_for.doubt() if agent.waiting_for is not None else None
             if doubt is not None and agent.waiting_at is not None:
@@ -294,7 +298,7 @@ class Machine:
 
     @property
     def is_right_beyond_doubt(self) -> bool:
-        """Whether nothing wrong was found, and this execution speaks for all."""
+        """Whether no violation was found, and this execution speaks for all."""
         return not (self.violations or self.indeterminacies or self.open_questions)
 
     def allows(self, op: Operation, count: int | None) -> tuple[bool, int]:
@@ -309,20 +313,22 @@ class Machine:
         return relaxed.more is not None, (count or 0) + (relaxed.more or 0)
 
     def doubt(self, op: Operation, reason: str) -> None:
-        """Note that one execution may not speak for all."""
+        """Record at `op` the reason why one execution may not speak for all."""
         self.indeterminacies.append(Indeterminacy(op, reason))
 
     def shares(self, name: str, *, alone: bool) -> None:
         """
-        Note that the present step depends on, or changes, the barrier or queue `name`: its place among others matters.
+        Note that the present step depends on, or changes, the barrier, queue or resource `name`.
 
-        It may change places with another step on `name` where neither wants it `alone`. Names rather than objects, so
-        that steps of two executions can be compared.
+        Two steps that share `name` commute if neither must be `alone` with it. Names rather than objects, so that the
+        steps of two executions can be compared.
         """
         self.footprint[name] = alone or self.footprint.get(name, False)
 
     def doubt_access(self, agent: Agent, view: View, op: Operation) -> None:
-        """An op of which only the name is known may touch `view`: where that would conflict, the verdict is open."""
+        """
+        A call of a function without a body may access `view`. Where that would be a conflict, the verdict stays open.
+        """
         self.write(view, UNKNOWN)
         access = Access(
             view.region, True, Proxy.UNSPECIFIED, op, agent, None, agent.moment, agent.iteration, self.step_number
@@ -387,7 +393,7 @@ class Machine:
         look: Callable[[AsyncWork], list[Touch]] | None,
         needs: Sequence[Any],
     ) -> AsyncWork:
-        """See `Agent.issue`."""
+        """Issue asynchronous work for `agent`; `Agent.issue` describes the arguments."""
         if self.capture == "issue":
             with agent.delegating():
                 for touch in touches:
@@ -435,7 +441,10 @@ class Machine:
             event.when_complete(countdown)
 
     def make_ready(self, work: AsyncWork, dependencies: list[Event]) -> None:
-        """All that `work` depends on is complete: it may look at its operands."""
+        """
+        All `dependencies` of `work` are complete: join what they make known; start the work once its late operands are
+        there.
+        """
         work.blockers = []
         works = list(dict.fromkeys(other for event in dependencies for other in event.knowledge.works))
         for clock in [*(event.knowledge.clock for event in dependencies), *(other.mind.clock for other in works)]:
@@ -444,7 +453,7 @@ class Machine:
         when_there(work.needs, lambda: self._let_start(work))
 
     def _let_start(self, work: AsyncWork) -> None:
-        """From here on the accesses of `work` take place."""
+        """The work is ready: it looks at its operands, and its accesses are recorded as taking place from here on."""
         if work.look is not None:
             work.touches = work.look(work)
             work.bytes_moved = _bytes_written(work.touches)
@@ -472,7 +481,9 @@ class Machine:
             self._perform_at_once([work])
 
     def _perform_at_once(self, works: Sequence[AsyncWork]) -> None:
-        """Perform what can start; what becomes ready by that comes next, not inside."""
+        """
+        Perform those of `works` that can start. What becomes ready meanwhile is queued, not performed recursively.
+        """
         self._due.extend(works)
         if self._performing:
             return
@@ -487,7 +498,9 @@ class Machine:
             self._performing = False
 
     def resource_freed(self, resource: Resource) -> None:
-        """`resource` may be taken: where work does not linger, by the works that were held up."""
+        """
+        `resource` is free. Under orders that perform work as soon as it is ready, perform the works that waited for it.
+        """
         if self.clock is not None:
             self.clock.resource_freed(resource)
         if self.order.performs_at_once:
@@ -502,7 +515,7 @@ class Machine:
         return [work for work in self._pending if work.can_start]
 
     def perform(self, work: AsyncWork) -> None:
-        """Do what `work` does and tell those who wait for it."""
+        """Make the accesses of `work` happen, complete it and signal those who wait for it."""
         if work.complete:
             return
         self._pending.pop(work, None)
@@ -520,19 +533,19 @@ class Machine:
             signal(work)
 
     def _forget_what_is_overwritten(self, work: AsyncWork) -> None:
-        """When checking nobody computes what asynchronous work writes, so what was known there is known no more."""
+        """Without data nobody computes what `work` writes: what was known of those bytes is UNKNOWN from now on."""
         for touch in work.touches:
             if touch.is_write:
                 self.write(touch.view, UNKNOWN)
 
     def perform_all(self) -> None:
-        """Let all work complete that still can, though nobody waits for it."""
+        """Perform all works that still can be, though no agent waits for them."""
         while ready := self.ready_works():
             for work in ready:
                 self.perform(work)
 
     def signal_when_complete(self, work: AsyncWork, signal: Callable[[AsyncWork], None]) -> None:
-        """Call `signal` once `work` is complete; at once where it is."""
+        """Call `signal` once `work` is complete; at once if it is complete already."""
         if work.complete:
             signal(work)
         else:
@@ -548,7 +561,7 @@ class Machine:
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """What a work tells an event: that it is complete."""
+    """Signal of a work that completes an event."""
 
     event: Event
 
@@ -558,7 +571,7 @@ class Completion:
 
 @dataclass(eq=False)
 class Countdown:
-    """Counts the dependencies of a work that are missing, and makes it ready when none is."""
+    """Counts the incomplete dependencies of a work, and makes the work ready after the last."""
 
     work: AsyncWork
     dependencies: list[Event]

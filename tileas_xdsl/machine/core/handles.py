@@ -1,8 +1,8 @@
 """
-What a result may be when nothing is known of it.
+Which results of an op may be UNKNOWN.
 
-Data may be unknown: it is moved about, and only a branch or an address that depends on it leaves a verdict open. A
-token, a group, a resource or a queue may not: whoever waits for it would wait for nobody knows what.
+Data may be: it is moved about, and only a branch or an address that depends on it leaves the verdict open. A handle (a
+token, a group, a resource, a queue) may not be: a wait for an unknown handle has no meaning.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def is_handle(kind: Attribute) -> bool:
 
 
 def unknown_results(op: Operation) -> tuple[Any, ...]:
-    """The results of `op`, of which nothing is known. Raises `UndecidedError` where one of them is a handle."""
+    """UNKNOWN for each result of `op`. Raises `UndecidedError` where one of them is a handle."""
     for result in op.results:
         if is_handle(result.type):
             raise UndecidedError(op, f"returns a {result.type} that depends on what is not computed when checking")
@@ -32,6 +32,6 @@ def unknown_results(op: Operation) -> tuple[Any, ...]:
 
 
 def unknown_outcome(op: Operation) -> Any:
-    """The same as a meaning returns it: alone where there is one result."""
+    """`unknown_results` in the form in which a meaning returns results: the value alone if there is one result."""
     results = unknown_results(op)
     return results[0] if len(results) == 1 else results

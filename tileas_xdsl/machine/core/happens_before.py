@@ -99,7 +99,7 @@ class Access:
 
 
 class Mind:
-    """What an agent, or a work at its start, knows. The one place where the happens-before relation is decided."""
+    """What an agent, or a work at its start, knows. This class decides happens-before; nothing else does."""
 
     __slots__ = ("clock", "fenced", "works")
 
@@ -160,7 +160,10 @@ MOST_COMPARED = 16
 
 
 def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
-    """`works` once each, without those on which another of them depends: whoever knows of that knows of them."""
+    """
+    `works` without duplicates and without those on which another of them depends: who knows of a work knows of its
+    dependencies.
+    """
     once = list(dict.fromkeys(works))
     if len(once) > MOST_COMPARED:
         return once
@@ -168,7 +171,7 @@ def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
 
 
 def observe(agent: Agent, works: Iterable[AsyncWork]) -> None:
-    """From the agent's present moment on, `works` and all that they came after are known to it."""
+    """`works`, and everything that happens before them, are known to `agent` from its present moment on."""
     stack = list(works)
     while stack:
         work = stack.pop()
@@ -188,7 +191,7 @@ class Conflict:
     earlier: Access
     later: Access
     missing_fence: bool = False
-    """Ordered, but through different proxies without a fence."""
+    """Whether the two are ordered, but take different proxies without a fence between them."""
 
 
 class AccessHistory:
@@ -204,7 +207,7 @@ class AccessHistory:
         self._wide: dict[Access, None] = {}
 
     def record(self, access: Access, mind: Mind) -> Iterator[Conflict]:
-        """Compare `access` with what is on file, then file it. Yields every conflict."""
+        """Compare `access` with the recorded ones, then record it. Yields each conflict."""
         keys = self._keys(access.region)
         for other in self._candidates(keys):
             if not other.region.overlaps(access.region):
@@ -220,13 +223,13 @@ class AccessHistory:
         self._add(access, keys)
 
     def conflicts(self, access: Access, mind: Mind) -> Iterator[Conflict]:
-        """What `access` would conflict with, without filing it."""
+        """The recorded accesses that `access` conflicts with. Records nothing."""
         for other in self._candidates(self._keys(access.region)):
             if (other.is_write or access.is_write) and other.region.overlaps(access.region) and not mind.knows(other):
                 yield Conflict(other, access)
 
     def strangers(self, access: Access, mind: Mind) -> list[Access]:
-        """What is on file, wherever it is, and would be in conflict with `access` if the places were the same."""
+        """The recorded accesses, at whatever bytes, that would conflict with `access` if their bytes overlapped."""
         return [
             other
             for other in self.all()
@@ -236,7 +239,7 @@ class AccessHistory:
         ]
 
     def replaced_by(self, access: Access, mind: Mind) -> list[Access]:
-        """What `access` will stand for on file."""
+        """The recorded accesses that `access` replaces: whatever races with one of them races with `access` as well."""
         return [
             other
             for other in self._candidates(self._keys(access.region))
@@ -246,14 +249,14 @@ class AccessHistory:
         ]
 
     def all(self) -> list[Access]:
-        """Everything on file, oldest first."""
+        """All recorded accesses, oldest first."""
         found = dict.fromkeys(self._wide)
         for bucket in self._buckets.values():
             found.update(bucket)
         return sorted(found, key=lambda access: access.step)
 
     def forget(self, access: Access) -> None:
-        """Take off the file what no access can race with any more."""
+        """Remove `access` from the record: no later access can race with it."""
         self._remove(access)
 
     def _lacks_fence(self, other: Access, access: Access, mind: Mind) -> bool:

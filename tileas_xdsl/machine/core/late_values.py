@@ -1,10 +1,10 @@
 """
-Values that are named before they are there: what a region returns as a plain `T` (dialect `async_region`).
+Late values: results that have a name before they have a value, such as the plain `T` that an `async_region` returns.
 
-The result exists from the issue of the region on, and its value from the end of the body on. In between it may be
-passed on: a terminator hands it over, a task captures it, an asynchronous operation takes it as an operand and looks at
-it when it is performed. Whoever looks must know by then that the body has come to its end; if it does not, that is
-reported like a race, and the execution goes on as it would if the value had been there in time.
+The result exists from the issue of the region on, its value from the end of the body on. In between the result may be
+passed on: a terminator hands it over, a task captures it, an asynchronous operation takes it as an operand and reads it
+when it is performed. Whoever reads the value must know by then that the body has ended. Otherwise the read is reported
+like a race, and the execution goes on as if the value had been there in time.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class LateValue:
     def __init__(self, op: Operation) -> None:
         self.op = op
         self.there = Event(f"value of {op_name(op)}")
-        """Completes with the value. Tells nobody anything: knowing of the value is what tokens are for."""
+        """Completes when the value is there. It makes nothing known: knowledge is for tokens to hand over."""
         self.maker: Agent | AsyncWork | None = None
         self.moment = 0
         """The maker's moment when it made the value, if it is an agent."""
         self.actual: Any = None
 
     def put(self, value: Any) -> None:
-        """The value is there; a `maker` that is an agent makes it known by what it releases next."""
+        """Set the value. A `maker` that is an agent makes it known with its next release."""
         assert self.maker is not None
         self.actual = value
         self.moment = self.maker.moment
@@ -60,7 +60,7 @@ class LateValue:
 
 
 def first_missing(values: Iterable[Any]) -> LateValue | None:
-    """The first among `values` that is not there, or stands for one that is not."""
+    """The first of `values` that is not there, or stands for a late value that is not."""
     for value in values:
         while isinstance(value, LateValue):
             if not value.there.complete:
@@ -70,7 +70,7 @@ def first_missing(values: Iterable[Any]) -> LateValue | None:
 
 
 def when_there(values: list[LateValue], then: Callable[[], None]) -> None:
-    """Call `then` once each of `values` is there, and what it stands for."""
+    """Call `then` once each of `values`, and each late value that it stands for, is there."""
     missing = first_missing(values)
     if missing is None:
         then()
@@ -97,7 +97,7 @@ def seen_by_work(value: Any, work: AsyncWork) -> Any:
 
 
 def report_missing(value: LateValue, agent: Agent, op: Operation) -> None:
-    """`agent` looks at `value` in `op`, and it is not even there."""
+    """Report that `agent` reads `value` in `op` though it is not there yet."""
     _report(value, agent, agent, op, agent.iteration)
 
 

@@ -153,7 +153,7 @@ MODULES = {"async": "async_"}
 
 
 def load_dialect(dialect: str) -> None:
-    """Load the meanings of `dialect`, once."""
+    """Load the meanings of `dialect`, at the first call."""
     if dialect in _loaded:
         return
     _loaded.add(dialect)
@@ -175,6 +175,6 @@ NOTHING_SAID = Facts()
 
 
 def facts_of(op: Operation) -> Facts:
-    """What else is known of `op`: of one without a meaning nothing, which is to expect the worst of it."""
+    """The facts about `op`; for an op without a meaning the defaults, which are the safe ones."""
     meaning = meaning_of(op)
     return NOTHING_SAID if meaning is None else meaning.facts

@@ -55,9 +55,9 @@ class MemoryObject:
     slot: int | None = None
     """Which slot of a ring it is, if it is one."""
     family: str = ""
-    """What the slots of one ring have in common, which take turns; the name of an object that stands alone."""
+    """A name that all slots of one ring share; the name of the object itself if it is no slot."""
     is_open: bool = False
-    """Whether its extents are made up, because nothing in the program says how large it is."""
+    """Whether its extents are assumed, because the program leaves its size open."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     serial: int = field(default_factory=lambda: next(_serial))
@@ -109,7 +109,9 @@ class MemoryObject:
 
 
 def require_addressable(name: str, shape: Sequence[int], element: ElementType) -> None:
-    """Raises `MemoryError` for an array of more bytes than numpy can count, for which it has other errors."""
+    """
+    Raises `MemoryError` for an array of more bytes than numpy can address; numpy itself raises other errors for it.
+    """
     size = prod(shape) * element.size
     if size > sys.maxsize:
         raise MemoryError(f"'{name}' has {size:,} bytes")
@@ -236,7 +238,7 @@ class ByteRegion:
         return prod(self.counts) * self.itemsize
 
     def _span(self) -> tuple[int, int]:
-        """The first byte and the one after the last; an empty window is nowhere."""
+        """(first byte, byte after the last) of the window; an empty window has an empty span."""
         if not prod(self.counts):
             return 0, 0
         reaches = [(n - 1) * s for n, s in zip(self.counts, self.strides, strict=True)]

@@ -1,11 +1,11 @@
 """
-Numbers that move on from turn to turn, and what operations make of them.
+Numbers that move on from turn to turn of a loop, and what operations make of them.
 
-The same step of two executions (or of two turns) sees x in one and x + d in the other: d is its *shift*. A proof needs
-more than that one difference: that the step sees x + t d after t rounds, for every t, and still does the same. Each
-rule says when an operation on numbers that move evenly gives a number that moves evenly, or one that stays. Which op
-follows which rule is said where its meaning is registered (`meaning`). An op without a rule is irregular, and no proof
-rests on it.
+The same step of two turns, or of two executions, computes x in one and x + d in the other: d is the *shift* of x. A
+proof needs more than that one difference. It needs that after t rounds the step computes x + t d, for every t, and
+still takes the same branch. A rule says when an operation on numbers that move on evenly gives a number that moves on
+evenly, or stays. Each op names its rule where its meaning is registered (`meaning`). An op without a rule is irregular,
+and no proof rests on its result.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ LEAST_WIDTH = 32
 
 class IrregularError(Exception):
     """
-    A step that does not repeat evenly. It might, with a period that is `factor` times as long, or `rounds` later, or
-    where what turns leave behind is gathered in `piles`. It may go wrong some `wrong_after` rounds later.
+    A step whose numbers do not move on evenly, so that no proof can be made from this period.
+
+    Hints for another attempt: `factor` (try a period that many times as long), `rounds` (try that many rounds later),
+    `piles_may_help` (draw leftovers as piles), `wrong_after` (the program may go wrong after that many more rounds; 0:
+    not known to).
     """
 
     def __init__(
@@ -56,7 +59,7 @@ def must_move_by_multiples(op: Operation, shifts: Sequence[int], step: int, reas
 
 @dataclass(frozen=True)
 class Moving:
-    """A number, and how far it moves on in each of the directions in which executions grow."""
+    """A number and its shifts: one for each direction in which executions grow (turns of a loop, trip counts)."""
 
     value: int
     shifts: tuple[int, ...]
@@ -147,7 +150,9 @@ def masked(op: Operation, values: Numbers) -> tuple[int, ...]:
 
 
 def order_stays(op: Operation, left: Moving, right: Moving) -> None:
-    """Raises `IrregularError` unless the two compare as they do now for ever: they move alike, or away."""
+    """
+    Raises `IrregularError` unless the two numbers compare alike for ever: they move alike, or away from each other.
+    """
     gap = left.value - right.value
     for one, other in zip(left.shifts, right.shifts, strict=True):
         closer = other - one
@@ -188,7 +193,7 @@ def unchanged(_op: Operation, values: Numbers) -> tuple[int, ...]:
 
 
 def extended_by_zeros(op: Operation, values: Numbers) -> tuple[int, ...]:
-    """A negative number is read as a large one, and comes down to 0 where it stops being negative."""
+    """Zero extension reads a negative number as a large one, so the result jumps where the operand changes its sign."""
     if not values[0].stays and not values[0].never_negative:
         reason = "extends by zeros a number that changes from turn to turn and may be negative"
         fastest = max(map(abs, values[0].shifts))

@@ -1,9 +1,9 @@
 """
-Who watches an execution: the one way in which the machine tells others what it does.
+The observer of an execution: the one way in which the machine tells others what it does.
 
-The machine knows nothing of proofs, of recorded runs or of witnesses. It tells its observer what happens, in order, and
-asks it three things: what need not be followed (numbers that a proof does without), whether to stop at a loop head so
-that the state can be looked at, and whether it can say more about a mistake than the machine itself.
+The machine does not depend on proofs, recorded runs or witnesses. It tells its observer what happens, in order, and
+asks it three things: which memory contents it has to follow without data, whether to stop at a loop head so that the
+state can be looked at, and whether it can say more about a mistake than the machine can.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StepNote(Protocol):
-    """What an observer keeps of a step; the machine puts in what came of it."""
+    """What an observer keeps of a step. The machine sets `outcome` when the step is done."""
 
     outcome: Any
 
@@ -32,22 +32,24 @@ class LoopNote(Protocol):
     """What an observer keeps of one run of a loop."""
 
     def begins(self) -> bool:
-        """A turn begins. Returns whether the agent has to pause, so that the state can be looked at."""
+        """A turn begins. Returns whether the agent has to pause so that the observer can look at the state."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Look:
-    """An op looks for something that is found by a number: a slot, a barrier. Each room has its own kinds."""
+    """An op finds something (a slot, a barrier) by a number. Each room of the machine has its own subclasses."""
 
     op: Operation
 
 
 class Observer:
-    """Watches one execution. This one looks at nothing; what it returns is what the machine does by itself."""
+    """
+    Watches one execution. This base class ignores everything; its answers change nothing of what the machine does.
+    """
 
     watches_steps = False
-    """Whether `step`, `loop` and `looks` are to be called, which takes time."""
+    """Whether the machine calls `step`, `loop` and `looks`, which costs time."""
     follows_floats = True
     """Whether floats have to be computed where data are not asked for."""
 
@@ -64,26 +66,28 @@ class Observer:
         """`agent` begins to run the loop around `body`, `inductions` being its variable's values, or None."""
 
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
-        """Somebody who knows `mind` makes `access` to an object of which `history` holds the earlier ones."""
+        """
+        An agent or work with the knowledge `mind` makes `access`; `history` has the earlier accesses to that object.
+        """
 
     def looks(self, look: Look) -> None:
-        """An op looks for something that is found by a number: told only where `watches_steps`."""
+        """An op finds something by a number. Called only where `watches_steps`."""
 
     def count(self, in_flight: int) -> None:
-        """Somebody waits until no more than the youngest `in_flight` groups of a queue may be unfinished."""
+        """An agent waits until at most the youngest `in_flight` groups of a queue are unfinished."""
 
     def stopped(self, machine: Machine) -> bool:
-        """An agent has paused. Returns whether it was for the observer's sake, and may go on."""
+        """An agent has paused. Returns whether it paused for the observer and may go on."""
         return False
 
     # Mistakes --------------------------------------------------------------------------------------------------------
 
     def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:
-        """`violation`, with what the observer can add to it."""
+        """`violation`, extended by what the observer knows of it."""
         return violation
 
     def standstill(self, machine: Machine) -> Violation | None:
-        """Nobody can go on: the mistake behind it, where the observer knows better than that."""
+        """The execution is stuck. Returns the violation behind the deadlock, or None if the observer knows of none."""
 
     def ended(self, machine: Machine) -> None:
         """The execution is over."""

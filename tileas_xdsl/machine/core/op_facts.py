@@ -58,7 +58,7 @@ class Facts:
     may_move: tuple[str, ...] = ()
     """The groups of operands of an op that acts which may move on from turn to turn."""
     gives_count: bool = False
-    """Whether its result is a number of the state that moves on as the state does: how many members a group has."""
+    """Whether its result counts parts of the state (the members of a group), and so moves on when they do."""
     first_index: int | None = None
     """The number of the first of the operands that index, one by one, the axes of the operand before them."""
     tells: Tells = Tells.CONTENTS

@@ -1,5 +1,6 @@
 """
-When asynchronous work is performed, and which agent steps next. A correctly synchronised program does not care.
+Orders: when asynchronous work is performed, and which agent steps next. A correctly synchronised program gives the same
+result under each.
 
 - `eager`: work is performed at issue, or as soon as what it depends on is complete; the youngest agent steps first.
 - `lazy`: work is performed only when a wait forces it; the oldest agent steps first, as far as it gets.
@@ -41,11 +42,11 @@ class Order(ABC):
     clock: TimeKeeper | None = None
     """Keeps the time, if there is any."""
     last: Agent | None = None
-    """The agent that stepped last, where that decides which is next."""
+    """The agent that stepped last, in orders for which it decides who is next."""
 
     @abstractmethod
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
-        """The next to step; None when nothing can without force."""
+        """The agent that steps next, or the work that is performed next; None if nothing can without being forced."""
 
 
 class Eager(Order):
@@ -62,9 +63,11 @@ class Lazy(Order):
 
 class Prompt(Order):
     """
-    Whoever had to wait goes on as soon as that is possible, or begins as soon as there is somebody; else whoever went
-    last. Agents keep in step with each other, so that the state of a loop recurs soon. Work is performed only when a
-    wait forces it, but sources are read at once: then a store under way has begun, and only has to be learnt of.
+    An agent that had to wait goes on as soon as it can, and a new agent begins at once. Otherwise the last agent goes
+    on.
+
+    So agents keep in step with each other, and the state of a loop recurs after few turns. Work is performed only when
+    a wait forces it, but reads its sources at issue: of a store under way only the completion is still open.
     """
 
     pauses = Pauses.AT_SYNCHRONISATION

@@ -68,15 +68,15 @@ class Recording:
         self.actions.append(lambda: machine.write(view, concrete(value)))
 
     def apply(self, step: Step, operands: list[Any], agent: Agent) -> Deferred:
-        """Put down an op that depends on deferred values alone."""
+        """Record `op`, which depends on deferred values alone."""
         return self._defer(Deferred(lambda *inputs: step.function(agent, step.op, *inputs), operands))
 
     def combine(self, compute: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-        """What `compute` makes of `inputs`, once these are there."""
+        """The deferred result of `compute` on `inputs`."""
         return self._defer(Deferred(compute, inputs))
 
     def then(self, compute: Callable[[Any], Any], value: Any) -> Any:
-        """What `compute` makes of a value that may come late."""
+        """`compute(value)`: deferred if `value` is."""
         return self.combine(compute, [value]) if isinstance(value, Deferred) else compute(value)
 
     def _defer(self, deferred: Deferred) -> Deferred:
@@ -84,7 +84,7 @@ class Recording:
         return deferred
 
     def operand_for(self, op: Operation, operand: Any) -> Any:
-        """Data stays deferred in ops that store it; anything else needs the value now."""
+        """The operand as `op` takes it: deferred if `op` only stores it, otherwise its value now."""
         if not isinstance(operand, Deferred) or facts_of(op).stores_data:
             return operand
         return self.resolve_now(operand)
@@ -94,13 +94,13 @@ class Recording:
         return deferred.peek()
 
     def read_now(self) -> None:
-        """With `capture=issue`: bring in what is loaded now; only the stores are left for later."""
+        """With `capture=issue`: perform the recorded loads now; only the stores are left for later."""
         loads = [action for action in self.actions if getattr(action, "__func__", None) is Deferred.act]
         self.actions = [action for action in self.actions if action not in loads]
         for load in loads:
             load()
 
     def perform(self) -> None:
-        """Do everything that was put down."""
+        """Run all recorded actions, in order."""
         for action in self.actions:
             action()
