@@ -448,8 +448,8 @@ class Agent:
 
     def _leave_block(self, op: Operation | None, handed_over: tuple[Any, ...]) -> Answer:
         """
-        Return the `outcome` of a region. Under the order `timed` the agent pauses first, so that what comes after the
-        region runs at its time.
+        Leave a region with the values `handed_over`. Under the order `timed` the agent pauses first, so that what comes
+        after the region runs at its time.
         """
         if self.machine.clock is None:
             return handed_over

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Holding:
-    """A launch that holds a resource: who runs it, and what it is complete with."""
+    """A launch that holds a resource: its agent, its op, and the completion with which it gives the resource back."""
 
     agent: Agent
     op: Operation
@@ -42,10 +42,10 @@ class Holding:
 
 @dataclass(eq=False)
 class Resource:
-    """One thing that does one thing at a time."""
+    """A resource: at most one work or launch holds it at a time."""
 
     name: str
-    """What people call it, and a number that tells it from others of that name."""
+    """Its name in the program, and a number that tells it from others of that name."""
     holding: Holding | None = None
     takings: list[tuple[Agent, int]] = field(default_factory=list["tuple[Agent, int]"])
     """The launches that took it, each with the moment at which it did."""
@@ -78,7 +78,7 @@ class Resource:
         return launches or any(after.knows_work(work) and not before.knows_work(work) for work in self.performed)
 
     def leads_to(self, other: Resource) -> bool:
-        """Whether a chain of `brings_in` leads from here to `other`, at least one long."""
+        """Whether a path of at least one edge of `brings_in` leads from here to `other`."""
         stack, seen = list(self.brings_in), set(self.brings_in)
         while stack:
             resource = stack.pop()
@@ -106,7 +106,7 @@ class Resources(SharedPart):
 
 @dataclass
 class ResourceCondition(Condition):
-    """A resource is free. Whoever sees that takes it at once."""
+    """A resource is free. The agent whose wait this ends takes it at once."""
 
     resource: Resource
     holding: Holding
@@ -176,7 +176,10 @@ def _take(agent: Agent, op: Operation, _: None, use: Use) -> Answer:
 
 
 def _judge(machine: Machine, resource: Resource, holding: Holding, before: Mind) -> None:
-    """Note for which resources `holding` waited; doubt, where another order might stand still."""
+    """
+    Note the resources for which `holding` waited while it held its own. A cycle of them is a doubt: another order might
+    deadlock.
+    """
     known = holding.completion.knowledge
     own = holding.agent.number
     if not known.works and before.knows_moments({a: m for a, m in known.clock.items() if a != own}):

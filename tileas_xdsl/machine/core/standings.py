@@ -47,7 +47,7 @@ class Continuation:
     function: Callable[..., Answer]
 
     def __call__(self, agent: Agent, op: Operation, outcome: Any, *data: Any) -> Answer:
-        """Go on here at once."""
+        """Call the function of the continuation now, instead of after a request."""
         return self.function(agent, op, outcome, *data)
 
 
@@ -78,7 +78,7 @@ class Position(NamedTuple):
     number: int
     step: Step
     taken: Any = None
-    """What the observer of the execution keeps of the op until it is through."""
+    """What the observer keeps of the op until it has finished."""
 
     @property
     def op(self) -> Operation:
@@ -98,7 +98,7 @@ class Request:
         """What comes after it, one step after the other, each with its data."""
 
     def then(self, step: Continuation, *data: Any) -> Self:
-        """The same, and after it `step`, which gets its outcome and `data`."""
+        """This request, followed by `step`, which is called with its outcome and `data`."""
         self.steps.append((step, data))
         return self
 
@@ -146,5 +146,5 @@ class Enter(Request):
 
 @continuation
 def give_results(_agent: Agent, op: Operation, values: tuple[Any, ...]) -> Answer:
-    """What a region or a function came to are the results: alone where the op has one."""
+    """The outcome of a region or function as results of the op: the value alone if there is one result."""
     return values[0] if len(op.results) == 1 else values

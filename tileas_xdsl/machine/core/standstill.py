@@ -1,6 +1,4 @@
-"""
-A deadlock, in words: who waits for what, and what would have had to happen.
-"""
+"""A deadlock in words: which agent waits for what, and which event is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def deadlock_of(machine: Machine) -> tuple[Violation, Standstill]:
-    """Nobody can go on: who waits for what, and what would have had to happen."""
+    """The violation, and its evidence, for an execution in which no agent can go on."""
     waiting = [agent for agent in machine.live if agent.waiting_for is not None]
     # Who merely waits for the end of blocked agents is blocked by them, and says nothing about why.
     blocked = [agent for agent in waiting if not isinstance(agent.waiting_for, EndOfAgents)] or waiting
@@ -31,7 +29,7 @@ def deadlock_of(machine: Machine) -> tuple[Violation, Standstill]:
 
 
 def _standing_still(work: AsyncWork) -> str:
-    """`work`, and the resource that it lacks, if that is what it lacks."""
+    """`work` in words, with the resource that it waits for, if it waits for one."""
     if work.ready and work.resource is not None:
         return f"{work.label}, which needs {work.resource.describe()}"
     return work.label

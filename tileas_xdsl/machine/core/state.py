@@ -1,11 +1,11 @@
 """
-State that the rooms of the machine keep: for a whole execution (`SharedPart`) or for one agent of it (`OwnPart`).
+Parts: state that rooms of the machine keep, for a whole execution (`SharedPart`) or for one agent (`OwnPart`).
 
     class Tasks(SharedPart):                          machine.part(Tasks).started.append(child)
         started: list[Agent]
 
-A part is made when it is first asked for. Whoever owns it says how it is drawn, so that two states of an execution can
-be compared: the names of things and the numbers that move on are left to the `Canvas`. A part that cannot be drawn says
+A part is made when it is first asked for. Its owner says how it is drawn in a snapshot, so that two states of an
+execution can be compared. The `Canvas` deals with names and with numbers that move on. A part that cannot be drawn says
 so (`Canvas.refuse`); none is skipped.
 """
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 
 class Canvas(Protocol):
-    """What a part is drawn on."""
+    """A snapshot under construction: parts draw their state on it."""
 
     @property
     def live(self) -> Sequence[Agent]:
-        """The agents that have not come to their ends."""
+        """The agents that have not finished."""
         ...
 
     def literal(self, value: object) -> None:
-        """Something that two states must have in common."""
+        """Draw a value that must be equal in two states for them to be alike."""
         ...
 
     def value(self, value: object) -> None:
-        """What an SSA name or a container may hold."""
+        """Draw a run-time value: whatever an SSA name or a container may hold."""
         ...
 
     def thing(self, value: object) -> None:
-        """Something with an identity: a barrier, a queue, an object in memory."""
+        """Draw something with an identity: a barrier, a queue, an object in memory."""
         ...
 
     def sequence(self, values: Iterable[object]) -> None: ...
@@ -49,33 +49,33 @@ class Canvas(Protocol):
     def works(self, works: Iterable[AsyncWork]) -> None: ...
 
     def without_settled_front(self, works: Sequence[AsyncWork]) -> Sequence[AsyncWork]:
-        """`works` without those in front that everybody knows to be complete."""
+        """`works` without the settled ones at the front: those that every agent knows to be complete."""
         ...
 
     def has_drawn(self, value: object) -> bool: ...
 
     def is_under_way(self, activation: Activation) -> bool:
-        """Whether some agent is in that call."""
+        """Whether some agent is still in that call."""
         ...
 
     def own_queue(self, queue: GroupQueue, owner: Agent) -> None:
-        """A queue for which only `owner` waits."""
+        """Draw a queue for which only `owner` waits."""
         ...
 
     def task(self, child: Agent, op: Operation) -> None:
-        """A task of `op` that somebody may still have to await."""
+        """Draw a task of `op` that somebody may still have to await."""
         ...
 
     def placed(self, serial: int, offset: int, value: object) -> None:
-        """A thing that is known by its place: byte `offset` of the object with that `serial` number."""
+        """Draw a thing that is found by its place: byte `offset` of the object number `serial`."""
         ...
 
     def marked(self, agent: Agent, values: Sequence[object]) -> None:
-        """Things that are known by their places and of which `agent` remembers something, the same of all of them."""
+        """Draw that `agent` remembers the same fact about each of `values`, which are found by their places."""
         ...
 
     def refuse(self, what: str) -> NoReturn:
-        """The state holds `what`, of which nobody knows how it goes on."""
+        """The state holds `what`, which no snapshot can show: the proof fails."""
         ...
 
 
@@ -84,13 +84,13 @@ class SharedPart(ABC):
 
     @abstractmethod
     def draw(self, canvas: Canvas) -> None:
-        """Draw what has a name of its own."""
+        """Draw what the rest of the execution can reach by names of its own."""
 
     def draw_places(self, canvas: Canvas) -> None:  # noqa: B027 (most parts have nothing there)
-        """Draw what is known by its place in memory, once the objects that can still be named are known."""
+        """Draw what is found by its place in memory. Called after all objects that can still be named are drawn."""
 
     def draw_object(self, canvas: Canvas, base: MemoryObject) -> None:  # noqa: B027
-        """Draw what is known of `base`."""
+        """Draw what this part knows of the object `base`."""
 
 
 class OwnPart(ABC):
@@ -98,7 +98,7 @@ class OwnPart(ABC):
 
     @abstractmethod
     def draw(self, canvas: Canvas, agent: Agent) -> None:
-        """Draw it; `agent` is whose it is."""
+        """Draw the part of `agent`."""
 
 
 BaseT = TypeVar("BaseT", bound=SharedPart | OwnPart)
@@ -108,18 +108,18 @@ PartT = TypeVar("PartT")
 
 
 class Parts(Generic[BaseT]):
-    """The parts that an execution, or an agent, has come to have."""
+    """The parts of one execution or of one agent, by their types."""
 
     def __init__(self) -> None:
         self._parts: dict[type[object], Any] = {}
 
     def of(self, kind: type[PartT]) -> PartT:
-        """The part of that kind, which is made if there is none."""
+        """The part of type `kind`, made at the first call."""
         part = self._parts.get(kind)
         if part is None:
             part = self._parts[kind] = kind()
         return part
 
     def __iter__(self) -> Iterator[BaseT]:
-        """All of them, by name: the order in which they were made is nobody's business."""
+        """All parts, sorted by name, so that nothing depends on the order in which they were made."""
         return iter(sorted(self._parts.values(), key=lambda part: type(part).__qualname__))

@@ -1,10 +1,9 @@
 """
-The four ways of saying "not yet", as state machines: tokens (see `works.Event`), queues of groups, sequences of
-marks, and barriers with phases; besides them named barriers, groups of promises, and the conditions on which an agent
-waits.
+The state machines of the four ways to wait: tokens (`asynchronous_work.Event`), queues of groups, sequences of marks,
+and barriers with phases; further named barriers, groups of promises, and the conditions on which agents wait.
 
-A `Condition` answers four questions: does it hold; what could make it hold (so that a lazy machine performs no more
-than that); what does the waiting agent know once it holds; and, if it never does, who waits for what.
+A `Condition` answers four questions: does it hold; which works could make it hold (so that the order `lazy` performs no
+others); what does the waiting agent know once it holds; and, if it never does, who waits for what.
 """
 
 from __future__ import annotations
@@ -42,21 +41,23 @@ class Condition(ABC):
         """Completes the sentence "waits for ..."."""
 
     def needed(self) -> str:
-        """What would have had to happen, in words."""
+        """What is missing for the condition to hold, in words."""
         return self.describe()
 
     @property
     def subject(self) -> str:
-        """What is waited for, in as few words as will do: a barrier, a queue, a token."""
+        """What is waited for, in few words: a barrier, a queue, a token."""
         return self.describe()
 
     @property
     def may_pass_by(self) -> str | None:
-        """The name of the barrier, if the condition may hold now and not hold later."""
+        """
+        The name of the barrier, if the condition may hold now and not hold later; None for a condition that stays true.
+        """
         return None
 
     def doubt(self) -> str | None:
-        """Where it never came to hold: why it might have in another interleaving, if it might."""
+        """For a condition that never held: why it might have held in another interleaving; None if it cannot have."""
         return None
 
 
@@ -144,7 +145,7 @@ class GroupQueue:
         self.name = name
         self.groups: list[CommitGroup] = []
         self.known_complete: int = 0
-        """Groups known to be complete, counted from the oldest: a cursor so that no group is asked twice."""
+        """The number of groups, counted from the oldest, known to be complete. A cursor: no group is asked twice."""
         self.commits: Clock = {}
         """Moment of each agent's youngest commit."""
         self.waits: Clock = {}
@@ -256,7 +257,7 @@ class MarkCondition(Condition):
 
 @dataclass
 class Phase:
-    """One phase of a barrier: what its completion makes known, and who took part."""
+    """One phase of a barrier: what its completion makes known, and which agents and works took part."""
 
     index: int
     knowledge: Knowledge = field(default_factory=Knowledge)
@@ -296,15 +297,15 @@ class PhaseBarrier:
         self.name = name
         self.op = op
         self.counted_by_hand = counted_by_hand
-        """Whether the program itself says which parity to wait for, how many arrive and how many bytes come."""
+        """Whether the program itself gives the parities, the arrivals and the bytes, as with an mbarrier."""
         self.expected = expected
         self.pending = expected
         self.bytes_outstanding = 0
         self.current = Phase(0)
         self.completed: list[Phase] = [Phase(-1)]
-        """The last few completed phases, oldest first; in the beginning the one before phase 0."""
+        """The last few completed phases, oldest first. At the start the phase before phase 0, number -1."""
         self._hands_on = False
-        """Whether every phase knows of those before, because somebody who took part in one did not."""
+        """Whether each phase makes known what the phases before it made known (`hand_on`)."""
         self.contributors: dict[AsyncWork, None] = {}
         """Works under way that will signal this barrier."""
         self.valid = True
@@ -323,8 +324,8 @@ class PhaseBarrier:
 
     def phase_named(self, parity: int, mind: Mind) -> int:
         """
-        Which phase a wait for `parity` by someone who knows `mind` must mean: the last phase that is known to be
-        complete if its parity fits, else the one after it. -1 is the phase before the first.
+        The number of the phase that a wait for `parity` means, when made by someone who knows `mind`: the last phase
+        known to be complete if it has that parity, else the one after it. -1 is the phase before phase 0.
         """
         known = -1
         for phase in reversed(self.completed):
@@ -343,26 +344,27 @@ class PhaseBarrier:
 
     @property
     def hands_on(self) -> bool:
-        """Whether every phase knows of those before."""
+        """Whether each phase makes known what the phases before it made known."""
         return self._hands_on
 
     def hand_on(self) -> None:
         """
-        Let who sees the present phase complete know of those before, though who takes part in it may not.
+        From this phase on, let each phase make known what the phases before it made known.
 
-        Every arrival is a read-modify-write of the barrier, so what was released before it is released with it.
+        Called when an agent takes part in a phase without knowing of the one before. Every arrival is a
+        read-modify-write of the barrier, so whatever was released before it is released with it.
         """
         if not self._hands_on:
             self.current.knowledge.merge(self.last_completed.knowledge)
         self._hands_on = True
 
     def expect(self, bytes_expected: int, agent: int, moment: int) -> None:
-        """Wait for that many bytes more in this phase, as `agent` says at `moment`."""
+        """Let the present phase complete only after `bytes_expected` bytes more, as `agent` announces at `moment`."""
         self.current.expectations[agent] = moment
         self.bytes_outstanding += bytes_expected
 
     def count_bytes(self, knowledge: Knowledge, agent: int, moment: int, bytes_arrived: int) -> None:
-        """Bytes that `agent` reports by itself at `moment`; it hands over `knowledge`."""
+        """Count bytes that `agent` reports at `moment` itself; it hands over `knowledge`."""
         self.current.knowledge.merge(knowledge)
         self.current.arrivals[agent] = moment
         self.current.bytes_arrived += bytes_arrived
@@ -404,7 +406,7 @@ class PhaseCondition(Condition):
     barrier: PhaseBarrier
     parity: int
     meant: int
-    """The phase that the waiting agent has in mind."""
+    """The phase that the waiting agent means (`PhaseBarrier.phase_named`)."""
 
     def holds(self) -> bool:
         return self.barrier.passes(self.parity)
@@ -460,7 +462,7 @@ class PhaseCondition(Condition):
 
 
 class Rendezvous:
-    """A named or cluster barrier: a fixed number of arrivals opens it, then it starts again."""
+    """A named or cluster barrier: when `expected` arrivals are there it opens, and its next generation begins."""
 
     def __init__(self, name: str, expected: int) -> None:
         self.name = name
@@ -471,7 +473,10 @@ class Rendezvous:
         self.opened: dict[int, Knowledge] = {}
 
     def is_ahead(self, mind: Mind) -> bool:
-        """Whether someone who knows `mind` might arrive before the last generation was complete."""
+        """
+        Whether an agent that knows `mind` might arrive, in another interleaving, before the last generation was
+        complete.
+        """
         last = self.opened.get(self.generation - 1)
         return last is not None and not all(mind.knows_moment(a, moment) for a, moment in last.clock.items())
 
@@ -491,7 +496,7 @@ class Rendezvous:
 
 @dataclass
 class RendezvousCondition(Condition):
-    """A generation of a rendezvous is open."""
+    """A generation of a rendezvous has all its arrivals."""
 
     barrier: Rendezvous
     generation: int
@@ -520,7 +525,7 @@ class RendezvousCondition(Condition):
 
 @dataclass
 class EndOfAgents(Condition):
-    """Forked agents have come to their end."""
+    """The given agents have finished."""
 
     agents: list[Agent]
 

@@ -1,5 +1,5 @@
 """
-Who keeps the time of an execution, where it has one: what the machine tells it, and the one thing that it asks.
+The interface of simulated time: what the machine tells the clock of an execution, and the one question that it asks.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ class Happening:
     """
     text: str
     on: object | None = None
-    """What it is about: a barrier, a queue, a work, a task; None for a step that concerns its agent alone."""
+    """The barrier, queue, work or task that the step is about; None for a step that concerns its agent alone."""
     turn: int = 0
-    """Which turn of it: the phase of a barrier, the group of a queue."""
+    """The number of the phase of a barrier, or of the group of a queue, that the step is about."""
     learnt: Clock | None = None
-    """For a `wait` what its agent knows from then on, for a `fork` what the new agent knows."""
+    """For a `wait`: what its agent knows from then on. For a `fork`: what the new agent knows."""
     time: int | None = None
     """In which cycle, under the order `timed`."""
 

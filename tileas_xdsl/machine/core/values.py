@@ -44,7 +44,7 @@ UNKNOWN: Final = Unknown()
 
 
 class Elected(int):
-    """True for exactly one thread of an agent: the result of an election."""
+    """The result of an election of one thread (`elect.sync`): true for exactly one thread of an agent."""
 
 
 ELECTED: Final = Elected(1)

@@ -1,6 +1,4 @@
-"""
-What can be wrong with an asynchronous program, and how the machine says so.
-"""
+"""The kinds of mistake in asynchronous programs, and the records and exceptions with which the machine reports them."""
 
 from __future__ import annotations
 
@@ -73,7 +71,7 @@ class Party:
 
 
 def violation_key(kind: ViolationKind, ops: Iterable[Operation]) -> tuple[object, ...]:
-    """Equal for the same mistake, by the same ops, in another iteration."""
+    """A key that is equal for the same mistake by the same ops in another iteration."""
     return (kind, *map(id, ops))
 
 
@@ -85,16 +83,16 @@ class Violation:
     message: str
     parties: tuple[Party, ...]
     missing: str
-    """What would have had to be there, or to happen."""
+    """The edge or event that would make the program right, in words."""
     stuck: bool = False
-    """The program cannot finish."""
+    """Whether the program cannot finish."""
     symptom: ViolationKind | None = None
-    """For a mistake in a phase what it shows as: a race, a deadlock, undrained work."""
+    """For a mistake in a phase, how it shows: a race, a deadlock, undrained work."""
     details: dict[str, str] = field(default_factory=dict[str, str], hash=False)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for the same mistake in another iteration."""
+        """See `violation_key`: equal for the same mistake in another iteration."""
         return violation_key(self.kind, (party.op for party in self.parties))
 
 
@@ -121,7 +119,7 @@ class UnsupportedError(Exception):
 
 
 class NoStepError(UnsupportedError):
-    """A loop has a step that is not positive: called with these arguments it is no program."""
+    """A loop has a step that is not positive: the function is not defined for these arguments."""
 
 
 class StuckError(Exception):

@@ -1,6 +1,4 @@
-"""
-Executions of a program that is a little other than written: what if one wait asked for something else?
-"""
+"""Executions of a program with one wait changed: removed, weaker, or for the other parity."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from xdsl.ir import Operation
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What if the wait `op` allowed `more` unfinished; None: if it were not there."""
+    """The wait at `op` leaves `more` unfinished than it says; with `more` None the wait is absent."""
 
     op: Operation
     more: int | None
@@ -19,7 +17,7 @@ class Relaxation:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """One wait that is other than written, or none."""
+    """At most one wait that differs from the program as written."""
 
     inverted: Operation | None = None
     """A wait that asks for the other parity than it says."""

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 
 def arrive(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int = 1, *, hands_over: bool = True) -> None:
-    """`agent` arrives `count` times, and hands over what it knows (or nothing) to whoever waits for the phase."""
+    """
+    `agent` arrives `count` times. Whoever waits for the phase learns what `agent` knows, unless the arrival releases
+    nothing.
+    """
     _must_know_last_phase(agent.machine, agent.mind, barrier, op, "arrives")
     phase = barrier.phases_completed
     text = f"arrives at {barrier.name}, phase {phase}{'' if hands_over else ', and hands over nothing: see its scope'}"
@@ -52,14 +55,14 @@ def arrive(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int = 1, *
 
 
 def expect_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
-    """The present phase completes only when `size` bytes more have arrived."""
+    """Let the present phase complete only when `size` bytes more have arrived."""
     agent.machine.shares(barrier.name, alone=True)
     _must_know_last_phase(agent.machine, agent.mind, barrier, op, "expects bytes")
     barrier.expect(size, agent.number, agent.moment)
 
 
 def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
-    """`agent` itself says that `size` of the bytes expected have arrived."""
+    """`agent` itself reports that `size` of the expected bytes have arrived."""
     agent.machine.shares(barrier.name, alone=True)
     _must_know_last_phase(agent.machine, agent.mind, barrier, op, "reports bytes")
     phase, moment = barrier.phases_completed, agent.moment
@@ -68,7 +71,9 @@ def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) 
 
 
 def _must_know_last_phase(machine: Machine, mind: Mind, barrier: PhaseBarrier, op: Operation, does: str) -> None:
-    """Who takes part in a phase without knowing that the one before is complete might as well take part in that."""
+    """
+    Doubt, if `mind` does not know that the phase before is complete: then this could as well count for that phase.
+    """
     machine.phase_barriers[barrier] = None
     previous = barrier.last_completed
     if not previous.all_known_to(mind):
@@ -78,8 +83,8 @@ def _must_know_last_phase(machine: Machine, mind: Mind, barrier: PhaseBarrier, o
 
 def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op: Operation) -> None:
     """
-    If phase number `phase` is complete now: would it be, in every interleaving, with the same participants, and not
-    before whoever waits for the phase before it has seen that one?
+    If phase number `phase` is complete now, check that it completes with the same participants in every interleaving,
+    and only after each agent that waits for the phase before has seen that one. Otherwise doubt.
     """
     if barrier.phases_completed == phase:
         return
@@ -93,7 +98,10 @@ def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op:
 
 
 def judge_open_phases(machine: Machine) -> None:
-    """At the end of an execution: might a phase that lacks nothing but bytes be complete in another interleaving?"""
+    """
+    At the end of an execution, check each phase that lacks only bytes: doubt, if it may complete in another
+    interleaving.
+    """
     for barrier in machine.phase_barriers:
         phase, outstanding = barrier.current, barrier.bytes_outstanding
         if barrier.pending > 0 or outstanding == 0:
@@ -119,7 +127,10 @@ def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count
 
 
 def wait_for_parity(agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation) -> Request:
-    """Wait until the phase of `parity` is complete; a phase that is more than one ahead is a violation."""
+    """
+    Wait until a phase of `parity` is complete. Reports a violation if the barrier is already past the phase that is
+    meant.
+    """
     if op is agent.machine.what_if.inverted:
         parity ^= 1
     meant = barrier.phase_named(parity, agent.mind)
@@ -169,7 +180,7 @@ def promise_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count:
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """What a work tells a barrier when it completes: that `count` bytes have arrived, or that it arrives so often."""
+    """Signal of a work to a barrier: `count` bytes have arrived, or the work arrives `count` times."""
 
     barrier: PhaseBarrier
     count: int
@@ -223,7 +234,9 @@ def wait_for_queue(agent: Agent, queue: GroupQueue, in_flight: int, op: Operatio
 
 
 def wait_for_groups(agent: Agent, queue: GroupQueue, ordinal: int, in_flight: int, op: Operation) -> Request:
-    """Wait until the oldest `ordinal` groups of `queue` are complete; `in_flight` is how many that may leave."""
+    """
+    Wait until the oldest `ordinal` groups of `queue` are complete, which may leave the youngest `in_flight` unfinished.
+    """
     agent.machine.shares(f"queue {queue.name}", alone=False)
     agent.machine.observer.count(in_flight)
     if not agent.mind.knows_moments(queue.commits):

@@ -25,10 +25,11 @@ DEEPEST_CALL = 1000
 
 def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Request:
     """
-    Call the function named `callee` with `arguments`; comes to a tuple of its results.
+    Call the function named `callee` with `arguments`. The outcome is a tuple of its results.
 
-    A function without a body may touch whatever its pointers reach, and leaves the caller's marks alone: that is
-    noted as an access to each, and the verdict is left open where it depends on more. Running it is refused.
+    A check takes a function without a body for one that may access whatever its pointers reach, and that leaves the
+    caller's marks alone. Each such access is noted, and the verdict is left open where it depends on more. Running such
+    a call is refused.
     """
     target = SymbolTable.lookup_symbol(op, callee)
     function = FunctionOpInterface.of(target)

@@ -68,7 +68,8 @@ def commit_copies(agent: Agent, family: str, op: Operation) -> CommitGroup:
 
 def issue_copy(agent: Agent, op: Operation, source: View, target: View) -> AsyncWork:
     """
-    Issue a `cp.async` from `source` to `target`, two windows of one dimension; what `target` has more becomes zero.
+    Issue a `cp.async` from `source` to `target`, two windows of one dimension. Where `target` is longer, the rest is
+    filled with zeros.
     """
     machine = agent.machine
     work = agent.issue(

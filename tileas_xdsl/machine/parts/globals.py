@@ -25,7 +25,7 @@ class Globals(SharedPart):
 
 
 def global_object(machine: Machine, op: Operation, make: Callable[[], MemoryObject]) -> MemoryObject:
-    """The object of the global `op`; `make` makes it."""
+    """The object of the global `op`, made by `make` at the first call."""
     objects = machine.part(Globals).objects
     if op not in objects:
         objects[op] = make()

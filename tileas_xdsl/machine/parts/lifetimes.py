@@ -1,8 +1,8 @@
 """
-The ends of buffers: what must be over by then, and what may not come afterwards.
+The ends of buffers.
 
 Asynchronous work that touches a buffer must be known to be complete where the buffer ends (`undrained` otherwise),
-every other access must be ordered before the end (a race otherwise), and nothing may touch the buffer later.
+every other access must happen before the end (a race otherwise), and no later op may touch the buffer.
 """
 
 from __future__ import annotations

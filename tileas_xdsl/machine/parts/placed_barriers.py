@@ -1,5 +1,5 @@
 """
-Barriers that are known by their places in memory (`mbarrier`), and those that are known by numbers or for the block.
+Barriers that are found by their place in memory (`mbarrier`), and barriers that have a number or belong to a block.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class PlacedBarriers(SharedPart):
     """The mbarriers of an execution."""
 
     at: dict[tuple[int, int], PlacedBarrier] = field(default_factory=dict["tuple[int, int]", PlacedBarrier])
-    """By the serial number of their object and the byte at which they begin."""
+    """By the serial number of the object and the byte offset in it."""
 
     def draw(self, canvas: Canvas) -> None:
-        """They are drawn by their places."""
+        """Nothing here: `draw_places` draws them."""
 
     def draw_places(self, canvas: Canvas) -> None:
         for (serial, offset), barrier in self.at.items():
@@ -70,12 +70,12 @@ class NamedBarrier:
 
 @dataclass
 class NamedBarriers(SharedPart):
-    """The barriers of an execution that have names, and no place."""
+    """The barriers of an execution that have names and no place in memory."""
 
     barriers: list[NamedBarrier] = field(default_factory=list[NamedBarrier])
 
     def of(self, name: str, cohort: list[Agent], expected: int) -> Rendezvous:
-        """That of the block of `cohort`, which is made for `expected` threads if there is none."""
+        """The barrier `name` of the block of `cohort`, made for `expected` threads at the first call."""
         for barrier in self.barriers:
             if barrier.state.name == name and barrier.cohort is cohort:
                 return barrier.state
@@ -91,7 +91,9 @@ class NamedBarriers(SharedPart):
 
 @dataclass
 class ClusterArrival(OwnPart):
-    """That an agent has arrived at the barrier of the cluster, and not waited there."""
+    """
+    The barrier of the cluster at which an agent has arrived without having waited there yet; None if there is none.
+    """
 
     barrier: Rendezvous | None = None
     generation: int = 0

@@ -71,7 +71,7 @@ class Slot:
     empty: PhaseBarrier
     storage: list[View]
     live: int | None = None
-    """The stage whose value is committed and not released by every consumer yet."""
+    """The stage whose value is committed and not yet released by every consumer; None if there is none."""
     releases: int = 0
 
 
@@ -113,12 +113,15 @@ class Ring:
 
     @property
     def turns(self) -> int:
-        """After how many stages slot and parity come round."""
+        """The number of stages after which slot and parity are the same again."""
         return 2 * self.depth if self.depth else 1
 
     @property
     def has_equal_slots(self) -> bool:
-        """Whether the slots differ by nothing but their turn: they are objects of their own, not parts of one."""
+        """
+        Whether the slots are objects of their own, so that they differ by nothing but their numbers; false for parts of
+        one buffer.
+        """
         return self.buffer is None
 
     def is_past(self, k: int) -> bool:
@@ -135,7 +138,9 @@ class Ring:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing can come of it once nobody can name it any more."""
+        """
+        Whether no stage or barrier of it is in use, so that a ring that nobody can name any more can be forgotten.
+        """
         barriers = [barrier for slot in self.slots.values() for barrier in (slot.full, slot.empty)]
         at_rest = all(b.pending == b.expected and not b.bytes_outstanding and not b.contributors for b in barriers)
         return at_rest and not self.left and not self.held
@@ -146,7 +151,7 @@ class Ring:
         return Party(self.committed[k], agent, iteration, role)
 
     def slot(self, k: int, *, with_data: bool) -> Slot:
-        """The slot of stage `k`. Meanings ask `slot_of`, which notes it."""
+        """The slot of stage `k`, without telling the observer; meanings call `slot_of`."""
         number = self.slot_number(k)
         slot = self.slots.get(number)
         if slot is None:
@@ -187,7 +192,10 @@ class Rings(SharedPart):
     made: list[Ring] = field(default_factory=list[Ring])
     """All of them, in the order in which they were made."""
     implicit: dict[tuple[Hashable, Activation], Ring] = field(default_factory=dict["tuple[Hashable, Activation]", Ring])
-    """Those that a produce op is by itself, by what tells that op from others, and the call in which it stands."""
+    """
+    The rings of produce ops that are pipelines by themselves, by the identity of the op and the call in which it
+    stands.
+    """
 
     def draw(self, canvas: Canvas) -> None:
         for (key, activation), ring in self.implicit.items():
@@ -234,7 +242,7 @@ def done_token() -> StageToken:
 
 
 def slot_of(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
-    """The slot of stage `k`, for `op`."""
+    """The slot of stage `k`, which `op` uses; the observer is told."""
     machine = agent.machine
     if machine.observer.watches_steps:
         machine.observer.looks(StageLook(op, ring, k))
@@ -293,7 +301,7 @@ def write_later(agent: Agent, ring: Ring, k: int, values: Sequence[Any], op: Ope
 
 
 def attach(agent: Agent, ring: Ring, k: int, work: AsyncWork) -> None:
-    """Let stage `k` be full only once `work` is complete."""
+    """Let stage `k` become full only once `work` is complete."""
     slot = slot_of(agent, ring, k, work.op)
     ring.works.setdefault(k, []).append(work)
     expect_bytes(agent, slot.full, work.op, 1)
@@ -301,7 +309,7 @@ def attach(agent: Agent, ring: Ring, k: int, work: AsyncWork) -> None:
 
 
 def _must_fit(ring: Ring, slot: Slot, values: Sequence[Any], op: Operation) -> None:
-    """Raises `UnsupportedError` for other values than the slot has room for; nothing is known of the size of some."""
+    """Raises `UnsupportedError` unless `values` have the sizes of the slot; values of unknown size pass."""
     if len(values) != len(slot.storage):
         raise UnsupportedError(op, f"fills a slot of {len(slot.storage)} values with {len(values)}")
     for view, value in zip(slot.storage, values, strict=True):

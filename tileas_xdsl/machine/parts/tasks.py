@@ -1,6 +1,8 @@
 """
-Tasks: agents that nobody joins by name, but whose completion is a promise. One that nobody ever awaits is a mistake,
-unless it does nothing: like a group without operations, it has nothing that could be unfinished.
+Tasks: agents that are not joined by name, but complete promises at their ends.
+
+A task that nobody ever awaits is a mistake (`undrained`), unless it does nothing: then nothing in it could be
+unfinished.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def start_task(
 
 
 def does_nothing(region: Region) -> bool:
-    """Whether all that is in `region` are tasks that do nothing either."""
+    """Whether `region` contains nothing but tasks that do nothing either."""
     return all(
         op.has_trait(IsTerminator, value_if_unregistered=False) or AsyncRegionOpInterface.of(op) is not None
         for op in region.walk()
@@ -98,7 +100,7 @@ def _await_rest(agent: Agent, op: Operation, _: None, promises: Sequence[Event],
 
 
 def end_of(child: Agent) -> int:
-    """The moment at which a task that is over kept its promises: of its last one nobody learns."""
+    """The moment at which the finished task completed its promises. Nobody can learn of the moments after it."""
     return child.moment - 2
 
 

@@ -38,7 +38,10 @@ PORTS = {"shared": SHARED_MEMORY, "tensor": SHARED_MEMORY}
 
 @dataclass(frozen=True)
 class Cost:
-    """How long something keeps an engine (None: nothing but the agent itself), and how much later it is complete."""
+    """
+    Cycles for which an engine is occupied (None: only the agent itself is), and the latency after which the result is
+    complete.
+    """
 
     engine: str | None
     occupancy: int
@@ -83,8 +86,8 @@ def access_costs(touched: Mapping[str, int], table: TimingTable) -> list[Cost]:
 
 def own_cost(op: Operation, kind: Kind, results: Sequence[Any], table: TimingTable) -> Cost:
     """
-    What the agent does by itself in a step of `kind`, which gave `results` (views, or whatever was computed). An op
-    without a meaning, which a check takes for a function, counts as one that computes its results.
+    The cost of what the agent computes itself in a step of `kind` that gave `results` (views, or computed values). An
+    op without a meaning, which a check takes for a function, counts as one that computes its results.
     """
     costs = facts_of(op).costs
     if kind not in (Kind.PURE, Kind.EFFECT) or costs is Costs.NOTHING or op.has_trait(ConstantLike):
@@ -126,7 +129,7 @@ def work_cost(work: AsyncWork, table: TimingTable) -> Cost:
 
 
 def bytes_of(work: AsyncWork) -> int:
-    """The bytes that `work` reads, or those that it writes: whichever are more."""
+    """The bytes that `work` reads or the bytes that it writes, whichever are more."""
     written = sum(bytes_under(touch.view) for touch in work.touches if touch.is_write)
     read = sum(bytes_under(touch.view) for touch in work.touches if not touch.is_write)
     return max(read, written)

@@ -1,16 +1,15 @@
 """
-Time, in cycles: when each agent gets to its next step, when each engine is free, and what took how long.
+Simulated time, in cycles: when each agent takes its next step, when each engine is free, and what took how long.
 
-Agents have a clock each, and lanes of their own for arithmetic. Engines serve one after the other, first come first
-served: work occupies its engine for its size divided by the engine's rate, and is complete one latency later
-(`targets.timing`). An agent that makes an access or a product itself waits until it is complete; one that issues
-asynchronous work goes on.
+Each agent has a clock, and lanes of its own for arithmetic. An engine serves requests first come, first served: a work
+occupies its engine for its size divided by the engine's rate, and is complete one latency later (`targets.timing`). An
+agent that makes an access or a product itself waits until it is complete; one that issues asynchronous work goes on.
 
     main          issue | issue | stall on the load ........ | product
     tma                 [ occupied ][ occupied ] latency ... |
     tensor core                                              [ occupied ]
 
-The order `timed` asks for the earliest thing that can happen, so everything is seen in the order of time.
+The order `timed` always chooses the earliest event, so the machine sees all events in the order of time.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Span:
 
     agent: Agent
     op: Operation
-    """The first, where several operations on scalars are one span."""
+    """The first op, where one span stands for several operations on scalars."""
     iteration: tuple[int, ...]
     kind: str
     start: int
@@ -63,32 +62,32 @@ class Span:
     count: int = 1
     """How many operations it stands for."""
     about: object | None = None
-    """What a step that others can see is about: a work, a barrier, a queue, an agent."""
+    """The work, barrier, queue or agent that a step is about that others can see."""
     views: tuple[View, ...] = ()
-    """Some of what it touches."""
+    """Some of the views that it touches."""
 
 
 @dataclass(slots=True, eq=False)
 class Service:
-    """One turn of an engine: asynchronous work, or an access or product that an agent makes itself."""
+    """One service of an engine: of asynchronous work, or of an access or product that an agent makes itself."""
 
     engine: str | None
     """None for work that only signals."""
     op: Operation
     agent: Agent
-    """Who issued it, or waits for it."""
+    """The agent that issued it, or waits for it."""
     iteration: tuple[int, ...]
     work: AsyncWork | None
     asked: int
-    """When it could have started, had the engine been free."""
+    """The cycle in which it could have started on a free engine."""
     start: int
     freed: int
-    """When the engine took up the next."""
+    """The cycle from which on the engine is free again."""
     complete: int
     size: int = 0
     """Bytes moved."""
     views: tuple[View, ...] = ()
-    """Some of what it touches: what is written first."""
+    """Some of the views that it touches, written ones first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +102,7 @@ class Stall:
     on: str
     """What it waited for: a barrier, a queue, a token, an engine that was busy."""
     cause: Service | Span | None
-    """What ended it."""
+    """The service or step that ended it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -128,7 +127,7 @@ class SimulatedClock:
     def __init__(self, table: TimingTable) -> None:
         self.table = table
         self.present = 0
-        """The time of what happens now."""
+        """The cycle of the present event."""
         self.spans: list[Span] = []
         self.services: list[Service] = []
         self.stalls: list[Stall] = []
@@ -137,9 +136,9 @@ class SimulatedClock:
         self._free: dict[str, int] = {}
         self._taken: dict[Resource, int] = {}
         self._flying: list[tuple[int, int, Service]] = []
-        """Works by the time at which they are complete."""
+        """Works under way, by the cycle in which they are complete."""
         self._parked: list[AsyncWork] = []
-        """Works whose resource somebody holds."""
+        """Works that wait for a resource that is held."""
         self._touched: dict[int, dict[str, int]] = {}
         self._views: dict[int, list[View]] = {}
         self._last_turn: dict[str, Service] = {}
@@ -155,11 +154,13 @@ class SimulatedClock:
 
     @property
     def end(self) -> int:
-        """When everything is over."""
+        """The cycle in which the last agent and the last work are done."""
         return max([0, *self._now.values(), *(service.complete for service in self.services)])
 
     def next(self, runnable: Sequence[Agent]) -> Agent | AsyncWork | None:
-        """The earliest thing that can happen; of several, work that completes, then the agent that was first made."""
+        """
+        The earliest event that can happen. Of several at once: works before agents, then the agent that was made first.
+        """
         self._wake(runnable)
         agent = min(runnable, key=lambda agent: (self.time_of(agent), agent.number), default=None)
         while self._flying and (agent is None or self._flying[0][0] <= self.time_of(agent)):
@@ -177,7 +178,7 @@ class SimulatedClock:
         return agent
 
     def _wake(self, runnable: Sequence[Agent]) -> None:
-        """Whoever waited, and needs no longer, goes on now."""
+        """The agents whose conditions hold now go on at the present cycle."""
         waiting = [agent for agent in runnable if agent.waiting_for is not None]
         self._awake.intersection_update(agent.number for agent in waiting)
         for agent in waiting:
@@ -230,7 +231,7 @@ class SimulatedClock:
             views.append(view)
 
     def happened(self, agent: Agent, op: Operation, kind: str, text: str, on: object | None) -> int:
-        """Charge a step that others can see; returns its time."""
+        """Charge a step that others can see; returns the cycle in which it takes place."""
         if kind == "complete":
             return self.present
         time = self.present = self.time_of(agent)
@@ -241,7 +242,7 @@ class SimulatedClock:
         return time
 
     def step_done(self, agent: Agent, step: Step, operands: Sequence[Any], outcome: Any) -> None:
-        """Charge a step that has just been run, for all but what `happened` charged."""
+        """Charge a step that has just been run, except for what `happened` has charged for it."""
         touched = self._touched.pop(agent.number, {})
         views = tuple(self._views.pop(agent.number, ()))
         if agent.recording is not None:
@@ -267,7 +268,7 @@ class SimulatedClock:
         return [*accesses, own_cost(step.op, step.kind, results, self.table)]
 
     def _be_served(self, agent: Agent, op: Operation, cost: Cost, size: int, views: tuple[View, ...]) -> None:
-        """The agent waits for an engine, and then until it is done."""
+        """The agent waits until the engine is free, and then until its request is complete."""
         assert cost.engine is not None
         before = self._last_turn.get(cost.engine)
         asked, start = self.time_of(agent), max(self.time_of(agent), self._free.get(cost.engine, 0))
@@ -302,7 +303,7 @@ class SimulatedClock:
     # What engines do ------------------------------------------------------------------------------------------------
 
     def work_ready(self, work: AsyncWork) -> None:
-        """`work` joins the queue of its engine."""
+        """Put `work` into the queue of its engine."""
         if work.resource is not None and not work.resource.is_free:
             self._parked.append(work)
             return
@@ -335,7 +336,7 @@ class SimulatedClock:
         heappush(self._flying, (complete, work.serial, service))
 
     def resource_freed(self, resource: Resource) -> None:
-        """The works that were held up by `resource` join their queues again."""
+        """Put the works that waited for `resource` into the queues of their engines."""
         held_up = [work for work in self._parked if work.resource is resource]
         self._parked = [work for work in self._parked if work.resource is not resource]
         for work in held_up:
@@ -343,7 +344,7 @@ class SimulatedClock:
 
 
 class Timed(Order):
-    """Whatever can happen earliest comes next."""
+    """The order `timed`: the earliest event comes next."""
 
     pauses = Pauses.AT_EVERY_EFFECT
 

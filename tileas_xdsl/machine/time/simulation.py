@@ -1,9 +1,9 @@
 """
 How long a program takes: `simulate(module, function, arguments, target)`.
 
-The machine runs under the order `timed`, on addresses and synchronisation alone unless data are asked for; what comes
-out says how many cycles an iteration takes, how busy each engine is, and where agents stand still and on what. The
-numbers follow from the tables in `targets`, and are as good as these for comparing one schedule with another.
+The machine runs under the order `timed`, without data unless they are asked for. The result has the cycles of an
+iteration, the utilisation of each engine, and where agents stall and on what. The numbers follow from the tables in
+`targets`: they are meant for comparing one schedule with another, not as measurements.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class AgentUse:
 
     name: str
     working: int
-    """By itself: scalars, arithmetic on tiles, issuing and signalling."""
+    """Cycles of its own work: scalars, arithmetic on tiles, issuing and signalling."""
     served: int
-    """Accesses and products that it made itself, and waited for."""
+    """Cycles of accesses and products that it made itself, and waited for."""
     stalled: int
 
 
 @dataclass(frozen=True)
 class StallSum:
-    """All the time that one agent stood still at one op."""
+    """The sum of all stalls of one agent at one op."""
 
     agent: str
     op: Operation
     on: str
-    """What for; numbers that differ from one time to the next are left out: `full[*] of pipeline 'p'`."""
+    """What it waited for. Numbers that differ from one stall to the next are replaced: `full[*] of pipeline 'p'`."""
     times: int
     cycles: int
 
@@ -75,16 +75,16 @@ class StallSum:
 
 @dataclass(frozen=True)
 class LoopTime:
-    """One loop, run by one agent, all its runs together."""
+    """One loop as one agent ran it, all its runs together."""
 
     agent: str
     op: Operation
     runs: int
     iterations: int
     cycles: int
-    """In all runs together."""
+    """Cycles of all runs together."""
     steady: float
-    """Cycles per iteration once it has run in: the median of the later half of the iterations of each run."""
+    """Cycles per iteration in the steady state: the median over the later half of the iterations of each run."""
 
     @property
     def place(self) -> str:
@@ -112,7 +112,10 @@ class TimedRun:
 
     @property
     def cycles_per_iteration(self) -> float | None:
-        """Of the loop in which most of the time is spent; None without loops, or where nobody gets to their ends."""
+        """
+        Cycles per iteration of the loop in which most of the time is spent; None without loops, or if the program got
+        stuck.
+        """
         loops = self.loops if not any(violation.stuck for violation in self.violations) else []
         return max(loops, key=lambda loop: (loop.iterations * loop.steady, loop.iterations)).steady if loops else None
 
@@ -216,7 +219,10 @@ class TimedRun:
 
 
 def _common(texts: list[str]) -> str:
-    """The text that all have in common, `*` for the numbers in which they differ; else the first and how many more."""
+    """
+    The text that `texts` have in common, with `*` for numbers that differ; otherwise the first text and how many more
+    there are.
+    """
     different = list(dict.fromkeys(texts))
     if len(different) == 1:
         return different[0]
