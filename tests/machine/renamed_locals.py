@@ -1,10 +1,10 @@
 """
-A child process in which every local variable of the machine's meanings and parts has another name: it prints what is
-proven of the programs that it is given.
+Run as a child process: renames all local variables of the machine's meanings and parts, and prints what is proven of
+given programs.
 
     python -m tests.machine.renamed_locals < {"name": "program", ...}
 
-Where a proof depended on what a variable is called, it would come out differently.
+A proof that depended on the names of variables would come out differently.
 """
 
 from __future__ import annotations

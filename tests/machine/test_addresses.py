@@ -1,4 +1,4 @@
-"""Addresses as numbers, and accesses to a few neighbouring elements: what lowered copies are made of."""
+"""Addresses as numbers, and accesses to a few neighbouring elements, as lowered copies use them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """
-Of every op of every dialect that the machine knows, each of its questions has an answer: what the op does, which of its
-values are handles, how its numbers move on, what it costs. Or the op is refused, and stands in `refused_by_name.txt`.
+Each op of each dialect that the machine knows has an answer to each question: what the op does, which of its values are
+handles, how its numbers move on, what it costs. Or the op is refused, and is listed in `refused_by_name.txt`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """
-Where an agent stands is data: an agent that is built again from its standings runs on as if nothing had happened, and
-what the code calls its variables decides nothing.
+The standings of an agent are all of its state: an agent that is built again from its standings behaves as before, and
+no proof depends on the names of Python variables.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ REGIONS = {f"region-{name}": text for name, text in REGION_PROGRAMS.items()}
 CORPUS = {**EXAMPLES, **HANDSHAKES, **EARLY, **QUEUES, **REGIONS}
 TRIP_COUNT = 5
 EVERY = 1 if os.environ.get("TILEAS_CASES") == "full" else 6
-"""Every so many programs of the corpus one is proven under other names of variables."""
+"""The names test takes one in so many programs of the corpus."""
 CONTROL = (CodeType, FrameType, FunctionType, GeneratorType, MethodType)
-"""What may hold where an agent stands in ways that nobody sees."""
+"""Types that could carry hidden control state; no standing may hold a value of them."""
 
 
 # Built again ----------------------------------------------------------------------------------------------------------
@@ -56,13 +56,13 @@ CONTROL = (CodeType, FrameType, FunctionType, GeneratorType, MethodType)
 
 @dataclass
 class Rebuilding:
-    """Takes agents apart and builds them again, wherever they pause or wait."""
+    """Takes agents apart and builds them again, whenever they pause or wait."""
 
     times: int = 0
     deepest: int = 0
 
     def rebuild(self, agent: Agent) -> None:
-        """Nothing but standings and attributes survives."""
+        """Build the agent again: only its standings and attributes survive."""
         written = [_written_down(standing) for standing in agent.standings]
         attributes = {name: value for name, value in vars(agent).items() if name != "_stack"}
         vars(agent).clear()
@@ -88,7 +88,7 @@ def _read(written: tuple[Any, ...]) -> Standing | Position:
 
 
 def _execution(machine: Machine, op: Operation, body: Region) -> list[Any]:
-    """Runs `op` and says all that can be told of it."""
+    """The complete record of a run of `op`, for comparison."""
     kinds = [argument.type for argument in body.block.args]
     names = argument_names(body)
     scalars = {name: TRIP_COUNT for name, kind in zip(names, kinds, strict=True) if is_integer_scalar(kind)}
@@ -109,7 +109,7 @@ def _told(violation: Violation) -> list[Any]:
 
 
 def _disturb(monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
-    """From here on every agent is built again before it goes on, and after it has stopped."""
+    """From here on every agent is built again from its standings before each resumption and after each suspension."""
     rebuilding = Rebuilding()
     resume = Agent.resume
 

@@ -639,7 +639,7 @@ def test_programs_functions_and_pragmas() -> None:
 
 
 def test_upstream_arithmetic_reads_slots_and_shared_tiles() -> None:
-    """Spec 3.8: a get with a computation inside, on tiles in shared memory."""
+    """A get with a computation in its region, on tiles in shared memory."""
     text = """func.func @f(%v: tensor<8xf32>, %out: memref<8xf32>) {
       %q = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[$S, $S], depth = 2>
       nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {

@@ -105,7 +105,7 @@ func.func @f(%x: tensor<128x128xf32>, %y: tensor<128x128xf32>, %a: tensor<128x12
 
 
 def test_two_agents_share_the_tensor_core() -> None:
-    """The second waits until the first is no longer in its way, not until the first is done."""
+    """The second starts when the first leaves the engine, not when the first is complete."""
     text = """
 func.func @f(%x: tensor<128x128xf32>, %a: tensor<128x128xf16>) {
   nv_tileaa.execute attributes {num_agents_per_group = array<i32: 2>} {
@@ -251,7 +251,10 @@ def test_more_latency_and_less_throughput_never_help(stages: int, monkeypatch: p
 
 
 def test_latency_is_hidden_where_there_are_stages_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Throughput binds, latency does not: the difference between the two is what the tables keep apart."""
+    """
+    Of 500 cycles more latency, each turn of the loop with one stage takes all; with four stages only the prologue takes
+    them.
+    """
     table = TABLES["generic"]
     hidden = {**table.copies, "tma": Rate(64, 1000)}
     serial, deep = pipelined(1), pipelined(4)

@@ -1,7 +1,7 @@
 """
 From what a caller gives to what a function takes: arrays become memory objects, numbers become scalars.
 
-Default data are small integers, so that sums in f32 are exact and "equal" means equal.
+Default data are small integers. So sums in f32 are exact, and results can be compared for equality.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def public_functions(module: Operation) -> list[str]:
 
 def name_of(argument: BlockArgument) -> str:
     """
-    How an argument of a function is called: by its name in the text, else by its number.
+    The name of a function argument: the name in the text, else its number.
 
     xDSL reads `%a_1` as `a`. Arguments that have the same name then are called `a#0`, `a#1`, ..., in order.
     """
@@ -87,14 +87,14 @@ def name_of(argument: BlockArgument) -> str:
 
 
 def argument_names(body: Region) -> list[str]:
-    """How the arguments of a function are called, in order, each by a name of its own."""
+    """The names of the arguments of a function, in order; no two are equal."""
     block = body.first_block
     assert block is not None
     return [name_of(argument) for argument in block.args]
 
 
 def argument_at(body: Region, name: str) -> BlockArgument:
-    """The argument called `name`, or numbered so. Raises `ArgumentError` listing the arguments."""
+    """The argument with that name or number. Raises `ArgumentError`, which lists the arguments."""
     block = body.first_block
     assert block is not None
     for called in (name, re.sub(r"_\d+$", "", name)):
@@ -113,7 +113,7 @@ def is_integer_scalar(kind: Attribute) -> bool:
 
 
 def default_array(shape: Sequence[int], element: ElementType, seed: int) -> Array:
-    """Small integers: from -4 to 4, whatever the type can hold of these."""
+    """Random integers from -4 to 4, as far as the type can hold them."""
     generator = np.random.default_rng(seed)
     low = -4 if element.is_float or element.dtype.kind == "i" else 0
     return generator.integers(low, 4, size=tuple(shape), endpoint=True).astype(element.dtype)
@@ -147,7 +147,7 @@ def fill_shape(kind: Shaped, sizes: Sequence[int], name: str) -> tuple[int, ...]
 
 
 def dynamic_sizes_missing(kind: Attribute, shape: Sequence[int], name: str) -> ArgumentError:
-    """What to say where the array argument `name` was given no sizes, with an example that its type takes."""
+    """The error for an array argument without sizes for its dynamic dimensions; it shows an example for `--arg`."""
     return ArgumentError(
         f"argument '{name}' has type {kind}: give its dynamic sizes, "
         f"for example --arg {name}={example_sizes(shape)}:random:0"
@@ -160,7 +160,7 @@ def example_sizes(shape: Sequence[int]) -> str:
 
 
 def is_argument(body: Region, name: str) -> bool:
-    """Whether `name` names (or numbers) an argument of the function with that body."""
+    """Whether `name` is the name or number of an argument of the function with that body."""
     names = argument_names(body)
     return name in names or (name.isdecimal() and int(name) < len(names))
 
@@ -196,7 +196,10 @@ def symbolic_arguments(
     aliases: Sequence[tuple[str, str]] = (),
     extent: int = DYNAMIC_EXTENT,
 ) -> list[Any]:
-    """The same without data: an open dimension has `extent`, and nothing is known of a scalar that is not given."""
+    """
+    The run-time values of the arguments without data, for a check: dynamic dimensions have `extent`, and scalars that
+    `scalars` does not give are UNKNOWN.
+    """
     block = body.first_block
     assert block is not None
     given = dict(scalars)
@@ -216,7 +219,7 @@ def _has_fixed_extents(kind: Attribute) -> bool:
 
 
 def _let_overlap(bound: list[Any], first: BlockArgument, second: BlockArgument) -> None:
-    """Put both arguments, and all that shares an object with either, on the larger of the two objects."""
+    """Let both arguments, and all that share an object with either, begin on the larger of the two objects."""
     bases: list[MemoryObject] = []
     for argument in (first, second):
         base = object_behind(bound[argument.index])
@@ -231,7 +234,7 @@ def _let_overlap(bound: list[Any], first: BlockArgument, second: BlockArgument) 
 
 
 def object_behind(value: Any) -> MemoryObject | None:
-    """The object that a view, a pointer or a view by tiles reaches; None for any other value."""
+    """The memory object of a view, a pointer or a tiled view; None for any other value."""
     array = getattr(value, "array", None)
     base = getattr(array if isinstance(array, View) else value, "base", None)
     return base if isinstance(base, MemoryObject) else None
@@ -305,7 +308,10 @@ _opaque_binders: dict[str, Any] = {}
 
 
 def binds_type(type_name: str) -> Any:
-    """Decorator: the function makes the value of an argument of a type called `type_name`, or takes the one given."""
+    """
+    Decorator: registers the function that makes the run-time value of an argument of the type named `type_name`, from
+    the caller's value if there is one.
+    """
 
     def register(function: Any) -> Any:
         _opaque_binders[type_name] = function

@@ -1,9 +1,9 @@
 """
 Function arguments that name arrays by types of the tile dialects: arrays with strides, tiled views, pointers.
 
-Each is an object of its own. It holds a copy of the array that the caller gives; without one, small integers. A tiled
-view says nothing about the size of its array, so running needs the array; checking takes one of 1,024 tiles along
-each axis, as it takes 65,536 for a dynamic extent.
+Each is an object of its own. It holds a copy of the array that the caller gives, or small integers without one. A tiled
+view says nothing about the size of its array, so a run needs the array. A check assumes 1,024 tiles along each axis,
+and 65,536 elements for a dynamic extent.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _shape(argument: BlockArgument, static: tuple[int, ...], given: Any, with_da
 def bind_tiled_view(
     argument: BlockArgument, tile: tuple[int, ...], element: Attribute, given: Any, with_data: bool
 ) -> TiledView:
-    """The view by tiles of `tile` that an argument stands for; axis by axis."""
+    """The tiled view that an argument stands for: tiles of shape `tile`, axis by axis."""
     if given is None and with_data:
         name = name_of(argument)
         raise ArgumentError(

@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def finished(self) -> bool:
-        """False when the program got stuck."""
+        """Whether the program came to its end; false if it got stuck."""
         return not any(violation.stuck for violation in self.violations)
 
 

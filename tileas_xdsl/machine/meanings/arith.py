@@ -56,7 +56,7 @@ Reading = Callable[[Any, Attribute], Any]
 
 
 def dense_array(op: Operation, attribute: DenseIntOrFPElementsAttr) -> Array:
-    """The elements of a dense attribute as an array that nobody can modify."""
+    """The elements of a dense attribute as a read-only array."""
     element = element_of(op, attribute.get_type())
     values: Any = attribute.get_values()
     if element.is_float:

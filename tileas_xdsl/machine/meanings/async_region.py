@@ -53,11 +53,11 @@ class _Results:
 
     @staticmethod
     def of(op: BodyOp) -> _Results:
-        """Results of which nothing is complete yet, without the values."""
+        """The results of `op` with no token complete, and without the values."""
         return _Results([Event(f"{op.name} #{number}") for number in range(1 + len(op.partial_tokens))])
 
     def promise(self, op: BodyOp) -> Event:
-        """One more promise, which completes with token 0."""
+        """Make another promise, which completes with token 0."""
         promise = Event(f"value of {op.name}")
         promise.follow(self.tokens[0])
         return promise
@@ -76,7 +76,7 @@ class _Results:
 
 @per_op
 def _promised(op: BodyOp) -> list[bool]:
-    """Which of the values are returned as promises of what is yielded."""
+    """Which of the values are returned as promises of what the body yields."""
     pairs = zip(op.values, _terminator_of(op).values.types, strict=True)
     return [result.type == ValueType(yielded) for result, yielded in pairs]
 
@@ -107,7 +107,10 @@ def _begin_launch(agent: Agent, op: async_region.LaunchOp, edges: list[Event], o
 
 
 def _issue_body(agent: Agent, op: async_region.RegionOp, edges: Sequence[Event]) -> Request:
-    """A region with a token argument: the agent that issues it runs the body at once, and only issues more."""
+    """
+    Run the body of a region with a token argument at once, by the agent that issues the region. The body only issues
+    more work.
+    """
     ready = Event.all_of(edges, f"argument of {op.name}")
     return agent.run_region(op.body, [ready]).then(_settle_tokens).then(_hand_out, ready)
 
@@ -128,8 +131,10 @@ def _start_body(
     agent: Agent, op: BodyOp, edges: Sequence[Event], names: Sequence[SSAValue], passed: Sequence[Any], resource: Any
 ) -> Any:
     """
-    Any other body is a task: it waits for `edges`, gets `passed` (operands `names`) with promises unwrapped, and holds
-    `resource`, unless that is None, until the op is complete.
+    Start the body of `op` as a task: for launches, and for regions without a token argument.
+
+    The task waits for `edges`, takes `passed` (the operands `names`) with promises unwrapped, and holds `resource`,
+    unless that is None, until the op is complete.
     """
     results = _Results.of(op)
     results.values = [results.promise(op) if promised else LateValue(op) for promised in _promised(agent, op)]
@@ -146,7 +151,7 @@ def _start_body(
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What the task of a region or launch works with: see `_start_body`."""
+    """The data of the task of a region or launch; the fields are those of `_start_body`."""
 
     results: _Results
     edges: tuple[Event, ...]
@@ -166,7 +171,7 @@ def _unwrap(child: Agent, op: BodyOp, _: Any, task: _Task) -> Answer:
 
 
 def _unwrap_from(child: Agent, op: BodyOp, task: _Task, arguments: tuple[Any, ...]) -> Request:
-    """What the arguments of the body get after `arguments`: the payloads of promises, everything else as it is."""
+    """The values of the body arguments after `arguments`: the payloads of promises, everything else as it is."""
     for name, value in list(zip(task.names, task.passed, strict=True))[len(arguments) :]:
         if isinstance(name.type, ValueType):
             return child.settled([value], op).then(_await_promise, task, arguments)

@@ -1,8 +1,8 @@
 """
-What the ops of `gpu` with asynchronous tokens do, on the host's side: alloc, dealloc, memcpy, wait.
+What the asynchronous ops of `gpu` do on the host's side: alloc, dealloc, memcpy, wait.
 
 A `!gpu.async.token` is an `Event`. An op with a token result is asynchronous: it is issued, and performed after its
-dependencies. One without blocks until it is done. Launching a kernel is refused: run the kernel itself.
+dependencies. One without blocks until it is done. Launching a kernel is refused; run the kernel function itself.
 """
 
 from __future__ import annotations

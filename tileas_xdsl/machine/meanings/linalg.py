@@ -200,7 +200,7 @@ def _write(agent: Agent, op: Operation, results: tuple[Any, ...], outputs: Seque
 
 
 def _contents(agent: Agent, op: Operation, nest: Nest, number: int, value: Any) -> Any:
-    """The elements of an operand; of an output that the body does not read, only as many zeros."""
+    """The elements of operand `number`. For an output that the body does not read, zeros of the same shape."""
     if not isinstance(value, View):
         return value
     if number < nest.inputs or nest.reads(number):
@@ -231,7 +231,7 @@ def _item(number: int) -> Callable[[Sequence[Any]], Any]:
 
 
 def _later(agent: Agent, op: Operation, compute: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    """Put down in the asynchronous scope at hand that `compute` is to be applied to `inputs`."""
+    """Record in the present asynchronous scope that `compute` is to be applied to `inputs`."""
     assert agent.recording is not None
 
     def function(_agent: Agent, _op: Operation, *values: Any) -> Any:

@@ -1,10 +1,10 @@
 """
 What the device copies of `nvgpu` do: `cp.async` by token (MLIR's `nvgpu` dialect; PTX ISA, `cp.async`).
 
-A copy is asynchronous work of the thread that issues it. A group is made of the copies whose tokens it takes, and of no
-others; the groups of a thread, those of `nvvm.cp.async` among them, finish in the order in which they were made. So a
-wait for a token waits for the older groups as well. A wait with `numGroups` leaves so many of the youngest unfinished,
-whatever its token. `bypassL1` says how fast to go.
+A copy is asynchronous work of the thread that issues it. A group consists of the copies whose tokens it takes. The
+groups of a thread, those of `nvvm.cp.async` among them, complete in the order in which they were made, so a wait for a
+token waits for the older groups as well. A wait with `numGroups` leaves that many of the youngest groups unfinished,
+whatever its token. `bypassL1` affects only the speed.
 """
 
 from __future__ import annotations

@@ -75,7 +75,10 @@ BOX_BYTES = "tileas.box_bytes"
 
 
 def _at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
-    """The barrier at `address`, which must have been made where the agent knows of it."""
+    """
+    The barrier at `address`. Raises `UnsupportedError` before its initialisation, and reports a race where that is
+    unordered with this use.
+    """
     pointer: Pointer = agent.known(address, op, "uses a barrier at")
     _note_look(agent, op, pointer)
     found = agent.machine.part(PlacedBarriers).at.get(pointer.key)
@@ -221,8 +224,9 @@ class StateCondition(Condition):
 @suspends(mbarrier.MBarrierTryWaitOp, mbarrier.MBarrierTestWaitOp)
 def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: Any) -> Answer:
     """
-    A single test, used in loops that go on until it succeeds. Here it waits and then succeeds: the iterations of such
-    a loop in which it fails do nothing.
+    A test that succeeds or fails at once, and stands in a loop that runs until it succeeds.
+
+    Here it waits and then succeeds: the iterations in which it fails do nothing.
     """
     barrier = _at(agent, op, address).state
     wanted = agent.known(which, op, "waits for")
@@ -269,7 +273,9 @@ def _cp_async_wait(agent: Agent, op: Any) -> Answer:
 
 @sync(cp_async.CpAsyncMBarrierArriveOp)
 def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
-    """Arrives once every copy of the thread is complete; without `noinc` that arrival is expected on top."""
+    """
+    Arrive once every copy of the thread is complete. Without `noinc` the barrier expects this arrival in addition.
+    """
     barrier = _at(agent, op, address).state
     if not op.noinc.value.data:
         barrier.pending += agent.threads
@@ -352,7 +358,7 @@ def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
 
 
 def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View | None, count: int) -> None:
-    """First the source is read, which is all that `wait_group {read}` waits for; then the target is written."""
+    """Issue a read of the source, which is all that `wait_group {read}` waits for, and then a write of the target."""
     machine = agent.machine
     held: list[Any] = []
     take = (lambda: held.append(machine.read(out_of))) if machine.with_data else None
@@ -414,7 +420,7 @@ def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous) -> int:
 
 
 def _passed(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
-    """Wait until everybody has arrived for `generation` of `barrier`."""
+    """Wait until all arrivals of `generation` at `barrier` are there."""
     condition = RendezvousCondition(barrier, generation)
     return agent.wait(condition, op).then(_saw_generation, condition)
 
@@ -435,7 +441,7 @@ def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rende
 
 @suspends(Barrier0Op)
 def barrier_of_all_threads(agent: Agent, op: Operation) -> Answer:
-    """Arrive at the barrier of the whole block, and wait for everybody else."""
+    """Arrive at the barrier of the whole block, and wait until all its threads have arrived."""
     barrier = _rendezvous(agent, op, "barrier 0", _block_threads(agent))
     return _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
@@ -517,12 +523,12 @@ def _elect(_agent: Agent, _op: Operation, *_mask: Any) -> int:
     bulk.CpAsyncBulkTensorPrefetchOp,
 )
 def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
-    """Orders what the machine keeps in order anyway, or says how fast to go."""
+    """Nothing: the op orders what the machine keeps in order anyway, or changes only the speed."""
 
 
 @effect(MapaOp)
 def _mapa(_agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
-    """The same place in another block of the cluster; the machine has one block."""
+    """The address itself: the machine runs one block of the cluster."""
     return pointer
 
 

@@ -42,7 +42,9 @@ class CountedTransfers(OwnPart):
 
 
 def issue_transfer(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> None:
-    """Issue the LDS transfer `op`, whose operands have the given run-time values; marks and counters will see it."""
+    """
+    Issue the LDS transfer `op`, with the given run-time values of its operands, and record it for marks and counters.
+    """
     transfer = async_lds_transfer(op) or counted_lds_transfer(op)
     assert transfer is not None
     _issue(agent, op, values[transfer.source], values[transfer.destination], transfer.bytes, values)
@@ -110,7 +112,7 @@ def _transfer(agent: Agent, op: Operation, *operands: Any) -> None:
 
 @sync(transfers.LoadToLdsOp, transfers.GlobalLoadLdsOp)
 def _counted_transfer(agent: Agent, op: Any, source: Any, target: Any) -> None:
-    """Transfers that only counters know of; they are asynchronous all the same."""
+    """Asynchronous transfers that counters track and marks do not."""
     _issue(agent, op, source, target, op.size.value.data, {})
 
 
@@ -206,7 +208,7 @@ def _wait_loadcnt(agent: Agent, op: Any) -> Answer:
 
 @suspends(waits.SWaitcntOp)
 def _waitcnt(agent: Agent, op: Any) -> Answer:
-    """gfx9: vmcnt is in bits 0-3 and 14-15; the other fields count what the machine does in order anyway."""
+    """gfx9: vmcnt is in bits 0-3 and 14-15; the other fields count operations that the machine keeps in order."""
     field = op.bitfield.value.data
     return _wait_counter(agent, op, "vmcnt", (field & 15) | ((field >> 14) & 3) << 4)
 
@@ -215,7 +217,7 @@ def _waitcnt(agent: Agent, op: Any) -> Answer:
     waits.WaitDscntOp, waits.WaitStorecntOp, waits.WaitExpcntOp, barriers.SchedBarrierOp, barriers.SchedGroupBarrierOp
 )
 def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
-    """Orders what the machine keeps in order."""
+    """Nothing: the op orders what the machine keeps in order."""
 
 
 @suspends(barriers.SBarrierOp, barriers.BarrierOp)

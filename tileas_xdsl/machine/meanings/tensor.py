@@ -1,5 +1,5 @@
 """
-What the ops of `tensor` do. A tensor is a numpy array that nobody modifies; when only checking it is unknown.
+What the ops of `tensor` do. A tensor is a numpy array that is never modified; in a check it is UNKNOWN.
 
 The elements of `tensor.empty` are zero. `tensor.pad` computes its padding element by element, unless it is the same
 everywhere.

@@ -58,7 +58,7 @@ def _make_tile(
 
 
 def run_on_each(agent: Agent, region: Region, rows: Sequence[Sequence[Any]]) -> Request:
-    """Run `region` on the arguments of each of `rows`, one after the other; comes to the list of what it yields."""
+    """Run `region` once for each of `rows`, one after the other. The outcome is the list of what it yields."""
     return _run_on_next(agent, region, rows, [])
 
 
@@ -204,7 +204,7 @@ def _along(tile: Array, axis: int, number: int) -> Array:
 
 
 def _for_its_effects(agent: Agent, op: Operation, region: Region) -> Request:
-    """Run the region once on unknown elements, if that can be noticed at all."""
+    """Without data: run the region once on unknown elements, if it has effects."""
     *body, _ = region.block.ops
     if any(get_effects(inner) != set() for inner in body):
         return agent.run_region(region, [UNKNOWN] * len(region.block.args)).then(_know_nothing)

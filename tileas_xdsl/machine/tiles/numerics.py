@@ -131,7 +131,7 @@ def ceiling_quotient(lhs: Any, rhs: Any) -> Any:
 
 def _rounded_to_odd(nearest: Array, error: Array) -> Array:
     """
-    `nearest` + `error` rounded to odd: whatever is not exact gets an odd last bit.
+    `nearest` + `error` rounded to odd: an inexact result gets an odd last bit.
 
     Rounding that once more, to a type with at least two bits fewer, gives what a single rounding would have given
     (Boldo and Melquiond, 2008).
@@ -207,7 +207,7 @@ def zero(op: Operation, attribute: Attribute) -> Any:
 
 
 def poison(agent: Agent, op: Operation, attribute: Attribute) -> Any:
-    """A value that the program must not rely on: unknown when checking, zero when running."""
+    """The value of an undefined result: UNKNOWN when checking, zero when running."""
     return zero(op, attribute) if agent.machine.with_data else UNKNOWN
 
 
@@ -275,7 +275,10 @@ RESIDUALS: dict[str, Residual] = {
 
 @quietly
 def rounded(nearest: Any, mode: str | None, residual: Residual | None, operands: tuple[Any, ...]) -> Any:
-    """`nearest` (scalar or array) rounded in the other direction where `mode` asks for one."""
+    """
+    The result (scalar or array) rounded as `mode` asks: `nearest` itself, or the float next to it. `residual` tells on
+    which side of the exact result `nearest` lies.
+    """
     if mode not in (TOWARDS_ZERO, UPWARDS, DOWNWARDS) or residual is None:
         return nearest
     results = np.array(nearest)
@@ -309,7 +312,7 @@ def _divides_by_zero(residual: Residual, operands: list[float]) -> bool:
 
 
 def _far_out(dtype: np.dtype[Any], sign: int) -> Any:
-    """The float furthest out on one side: an infinity where the type has one."""
+    """The last float on one side: an infinity where the type has one."""
     import ml_dtypes
 
     infinity = np.array(np.inf).astype(dtype)

@@ -61,7 +61,8 @@ class Pointer:
 
 class Addresses(SharedPart):
     """
-    Addresses as numbers: the low bits count bytes, those above say which object, the first one that is asked for by 1.
+    Addresses as numbers. The low bits count bytes; the bits above them are the number of the object, in the order of
+    first use, from 1 on.
 
     So objects lie far apart, and each is aligned to any power of two.
     """

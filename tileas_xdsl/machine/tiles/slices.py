@@ -56,9 +56,8 @@ class Window:
 
     def dropped_for(self, shape: Sequence[int]) -> list[int]:
         """
-        The unit dimensions that a result type of `shape` leaves out.
-
-        Where several would do it does not matter which: they differ by no byte.
+        The unit dimensions that a result type of `shape` leaves out. Where several choices fit, they name the same
+        bytes.
         """
         wanted = list(shape)
         dropped: list[int] = []
@@ -102,7 +101,7 @@ class HasSlice(Protocol):
 
 @dataclass(frozen=True)
 class TileSlice:
-    """Where a part of a tile lies in it."""
+    """The offsets and sizes of a part of a tile."""
 
     offsets: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -136,7 +135,7 @@ def part_of(
 
 
 def _group(static: DenseArrayBase[Any] | None, dynamic: Sequence[SSAValue], numbers: Any) -> tuple[int, ...]:
-    """One number for each axis; nothing when the group is left out."""
+    """One number per axis; an empty sequence if the group is left out."""
     spelled = (DYNAMIC_INDEX,) * len(dynamic) if static is None else [int(number) for number in static.get_values()]
     return tuple(filled(spelled, numbers))
 

@@ -54,7 +54,10 @@ class Place:
     counts_tiles: bool
     """Whether the coordinates count tiles rather than elements."""
     in_bounds: Sequence[bool] | None = None
-    """Per axis whether the tile lies inside the array; None: wherever it does not, nothing happens."""
+    """
+    Per axis, whether the op promises that the tile lies inside the array. None: no promise, and elements outside are
+    neither read nor written.
+    """
 
 
 def pieces_at(agent: Agent, op: Operation, place: Place, tile: Attribute, mask: Any = None) -> list[Piece]:
@@ -115,7 +118,7 @@ def bounds_of(in_bounds: DenseArrayBase[Any] | None) -> Sequence[bool] | None:
 
 
 def padding_of(op: Operation) -> Any:
-    """What the op reads outside of its array; zero unless it says."""
+    """The value that the op reads outside of its array; zero unless it names one."""
     padding = op.properties.get("padding_value")
     if isinstance(padding, IntegerAttr | FloatAttr):
         return padding.value.data

@@ -43,7 +43,10 @@ class TiledView:
 
     @staticmethod
     def plain(array: View, tile: Sequence[int], op: Operation) -> TiledView:
-        """Axis by axis; a tile of lower rank has extent 1 along the leading axes of the array."""
+        """
+        A tiled view in which axis `i` of the tile walks through axis `i` of the array. A tile of lower rank has extent
+        1 along the leading axes of the array.
+        """
         missing = len(array.shape) - len(tile)
         if missing < 0:
             raise UnsupportedError(op, f"takes tiles of rank {len(tile)} from an array of rank {len(array.shape)}")
@@ -80,7 +83,7 @@ class TileWindow:
     start: tuple[int, ...]
 
     def pieces(self) -> list[Piece]:
-        """What lies inside the array."""
+        """The pieces of the window that lie inside the array."""
         array = self.of.array
         axes = zip(self.of.groups, self.start, self.of.tile, strict=True)
         runs = [list(_runs(array, group, start, extent)) for group, start, extent in axes]
@@ -216,7 +219,7 @@ def write_pieces(agent: Agent, op: Operation, pieces: Sequence[Piece], value: An
 
 
 def _later_part(agent: Agent, piece: Piece, value: Any, mask: Any) -> Any:
-    """`_part`, taken when the asynchronous scope is performed."""
+    """`_part`, computed when the asynchronous scope is performed."""
     assert agent.recording is not None
     if not agent.machine.with_data:
         return UNKNOWN
@@ -243,7 +246,7 @@ def _spread(tile: Any, piece: Piece) -> Array:
 
 
 def put_pieces(agent: Agent, pieces: Sequence[Piece], value: Any, mask: Any = None) -> None:
-    """`write_pieces` without noting an access: what asynchronous work does when it is performed."""
+    """Write a tile into `pieces` without noting an access: for asynchronous work when it is performed."""
     for piece in pieces:
         agent.machine.write(piece.view, _part(agent, piece, value, mask))
 

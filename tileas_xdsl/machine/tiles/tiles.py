@@ -1,7 +1,7 @@
 """
-Tiles at run time: values, views, and what tells them apart.
+Tiles at run time: values, views, and how an op tells one from the other.
 
-A tile in registers is a *value*: a numpy array that nobody modifies, or UNKNOWN when data are not computed. A tile in
+A tile in registers is a *value*: a numpy array that is never modified, or UNKNOWN when data are not computed. A tile in
 shared or tensor memory, storage made by `alloc_tensor`, a pipeline's slot, and every view or slice of these is a
 *view*: a `memory.View` whose bytes are read by each op that uses it, at that moment, and written by an op that has it
 as its destination. Loads, copies and layout conversions into shared or tensor memory put the tile into fresh storage;
@@ -80,20 +80,20 @@ def write_tile(agent: Agent, target: Any, value: Any, op: Operation) -> None:
 
 
 def storage_of(target: Any, op: Operation) -> View:
-    """`target`, which must be storage that can be written."""
+    """`target` as a view. Raises `UnsupportedError` for a value, which cannot be written."""
     if isinstance(target, View):
         return target
     raise UnsupportedError(op, "writes to a tile that is a value, not storage; make the destination with alloc_tensor")
 
 
 def refuse_in_scope(agent: Agent, op: Operation) -> None:
-    """Ops on tiles run now; the body of an asynchronous scope is put down for later."""
+    """Raises `UnsupportedError` inside an asynchronous scope, whose body is performed later: ops on tiles run now."""
     if agent.recording is not None:
         raise UnsupportedError(op, "works on memory inside an asynchronous scope; move it out, or use memref there")
 
 
 def refuse_placeholder(agent: Agent, op: Operation, *values: Any) -> None:
-    """What `create_none` makes in place of a tile has no contents to move when running."""
+    """Raises `UnsupportedError` where data are computed and one of `values` is the placeholder of a `create_none`."""
     if agent.machine.with_data and any(value is UNKNOWN for value in values):
         raise UnsupportedError(op, "moves a placeholder, which holds no tile; give it the tile that it stands for")
 
@@ -191,7 +191,7 @@ def reshaped_tile(tile: Any, type_: Attribute, op: Operation) -> Any:
 
 
 def element_at(tile: Any, index: int) -> Any:
-    """What lies at `index` of the first axis of a tile, one axis fewer."""
+    """The part of a tile at `index` of its first axis, with one axis fewer."""
     return tile.index(index) if isinstance(tile, View) else restructured(tile, lambda array: array[index])
 
 

@@ -1,4 +1,4 @@
-"""What products, reductions and scans do. They read their operands and give values."""
+"""What the products, reductions and scans of `nv_tileaa` do. They read their operands and give values."""
 
 from __future__ import annotations
 

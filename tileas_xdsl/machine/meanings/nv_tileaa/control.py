@@ -1,8 +1,9 @@
 """
-What functions, facts, directives and grid queries do.
+What the functions, assumptions, directives and grid queries of `nv_tileaa` do.
 
-One program of the grid runs: number 0 of 1, and there is no other to take over. An assumption or assertion that does
-not hold stops the run; what is not known when checking is taken to hold. `print` writes to standard error.
+The machine runs one program of the grid, number 0 of 1, so there is no next one to take over. An assumption or
+assertion that does not hold stops the run; what is not known when checking is taken to hold. `print` writes to standard
+error.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _assume(agent: Agent, op: control.AssumeOp, value: Any) -> Any:
 
 
 def _numbers_of(value: Any, is_tile: bool) -> Array | None:
-    """What predicates speak of: numbers, or distances from the start of an object. None when they are not known."""
+    """The numbers that a predicate is about: values, or byte offsets in an object. None when they are not known."""
     match value:
         case Pointer() | View() if not is_tile:
             return np.asarray(value.offset)
@@ -121,7 +122,7 @@ def _number_of_programs(_agent: Agent, _op: control.GetNumProgramsOp) -> int:
 
 @effect(control.CancelNextProgramIdOp)
 def _cancel_next(_agent: Agent, _op: control.CancelNextProgramIdOp) -> None:
-    """No program is left."""
+    """The result says that no program is left."""
 
 
 @pure(control.IsValidProgramIdOp)

@@ -1,8 +1,9 @@
 """
-What arithmetic and conversions do, on scalars and on tiles lane by lane. The results are values.
+What the arithmetic and conversions of `nv_tileaa` do, on scalars and on tiles lane by lane. The results are values.
 
 A result is the nearest float unless `rounding_mode` names a side; `approx` and `full` round to nearest too. `exp2` and
-`rsqrt` are computed in f64 and rounded once. Addresses count as numbers: object number times 2^40, plus the offset.
+`rsqrt` are computed in f64 and rounded once. An address as a number is the object's number times 2^40, plus the byte
+offset.
 """
 
 from __future__ import annotations

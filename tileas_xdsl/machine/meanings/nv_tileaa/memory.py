@@ -1,5 +1,5 @@
 """
-What loads, stores, pointers and tokens do.
+What the loads, stores, pointers and tokens of `nv_tileaa` do.
 
 A synchronous access is done when the op is, so a memory token is complete from the start. An access that may stick out
 of its array (a tile without `in_bounds` along an axis) reads zero there and writes nothing. Lanes whose mask is false
@@ -112,7 +112,7 @@ def _places(op: Operation) -> dict[str, slice | int | None]:
 
 @per_op
 def _bounds(op: memory.LoadOp | memory.TiledLoadOp | memory.StoreOp | memory.TiledStoreOp) -> Sequence[bool] | None:
-    """What the op promises of each axis."""
+    """The promise of the op for each axis."""
     return None if isinstance(op, memory.StoreOp) else bounds_of(op.in_bounds)
 
 

@@ -1,11 +1,10 @@
 """
 What the queues of `nv_tileaa`, and `execute`, do.
 
-A queue says that data flows, not how: a put waits for a free slot, fills and publishes it; a get waits for a filled
-slot, takes its tiles (copies them, also where they are shared-memory tiles) and frees it. With a slot index `i` the
-op is the turn number `i` of its side; without one the turns rotate. A queue without a depth never blocks a put. A
-queue that is a function argument is a source that never dries up: its tiles are a fixed function of the argument and
-the turn.
+A queue names a flow of data and leaves the synchronisation open: a put waits for a free slot, fills and publishes it; a
+get waits for a filled slot, copies its tiles (those in shared memory, too) and frees it. With a slot index `i` the op
+is turn `i` of its side; without one each op takes the next turn. A queue without a depth never blocks a put. A queue
+that is a function argument is an endless source: its tiles are a fixed function of the argument and the turn.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def _consumers(op: CreateQueueOp) -> int:
 
 
 def _gets_from(queue: SSAValue) -> Iterable[GetOp]:
-    """The gets from a queue, also where agents call it by the name of a block argument."""
+    """The gets from a queue, also those inside agents, where a block argument stands for the queue."""
     names = [queue]
     for name in names:
         for use in name.uses:
@@ -204,4 +203,4 @@ def _execute(agent: Agent, op: ExecuteOp, *captured: Any) -> Answer:
 
 @effect(MarkForReuseOp)
 def _mark_for_reuse(_agent: Agent, _op: MarkForReuseOp, *_queues: Any) -> None:
-    """A plan for storage; it moves no data."""
+    """A hint for the assignment of storage; it moves no data."""

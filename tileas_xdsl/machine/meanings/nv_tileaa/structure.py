@@ -1,6 +1,6 @@
 """
-What the ops that arrange tiles do: `view`, `expand_dims` and `extract_slice` name bytes of their source where that is
-a view; the others read it and give a value.
+What the ops of `nv_tileaa` that arrange tiles do: `view`, `expand_dims` and `extract_slice` of a view name bytes of it;
+the other ops read their source and give a value.
 """
 
 from __future__ import annotations

@@ -59,12 +59,12 @@ def _block_scaled(_agent: Agent, op: compute.BlockScaledMmaOp, a: Any, b: Any, c
 
 @dataclass
 class LatestProducts(SharedPart):
-    """By accumulator, the token of the last product that adds to it."""
+    """For each accumulator, the token of the last product that adds to it."""
 
     done: dict[MemoryObject, Event] = field(default_factory=dict[MemoryObject, Event])
 
     def draw(self, canvas: Canvas) -> None:
-        """They are drawn with their accumulators."""
+        """Nothing here: they are drawn with their accumulators (`draw_object`)."""
 
     def draw_object(self, canvas: Canvas, base: MemoryObject) -> None:
         if base in self.done:

@@ -1,4 +1,7 @@
-"""What functions, directives and the persistent loop's ops do. One program runs: there is no other to take over."""
+"""
+What functions, directives and the ops of the persistent loop do. The machine runs one program, so there is no next one
+to take over.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def _run_bodies(agent: Agent, op: control.PragmaOp, values: tuple[Any, ...], num
 
 @effect(control.CancelNextProgramIdOp)
 def _cancel_next(_agent: Agent, _op: control.CancelNextProgramIdOp) -> None:
-    """No program is left."""
+    """The result says that no program is left."""
 
 
 @effect(control.AsyncCancelNextProgramIdOp)

@@ -226,7 +226,7 @@ def store_later(
 
 
 def _contents(agent: Agent, value: Any) -> Callable[[], Any]:
-    """What reads a tile when asynchronous work is performed."""
+    """A function that reads a tile when asynchronous work is performed."""
     machine = agent.machine
     return lambda: machine.read(value) if isinstance(value, View) else value
 

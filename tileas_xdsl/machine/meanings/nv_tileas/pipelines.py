@@ -81,7 +81,7 @@ def make_ring(agent: Agent, op: Operation, fact: PipelineFact, *, depth: int | N
 
 
 def _fact_of(agent: Agent, op: Operation) -> PipelineFact:
-    """What the function around the root `op` says about its pipeline; collected once an execution."""
+    """What `pipeline_facts` says about the pipeline with root `op`; computed once for all executions of a check."""
     facts: PipelineFacts = agent.machine.code.fact(pipeline_facts, enclosing_function(op) or op)
     return facts.of_root(op)
 
@@ -300,7 +300,9 @@ def _give_token(_agent: Agent, _op: Operation, _: None, token: StageToken) -> An
 
 
 def _open_stage(agent: Agent, ring: Ring) -> int | None:
-    """The stage of `ring` that the innermost region around the op is about, or None."""
+    """
+    The stage of `ring` on which the innermost produce, consume, write or read region around the op works, or None.
+    """
     stack = agent.part(OpenStages).stages
     return next((k for other, k in reversed(stack) if other is ring), None)
 
@@ -327,7 +329,7 @@ def _fill_by_write(agent: Agent, op: ProducerWriteOp, values: Sequence[Any], sta
 
 
 def _fill_from_write(agent: Agent, op: ProducerWriteOp, ring: Ring, k: int, values: Sequence[Any]) -> None:
-    """A write is asynchronous where the op that it does it for is."""
+    """Write the slot for `op`: asynchronously if the produce op around it is asynchronous."""
     node: Operation | None = op.parent_op()
     while node is not None and not isinstance(node, ProduceOp):
         node = node.parent_op()
@@ -338,7 +340,7 @@ def _fill_from_write(agent: Agent, op: ProducerWriteOp, ring: Ring, k: int, valu
 
 
 def _engine(op: ProduceOp) -> str:
-    """What performs the asynchronous write of `op`: TMA unless it says otherwise."""
+    """The engine of the asynchronous write of `op`: its producer kind, TMA by default."""
     return op.producer_kind.data if op.producer_kind is not None else "tma"
 
 
@@ -417,7 +419,9 @@ def _values_of(agent: Agent, op: RegionOp, ring: Ring, k: int) -> list[Any]:
 
 
 def _payload_index(op: RegionOp, ring: Ring, index: int) -> int:
-    """Which element of the slot is meant by value result `index`: by position, or by type where only some are taken."""
+    """
+    The element of the slot that value result `index` is: by position, or by type if the op takes only some elements.
+    """
     wanted = op.value_results[index].type
     if len(op.value_results) == len(ring.payload) or ring.buffer is not None:
         return index
@@ -425,7 +429,10 @@ def _payload_index(op: RegionOp, ring: Ring, index: int) -> int:
 
 
 def _twin(agent: Agent, op: ConsumeOneAsyncOp, ring: Ring, token: StageToken) -> Any:
-    """On a stage that is held already the op changes nothing; its token completes when the reads of the stage do."""
+    """
+    A `consume_one_async` on a stage that its token holds already changes nothing. Its token completes when the reads of
+    that stage do.
+    """
     assert token.k is not None
     storage = {view.base for view in rings.slot_of(agent, ring, token.k, op).storage}
     reading = [

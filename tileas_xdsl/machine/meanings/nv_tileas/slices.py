@@ -1,6 +1,6 @@
 """
-What the slice ops do. A slice of a view names its bytes; inserting into a view writes them, inserting into a value
-gives another value.
+What the slice ops of `nv_tileas` do. A slice of a view names its bytes. Inserting into a view writes them; inserting
+into a value gives another value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _extract_slice(agent: Agent, op: slices.ExtractSliceOp, source: Any, *operan
 def _async_extract_slice(
     agent: Agent, op: slices.AsyncExtractSliceOp, source: Any, token: Any, *operands: Any
 ) -> tuple[Any, StageToken]:
-    """The slice is there when its source is."""
+    """The slice is complete when its source is."""
     return _extracted(agent, op, source, operands), as_token(token)
 
 
@@ -63,7 +63,7 @@ def _insert_slice(agent: Agent, op: slices.InsertSliceOp, source: Any, destinati
 def _async_insert_slice(
     agent: Agent, op: slices.AsyncInsertSliceOp, source: Any, destination: Any, token: Any, *operands: Any
 ) -> tuple[View, StageToken]:
-    """Of a destination that is a value, a copy in registers takes the slice."""
+    """For a destination that is a value, the slice goes into a copy in registers."""
     machine = agent.machine
     target: Any = destination
     if not isinstance(target, View):

@@ -69,7 +69,7 @@ def _view(agent: Agent, op: structure.ViewOp, source: Any, *indices: Any) -> Any
 
 
 def _stage(agent: Agent, op: Operation, index: Any, extent: int) -> int:
-    """A subscript as a number: an iterator names the slot whose turn it is."""
+    """A subscript as a number: for an iterator, the slot that it names."""
     number = agent.known(index, op, "computes an address from")
     if isinstance(number, StageIndex):
         number = number.ring.slot_number(number.k)
@@ -84,7 +84,7 @@ def _reshape(_agent: Agent, op: structure.ReinterpretOp | structure.ExpandDimsOp
 
 
 def whole_array(op: Operation, value: Any) -> Any:
-    """`value`, where a view by tiles stands for its array if that is one tile."""
+    """`value`; for a tiled view of a single tile its array. Raises `UnsupportedError` for any other tiled view."""
     if not isinstance(value, TiledView):
         return value
     if value.array.shape != value.tile:

@@ -18,7 +18,7 @@ from tileas_xdsl.machine.parts.tasks import awaited
 
 
 def as_token(value: Any) -> StageToken:
-    """The token in `value`; anything that is no token counts as complete."""
+    """`value` as a token: a token itself, a token of an `Event`, or a complete token for anything else."""
     if isinstance(value, StageToken):
         return value
     return StageToken(None, "", None, value) if isinstance(value, Event) else done_token()
@@ -31,7 +31,7 @@ def _create_none(_agent: Agent, op: CreateNoneOp | CreateNullTokenOp) -> Any:
 
 @effect(ToAsyncOp, costs=Costs.NOTHING)
 def _to_async(_agent: Agent, op: ToAsyncOp, value: Any) -> Any:
-    """The storage side is the value itself; the token side is complete with the value, which is there already."""
+    """Kind `storage` gives the value itself. Kind `token` gives a complete token, since the value is there already."""
     return value if op.kind.data == "storage" else as_token(value)
 
 
