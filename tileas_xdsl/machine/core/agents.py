@@ -120,7 +120,7 @@ class Agent:
         self.parts = Parts[OwnPart]()
         """State that rooms of the machine keep for this thread: uncommitted copies, queues of its own."""
         self.outcome: Any = None
-        """What it came to, once it has finished."""
+        """The outcome of its outermost standing, once it has finished."""
         self._stack: list[Standing | Position] = []
 
     def part(self, kind: type[OwnPartT]) -> OwnPartT:
@@ -135,7 +135,7 @@ class Agent:
 
     @property
     def standings(self) -> tuple[Standing | Position, ...]:
-        """Where the agent stands, put aside: outermost first."""
+        """Where the suspended agent stands: outermost standing first."""
         return tuple(self._stack)
 
     def resume(self) -> None:
@@ -150,7 +150,7 @@ class Agent:
             self._finish()
 
     def _run(self) -> bool:
-        """Go on where the agent stands. Returns whether it came to its end; else it waits or pauses."""
+        """Resume the innermost standing until the agent finishes, waits or pauses. Returns whether it finished."""
         stack = self._stack
         outcome: Answer = None
         while stack:
@@ -511,12 +511,14 @@ class Agent:
         return step.function(self, step.op, *operands)
 
     def run_region(self, region: Region, arguments: Sequence[Any] = ()) -> Request:
-        """Run `region` from its entry block on; comes to the operands of the terminator that leaves it."""
+        """Run `region` from its entry block on. The outcome is the operands of the terminator that leaves it."""
         block = region.first_block
         return Enter(block, tuple(arguments)) if block is not None else Done(())
 
     def run_iterations(self, body: Block, inductions: Sequence[Any], carried: Sequence[Any]) -> Request:
-        """Run a counted loop: `body` once for each value of `inductions`; comes to what the last iteration yields."""
+        """
+        Run a counted loop: `body` once for each value of `inductions`. The outcome is what the last iteration yields.
+        """
         observer = self.machine.observer
         turns = observer.loop(self, body, inductions) if observer.watches_steps else None
         return run_iteration(self, tuple(carried), Iteration(body, inductions, self.iteration, turns))
@@ -533,7 +535,7 @@ class Agent:
             self.machine.clock.end_loop(self, body)
 
     def call(self, function: Operation, body: Region, arguments: Sequence[Any]) -> Request:
-        """Run the body of `function` in an activation of its own; comes to what it returns."""
+        """Run the body of `function` in an activation of its own. The outcome is what it returns."""
         caller = self.activation
         self.activation = Activation(function, depth=caller.depth + 1)
         return self.run_region(body, arguments).then(_leave_call, caller)
@@ -633,7 +635,7 @@ class Iteration(NamedTuple):
 
 
 def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: Iteration) -> Request:
-    """Run `iteration`, if the loop goes so far, and those after it; comes to what the last one yields."""
+    """Run `iteration`, if the loop has it, and those after it. The outcome is what the last one yields."""
     number, turns = iteration.number, iteration.turns
     if number == len(iteration.inductions):
         agent.end_loop(iteration.body, iteration.outside)

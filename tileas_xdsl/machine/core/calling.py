@@ -20,7 +20,10 @@ from tileas_xdsl.machine.core.violations import StuckError
 
 
 def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Call `function` on a fresh machine; a deadlock becomes a violation, and then there are no results."""
+    """
+    Call `function` on `machine`, which must be fresh. Returns its results; a deadlock is reported as a violation,
+    without results.
+    """
     returned: Sequence[Any] = ()
     try:
         returned = machine.run("main", Standing(function, _call_entry, (tuple(arguments),))).outcome
@@ -39,7 +42,7 @@ def _call_entry(agent: Agent, function: Operation, _: None, arguments: Sequence[
 
 @continuation
 def _await_returned(agent: Agent, function: Operation, values: Sequence[Any]) -> Answer:
-    """A token that is returned is for the caller to await."""
+    """Wait for each returned token or promise, as a caller would."""
     return _await_from(agent, function, tuple(values), 0)
 
 
@@ -57,7 +60,7 @@ def _await_others(agent: Agent, function: Operation, _: None, values: tuple[Any,
 
 
 def _result(value: Any) -> Any:
-    """A view that is returned counts by its contents."""
+    """A returned value for the caller: for a view a copy of its contents."""
     if isinstance(value, View) and value.base.data is not None:
         return value.array().copy()
     return value

@@ -55,7 +55,7 @@ class Code:
 
 def per_op(derive: Callable[[OpT], FactT]) -> Callable[[Agent, OpT], FactT]:
     """
-    Decorator: what a meaning works out about an op once, and uses each time the op runs.
+    Decorator for what a meaning derives from an op alone: computed once per op, and looked up each time the op runs.
 
         @per_op
         def _window(op: memref.SubviewOp) -> Window: ...

@@ -1,19 +1,19 @@
 """
-Who knows of what: vector clocks over agents, and the accesses that nobody ordered.
+Happens-before: vector clocks over agents, and the accesses that are not ordered (Lamport 1978; Mattern 1989).
 
-An agent's clock says, for each agent, up to which of its moments everything is known to have happened before now.
-Asynchronous work is not an agent: it has no moments of its own. What it does lies somewhere between its issue and its
-completion, so it comes after what its issuer knew at issue and after what it depends on, and it comes before exactly
-those who *observe* its completion. Each work keeps its observers (agent -> moment of that agent), and whoever knows
-of such a moment knows of the work. Observing a work observes everything before it. Both steps touch each pair of work
-and agent once, so the cost is linear in executed operations times agents.
+An agent's clock holds, for each agent, the last moment that is known to have happened before now. Asynchronous work is
+not an agent and has no moments of its own. Its accesses lie somewhere between its issue and its completion. So they
+come after what its issuer knew at issue and after what it depends on, and they come before exactly those agents that
+*observe* its completion. Each work keeps its observers (agent -> moment of that agent), and whoever knows of such a
+moment knows of the work. Observing a work observes everything before it. Both steps touch each pair of work and agent
+once, so the cost is linear in executed operations times agents.
 
-Two proxies reach memory (PTX memory model): generic accesses and those of the asynchronous proxy. A second clock
-beside the first holds what is known *and fenced*: `fence.proxy.async` copies the first into the second.
+Accesses take one of two proxies to memory (PTX ISA, "Memory Consistency Model"): generic or asynchronous. A second
+clock beside the first holds what is known *and fenced*: `fence.proxy.async` copies the first into the second.
 
-Accesses to one object are kept as long as they could still be part of a race (FastTrack, PLDI'09, on byte regions):
-an access that is known to and covered by a later one of at least its strength is forgotten, because whatever races
-with it races with the later one too.
+Accesses to one object are kept as long as they could still be part of a race (FastTrack, Flanagan and Freund 2009, on
+byte regions): an access that is known to and covered by a later one of at least its strength is forgotten, because
+whatever races with it races with the later one too.
 """
 
 from __future__ import annotations
@@ -156,13 +156,15 @@ def _reaches(later: AsyncWork, work: AsyncWork) -> bool:
 
 
 MOST_COMPARED = 16
-"""Up to how many works are compared with each other in order to leave out those that others stand for."""
+"""The largest number of works among which `youngest` looks for dependencies; comparing them takes quadratic time."""
 
 
 def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
     """
     `works` without duplicates and without those on which another of them depends: who knows of a work knows of its
     dependencies.
+
+    More than `MOST_COMPARED` works are all kept.
     """
     once = list(dict.fromkeys(works))
     if len(once) > MOST_COMPARED:

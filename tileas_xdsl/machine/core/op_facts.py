@@ -1,14 +1,15 @@
 """
-What is known of an op beside what it does: said where its meaning is registered, and read by whoever asks.
+Facts about an op beside what it does. They are given where its meaning is registered:
 
     @pure(arith.AddiOp, moves=added)
     @effect(memref.LoadOp, may_move=("indices",), first_index=1)
     @control(scf.ForOp, may_move=("lb", "ub", "iter_args"), deciding=3)
 
 The prover asks how numbers move on, the search for trip counts which operands decide what runs, the clock what the op
-costs, and the recorder of asynchronous scopes which operands may come late. What is not said has the safe answer: a
-number that an op computes is irregular, an operand of an op that acts must stay, what it tells is read from memory,
-and its operands are needed at once. (Which values are handles, their types say: `interfaces.HandleType`.)
+costs, and the recorder of asynchronous scopes which operands may come late. A fact that is not given has the safe
+default: a number that an op computes is irregular, an operand of an op that acts must stay, what it tells is read from
+memory, and its operands are needed at once. (Which values are handles follows from their types:
+`interfaces.HandleType`.)
 """
 
 from __future__ import annotations

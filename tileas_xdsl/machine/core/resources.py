@@ -2,13 +2,13 @@
 Resources: mutual exclusion without order (`async_region.create_resource`).
 
 Work takes its resource when it is performed and gives it back at once. A launch holds its resource from the start of
-its body until it is complete. Whoever finds the resource free may be next; coming after somebody on a resource teaches
-nothing about what that one did, so accesses that conflict still need a token.
+its body until it is complete. Whoever finds the resource free may take it next. Taking it after another teaches nothing
+about what that one did, so accesses that conflict still need a token.
 
-Which order they come in matters only where somebody waits while it holds. Such a launch *brings in* the uses of
-resources of which it knows at its completion and did not know when it started: it held its own resource until those had
-got theirs. Where these edges between resources form a cycle (one resource may be a cycle by itself), another order
-might stand still: then one execution does not speak for all, and it says so.
+The order in which a resource is taken matters only where a launch waits while it holds one. Such a launch *brings in*
+each resource of which it knows a use at its completion that it did not know at its start: it held its own resource
+until that use was over. If these edges between resources form a cycle (an edge from a resource to itself is one),
+another order might deadlock: then one execution does not speak for all, and the machine notes a doubt.
 """
 
 from __future__ import annotations

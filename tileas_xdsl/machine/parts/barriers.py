@@ -1,13 +1,16 @@
 """
 Arriving at a barrier and waiting for its phases, with the checks that make one execution speak for all.
 
-An execution is *phase-determinate* if any two arrivals or waits that belong to different phases of a barrier are
-ordered by happens-before, and any commit to a queue and any commit or wait of another agent there are. Then every
-interleaving passes through the same phases and groups. For a barrier that comes down to this: whoever takes part in a
-phase (by arriving, by expecting bytes, by asynchronous work that signals) knows that the phase before is complete;
-and whatever may precede the completion of a phase (the waits for the phase before, the bytes expected) happens before
-one of the arrivals without which it is not complete. What is not ordered is noted as a doubt; a phase that visibly ran
-away under a waiting agent is a violation.
+An execution is *phase-determinate* if happens-before orders
+
+- any two arrivals or waits that belong to different phases of a barrier, and
+- any commit to a queue and any commit to it or wait for it by another agent.
+
+Then every interleaving passes through the same phases and groups. For a barrier two conditions suffice. Whoever takes
+part in a phase (by arriving, by expecting bytes, by asynchronous work that signals) knows that the phase before is
+complete. Whatever may precede the completion of a phase (the waits for the phase before, the expected bytes) happens
+before one of the arrivals that complete it. A pair that is not ordered is a doubt. A wait whose phase is already
+followed by another complete phase is a violation.
 """
 
 from __future__ import annotations

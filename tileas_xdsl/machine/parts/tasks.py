@@ -88,7 +88,7 @@ def _saw_promise(agent: Agent, op: Operation, _: None, promise: Event) -> Answer
 
 
 def all_awaited(agent: Agent, op: Operation, promises: Sequence[Event], what: str = "token") -> Request:
-    """Wait for each of `promises`, one after the other; comes to their payloads."""
+    """Wait for each of `promises`, one after the other. The outcome is their payloads."""
     return _await_rest(agent, op, None, tuple(promises), 0, what)
 
 

@@ -1,5 +1,5 @@
 """
-Asynchronous work of `nv_tileas` ops: issued now, performed after its tokens, done when its own token completes.
+Asynchronous work of `nv_tileas` ops: issued at the op, performed after its tokens, complete when its own token is.
 
 Work that writes the slot of a pipeline stage which the agent is producing belongs to that stage: the stage is full only
 once the work is complete.

@@ -34,9 +34,8 @@ def run_on_lanes(
     agent: Agent, op: Operation, region: Region, lanes: Sequence[Array], shape: tuple[int, ...]
 ) -> Request:
     """
-    Run `region`, which takes one element of each of `lanes` (arrays of `shape`) and yields one, for every lane.
-
-    Comes to the array of what is yielded.
+    Run `region`, which takes one element of each of `lanes` (arrays of `shape`) and yields one, for every lane. The
+    outcome is the array of what is yielded.
     """
     block = region.block
     outside = _values_from_outside(agent, block)

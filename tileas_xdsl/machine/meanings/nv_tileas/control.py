@@ -24,7 +24,7 @@ def _pragma(agent: Agent, op: control.PragmaOp) -> Answer:
 
 @continuation
 def _run_bodies(agent: Agent, op: control.PragmaOp, values: tuple[Any, ...], number: int) -> Answer:
-    """Run the bodies from `number` on, one after the other; comes to what the last one yields."""
+    """Run the bodies from `number` on, one after the other. The outcome is what the last one yields."""
     if number == len(op.bodies):
         return Done(values)
     return agent.run_region(op.bodies[number]).then(_run_bodies, number + 1)

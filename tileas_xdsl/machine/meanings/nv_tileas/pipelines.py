@@ -144,7 +144,7 @@ def _sorted_operands(agent: Agent, op: Operation, operands: Sequence[Any]) -> tu
 
 
 def _implicit_ring(agent: Agent, op: ProduceOp) -> Ring:
-    """The pipeline that a produce op without a token operand is by itself, in this activation."""
+    """The implicit pipeline of a produce op without a token operand, in this activation."""
     fact = _fact_of(agent, op)
     # The activation itself, not its address: that may be the next one's as soon as this one is over.
     key, implicit = (fact.key, agent.activation), agent.machine.part(Rings).implicit
@@ -202,7 +202,7 @@ def _held(agent: Agent, token: StageToken) -> bool:
 
 
 def _run_slot_region(agent: Agent, ring: Ring, k: int, region: Region, op: Operation) -> Request:
-    """Run the body of a produce, consume, write or read op on the slot of stage `k`; comes to what it yields."""
+    """Run the body of a produce, consume, write or read op on the slot of stage `k`. The outcome is what it yields."""
     entry = region.first_block
     if entry is None:
         return Done(())
