@@ -24,6 +24,8 @@ from tests.machine.test_async_region_machine import PROGRAMS as REGION_PROGRAMS
 from tests.machine.test_async_region_machine import RUNS as REGION_RUNS
 from tests.machine.test_async_region_machine import assert_equal
 from tests.support.ir import ROOT, parse
+from tileas_xdsl.checker.witnesses.investigator import Investigator
+from tileas_xdsl.checker.witnesses.witness import witness_of
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar, symbolic_arguments
 from tileas_xdsl.machine.core.agents import Agent
@@ -105,7 +107,7 @@ def _execution(machine: Machine, op: Operation, body: Region) -> list[Any]:
 
 def _told(violation: Violation) -> list[Any]:
     parties = [(id(party.op), party.agent, party.iteration, party.role) for party in violation.parties]
-    return [violation.kind, violation.message, violation.missing, parties, str(violation.witness)]
+    return [violation.kind, violation.message, violation.missing, parties, str(witness_of(violation))]
 
 
 def _disturb(monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
@@ -133,11 +135,15 @@ def test_an_agent_that_is_built_again_runs_on_identically(name: str, monkeypatch
     functions = [(op, i.function_body) for op, i in interfaces if i is not None and i.function_body.blocks]
     orders = range(len(_orders()))
     undisturbed = [
-        _execution(Machine(_orders()[order], with_data=False), op, body) for op, body in functions for order in orders
+        _execution(Machine(_orders()[order], with_data=False, observer=Investigator()), op, body)
+        for op, body in functions
+        for order in orders
     ]
     rebuilding = _disturb(monkeypatch)
     again = [
-        _execution(Machine(_orders()[order], with_data=False), op, body) for op, body in functions for order in orders
+        _execution(Machine(_orders()[order], with_data=False, observer=Investigator()), op, body)
+        for op, body in functions
+        for order in orders
     ]
     assert again == undisturbed
     assert rebuilding.times > 0
