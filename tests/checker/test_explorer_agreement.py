@@ -10,9 +10,9 @@ What is compared is, for each program, which of race, deadlock and undrained are
   Where that is all, the program counts as *stricter*: the phase of a barrier
   may be another one than is meant, though neither a race nor a deadlock comes of it.
 - After a deadlock, what is drained is moot: where both find a deadlock, undrained is not compared.
-- An arrival too many in a phase has no meaning (spec/tileas-passes.md 16.7), so what comes after it is not compared;
-  but the checker has to report the phase. A member too many in a group of tokens has none either; the checker has to
-  refuse it.
+- An arrival too many in a phase has no meaning, as pending arrivals never go below 0 (PTX ISA, "mbarrier"), so what
+  comes after it is not compared; but the checker has to report the phase. A member too many in a group of tokens has
+  none either; the checker has to refuse it.
 - Where some run ends with a phase that has its arrivals and not its bytes, the checker may find races and undrained
   work that the explorer does not: who passes a wait because the phase is *not* complete can tell that the bytes, or
   their expectation, must have come before, but happens-before is made of what completes.

@@ -1,5 +1,8 @@
 """
-The TileAS handshake of spec/tileas-dialects.md 3.6, looped with its iterators: one producer agent, two consumer agents.
+The handshake of a TileAS pipeline in loops with iterators: one producer agent, two consumer agents.
+
+The producer acquires a slot, writes it and commits it; each consumer waits for it, reads it and releases it. A slot is
+free again when both have released it.
 """
 
 from __future__ import annotations

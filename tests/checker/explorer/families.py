@@ -349,7 +349,10 @@ def _random_queue(rng: Random, length: int, depth: int = 0) -> list[Stmt]:
 
 
 def mark_pipeline(rng: Random) -> Source:
-    """Seed 002's software pipeline, with a version of the buffer for each block in flight, and one in use."""
+    """
+    The software pipeline of LLVM's "AMDGPU Asynchronous Operations", with a version of the buffer for each block in
+    flight, and one in use.
+    """
     ahead, trips = rng.randint(1, 3), rng.randint(0, 3)
     slots = ahead + 1
     body: list[Stmt] = []

@@ -1,4 +1,9 @@
-"""The explorer on programs whose verdict is known: by construction, from the seeds, or from the text of the specs."""
+"""
+The explorer on programs whose verdict is known: by construction, or because the page that defines the ops says it.
+
+Marks are those of LLVM's "AMDGPU Asynchronous Operations", barriers those of the PTX ISA (`mbarrier`), queues those of
+TVM RFC 0077.
+"""
 
 from __future__ import annotations
 
@@ -224,13 +229,14 @@ MARKS = {
     "a transfer without mark": (lines(copy(), wait_marks(0), LOAD_L), RACE | UNDRAINED),
     "a mark left outstanding": (lines(copy(), MARK, wait_marks(1), LOAD_L), RACE | UNDRAINED),
     "an empty mark counts": (lines(copy(), MARK, MARK, wait_marks(1), LOAD_L), SAFE),
-    # The memory model of seed 002, a sentence each.
+    # LLVM, "AMDGPU Asynchronous Operations": a transfer is a read and a write, and happens before a later access to the
+    # same bytes only if it is complete before that; an earlier access always happens before it.
     "the source is written early": (lines(copy(), STORE_G, MARK, wait_marks(0)), RACE),
     "the source is written in time": (lines(STORE_G, copy(), MARK, wait_marks(0)), SAFE),
     "two transfers to one destination": (lines(copy(), copy("%g1"), MARK, wait_marks(0)), RACE),
     "a mark between does not help": (lines(copy(), MARK, copy("%g1"), MARK, wait_marks(0)), RACE),
     "two transfers from one source": (lines(copy(), copy("%g", "%l1"), MARK, wait_marks(0)), SAFE),
-    # Its four examples; the software pipeline stands below.
+    # The examples of that page; its software pipeline stands below.
     "uneven blocks as written, all to one place": (uneven_blocks(0, 0), RACE | UNDRAINED),
     "uneven blocks, first block used": (uneven_blocks(1, 2), UNDRAINED),
     "uneven blocks, second block used": (uneven_blocks(1, 3), RACE | UNDRAINED),
@@ -350,9 +356,10 @@ def test_known_verdict(name: str) -> None:
 
 def pipeline(depth: int, trips: int, *, flush: bool = True) -> str:
     """
-    Seed 002's software pipeline, `trips` iterations long: block i goes to cell i mod (depth + 1).
+    The software pipeline of LLVM's "AMDGPU Asynchronous Operations", `trips` iterations long.
 
-    The loop waits for the oldest block, uses it, and starts the next; after it the blocks are flushed one by one.
+    Block i goes to cell i mod (depth + 1). The loop waits for the oldest block, uses it, and starts the next; after it
+    the blocks are flushed one by one.
     """
 
     def block(i: int) -> str:
@@ -371,7 +378,7 @@ def pipeline(depth: int, trips: int, *, flush: bool = True) -> str:
 
 
 @pytest.mark.parametrize("trips", range(5))
-def test_software_pipeline_of_the_seed(trips: int) -> None:
+def test_software_pipeline_of_marks(trips: int) -> None:
     assert verdict(parse(pipeline(3, trips))) == SAFE
     assert verdict(parse(pipeline(3, trips, flush=False))) == UNDRAINED
     late = pipeline(3, trips).replace(wait_marks(2), wait_marks(3))
@@ -419,7 +426,7 @@ def ring(trips: int, depth: int = 2) -> str:
 
 def interleaved(iterations: int, count: int, *, split: bool) -> str:
     """
-    The TVM RFC's interleaved example (spec/async-queue-pipeline.md 7, E9): copy A, compute, copy B, three slots ahead.
+    TVM RFC 0077's example of interleaved producers: copy A, compute, copy B, the copies three slots ahead.
 
     The loop commits each copy by itself and leaves `count` groups unfinished when it computes; the prologue commits
     the two copies of a slot as one group, or as two (`split`).
