@@ -1,6 +1,7 @@
 """
-A function to be checked with some of its arguments fixed, while others, which bound its loops, take one value after the
-other: what was found, and what later questions need to know.
+A case: one function with some arguments fixed, while others, which bound its loops, take one value after the other.
+
+It decides each call, reports what is found, and keeps what a proof and the search for over-waits need later.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
 
 Tell = Callable[[str], None]
-"""Takes what is done from now on, in a few words, for those who wait."""
+"""Called with what is being done, in a few words: progress for a person who waits."""
 
 
 class Case:
@@ -47,22 +48,22 @@ class Case:
         self.target: int | None = None
         """The one trip count for which a proof is wanted, if it is one only: see `long_loops`."""
         self.deepest = 0
-        """Slots of the deepest ring that was met."""
+        """Slots of the deepest ring of the call with trip count 1; 0 before that was executed."""
         self.too_deep = ""
-        """Why it is so deep that not all the trip counts are tried that a proof would start from."""
+        """If that ring is too deep to execute all the trip counts that a proof starts from: why. Else empty."""
         self.left_out = LeftOut(subject.body, bounds)
-        """Values with which there is no program."""
+        """The calls that are no programs: with their values a loop has no positive step."""
         self.is_open = False
         """Whether something was found, or left undecided."""
         self._seen: set[object] = set()
         self.right: list[Sequence[int]] = []
         """The values that were executed and found right."""
         self.waits: dict[Operation, dict[int | None, None]] = {}
-        """The waits by count and for tokens that were met, and the counts."""
+        """The waits for counts and tokens that were executed -> how many each left unfinished; None for a token."""
 
     def check(self, values: Sequence[int]) -> None:
         """
-        Decide about these values of the arguments, and report.
+        Decide the call in which `bounds` are `values`, and put what is found into the report.
 
         Raises `NoStepError` where a loop has no positive step for another reason than these values.
         """
@@ -82,10 +83,11 @@ class Case:
             self._keep(values, decision.machine)
 
     def scalars(self, values: Sequence[int]) -> dict[str, int]:
+        """All integer arguments of the call by name: the fixed ones, and `values` for `bounds`."""
         return {**self.fixed, **dict(zip(self.bounds, values, strict=True))}
 
     def call(self, values: Sequence[int]) -> str:
-        """`@ring(n = 4)`."""
+        """The call in words: `@ring(n = 4)`."""
         scalars = self.scalars(values)
         return f"@{self.name}({', '.join(f'{name} = {scalars[name]}' for name in self.told)})"
 

@@ -2,8 +2,8 @@
 Prove a function free of races and deadlocks for given trip counts, or show the interleaving: `check(module, function)`.
 
 Each combination of trip counts is decided by itself (`cases`, `deciding`). What is right for all of them is then proved
-for every trip count, by induction (`proving`, `recurrence`), or the report says why not. Of what is right, waits that
-are stronger than they need be are told (`slack`).
+for every trip count, by induction (`proving`, `proof.induction`), or the report says why not. Of what is right, waits
+that are stronger than they need be are reported (`over_waits`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def check(
     Index and integer arguments that bound loops take each of `trip_counts`; `args` fixes some of them. By default these
     are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots and that is below `MOST_COMBINATIONS`, and every trip count
     is proved from there; `prove` says whether to do that. Arrays are objects of their own unless `may_alias` pairs
-    them. Ops named in `assume_pure` count as functions of their operands. `tell` is called with what is being done.
+    them. Ops named in `assume_pure` count as functions of their operands. `capture` says when asynchronous work reads
+    its sources: at some time until its `completion`, or at its `issue`. `tell` is called with what is being done.
 
     Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
     """
@@ -80,7 +81,7 @@ def check(
 
 
 def _nobody(_text: str) -> None:
-    """Nobody wants to be told."""
+    """Ignore the progress."""
 
 
 def _must_be_arguments(module: Operation, functions: Sequence[str], named: Sequence[str]) -> None:
@@ -124,8 +125,9 @@ def _check_function(
 
 def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
     """
-    Whether a function with loops that are long, and constant, is right however often they turn. If so that is reported;
-    if not, nothing is said: it may be right as it is.
+    Whether the function is right for every trip count of its long loops with constant bounds (`long_loops`).
+
+    If so that is reported. If not, nothing is: the function may still be right with the bounds as they stand.
     """
     general = generalised(case.subject.op)
     if general is None:
@@ -177,7 +179,7 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
 
 
 def _more_than(case: Case, counts: Sequence[int]) -> range:
-    """The trip counts behind `counts` up to those at which the deepest ring has turned twice; none if too many."""
+    """The trip counts after `counts` up to two rounds of the deepest ring; none if they would be too many."""
     last = 2 * case.deepest + 2
     if last >= MOST_COMBINATIONS:
         case.too_deep = (

@@ -1,8 +1,8 @@
 """
-Fewer collections while many small objects are made that all live for a while: `with seldom_collecting():`.
+Garbage collection less often, for speed: `with seldom_collecting():`.
 
-An execution makes steps, accesses and clocks by the thousand and keeps them. Python's collector walks all that is alive
-whenever some hundred objects have been made, which takes a third of the time of a check.
+An execution makes thousands of steps, accesses and clocks and keeps them. With its usual threshold Python's collector
+walks the youngest of them after every few hundred allocations, which took a third of the time of a check.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 SELDOM = 50_000
-"""So many objects may be made before the youngest are looked at; Python's own number is 700."""
+"""The threshold of the youngest generation, in allocations; Python 3.11 starts with 700 (`gc.get_threshold`)."""
 
 
 @contextmanager
 def seldom_collecting() -> Generator[None]:
-    """Inside, the collector looks at the youngest objects only after `SELDOM` have been made; 0 (never) stays 0."""
+    """Raise the collector's threshold to `SELDOM` inside, and restore it after; a collector that is off stays off."""
     before = gc.get_threshold()
     if before[0]:
         gc.set_threshold(max(before[0], SELDOM), *before[1:])

@@ -2,8 +2,9 @@
 Decide whether a function is right when it is called with certain scalars: `decide(subject, scalars)`.
 
 One execution on scalars and synchronisation alone speaks for every interleaving if the program is phase-determinate,
-which the execution itself tests (`barriers`). Where it is not, all interleavings are tried within a bound; where that
-does not suffice there is a doubt. What is found wrong is then executed again with a trace, and explained.
+which the execution itself tests (`machine.parts.barriers`). Where it is not, all interleavings are tried within a
+bound; where that bound is reached first, the decision names a doubt. A call with a mistake is executed again with a
+trace, which explains the mistake.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tileas_xdsl.machine.parts.barriers import judge_open_phases
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What the caller vouches for."""
+    """What a check takes for granted; see the arguments of `check`."""
 
     capture: str = "completion"
     may_alias: tuple[tuple[str, str], ...] = ()
@@ -47,7 +48,7 @@ class Subject:
     body: Region
     assumptions: Assumptions = Assumptions()
     code: Code = field(default_factory=Code)
-    """What is known of its ops, for all executions."""
+    """What is worked out about its ops once, for all executions."""
 
     def machine(self, order: Order) -> Machine:
         """A machine on which to execute it without data."""
@@ -61,7 +62,7 @@ class Subject:
         return symbolic_arguments(self.body, scalars, aliases=aliases, extent=extent)
 
     def execute(self, machine: Machine, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> None:
-        """One execution to the end, when everything that was issued has come to its end, too."""
+        """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
         machine.at_end.append(report_undrained)
         execute(machine, self.op, self.arguments(scalars, extent))
         # What nobody waits for completes some time, too, and may complete a phase of a barrier.
@@ -71,15 +72,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Decision:
-    """What came of it."""
+    """The answer about one call. It is right if there are no violations and there is no doubt."""
 
     machine: Machine
     """After the execution that speaks for all, or the one that shows what is wrong."""
     violations: Sequence[Violation] = ()
     doubt: str | None = None
-    """Why it may be wrong although nothing wrong was found."""
+    """Why the call may be wrong although no mistake was found; None where that is excluded."""
     stopped_at: Operation | None = None
-    """The op at which there is a question that no execution can answer."""
+    """The op whose question no execution can answer: it depends on data that are not computed."""
     unexplored: str | None = None
     """Which interleavings were left out after something wrong was found."""
     executions: int = 1
@@ -87,7 +88,7 @@ class Decision:
 
 def decide(subject: Subject, scalars: Mapping[str, int]) -> Decision:
     """
-    Decide about a call with `scalars`.
+    Decide whether the call of `subject` with the integer arguments `scalars` is right.
 
     Raises `UndecidedError` where control flow depends on data, `UnsupportedError` for ops without a meaning.
     """
@@ -99,7 +100,7 @@ def decide(subject: Subject, scalars: Mapping[str, int]) -> Decision:
 
 
 class _Inquest:
-    """Why an execution was not right beyond doubt."""
+    """Finds out why an execution was not right beyond doubt: by a trace, and by other interleavings."""
 
     def __init__(self, subject: Subject, scalars: Mapping[str, int]) -> None:
         self.subject = subject
@@ -119,7 +120,7 @@ class _Inquest:
         return self._explored(machine)
 
     def _explored(self, machine: Machine) -> Decision:
-        """All interleavings, or as many as there is time for."""
+        """Decide by all interleavings, or by as many as the bounds of `interleavings` allow."""
         doubt = machine.indeterminacies[0]
         reason = UndecidedError(doubt.op, doubt.reason)
         exploration = explore(self._under)
@@ -165,7 +166,7 @@ class _Inquest:
 
 
 def report_undrained(first: Agent) -> None:
-    """Asynchronous work of which the function does not know, at its end, that it is complete."""
+    """Report works that `first`, the agent of the function itself, does not know to be complete at its end."""
     for work in first.machine.works:
         if not first.mind.knows_work(work):
             _report_undrained_work(first, work)

@@ -1,7 +1,9 @@
 """
-Calls that are no programs, because a loop has no positive step with the values that its arguments were given to try.
+Calls that are left out of a check, because a loop has no positive step with the values that were tried.
 
-    scf.for %i = %c0 to %n step %s        n and s are varied from 0 on; with s = 0 nobody calls it
+    scf.for %i = %c0 to %n step %s        n and s are varied from 0 on; a call with s = 0 has no meaning
+
+MLIR requires the step of `scf.for` to be positive (dialect `scf`).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class LeftOut:
         return values in self._errors
 
     def holds_all_with(self, name: str, value: int, combinations: int) -> bool:
-        """Whether all calls are left out, of which there are `combinations`, in which the argument is `value`."""
+        """Whether all `combinations` of calls in which argument `name` is `value` are left out."""
         place = self._bounds.index(name)
         return sum(values[place] == value for values in self._errors) == combinations
 

@@ -2,14 +2,15 @@
 All interleavings of a small program, one after the other, within a bound.
 
 Used where one execution does not speak for all. Agents pause only at synchronisation: accesses need no interleaving of
-their own, since races are found by happens-before whatever the order. Each run replays a path of choices and goes on
-with the first choice that makes sense.
+their own, since races are found by happens-before whatever the order. Each run replays a path of choices and then
+extends it by the first choice that is not redundant.
 
-Two steps of different agents may change places without anybody noticing unless both touch one barrier or queue, and at
-least one has to be alone there; what a step touches is its *footprint*, which the machine notes (`Machine.shares`). So
-runs that differ by such changes only are made once, by the two usual means of partial-order reduction (Godefroid 1996;
-Abdulla et al., POPL'14): at an earlier step another choice is tried only if a later step of somebody else meets it
-(`_reversals`), and a choice that was tried there *sleeps* until somebody's step meets its own.
+Two steps of different agents commute unless both touch one barrier or queue and at least one of them has to be alone
+there. What a step touches is its *footprint*, which the machine notes (`Machine.shares`). Runs that differ only in the
+order of commuting steps are made once, by dynamic partial-order reduction (Godefroid, "Partial-Order Methods for the
+Verification of Concurrent Systems", 1996; Flanagan and Godefroid, POPL 2005; Abdulla et al., "Optimal Dynamic Partial
+Order Reduction", POPL 2014): at an earlier step another choice is tried only if a later step of another agent conflicts
+with it (`_reversals`), and a choice that was tried there *sleeps* until a step that conflicts with its own is made.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MOST_RUNS = 2_000
 MOST_STEPS = 2_000_000
 """Steps of all runs together after which it gives up."""
 MOST_STEPS_AFTER_VIOLATION = 100_000
-"""The same once a mistake is known: the rest only looks for mistakes of other kinds."""
+"""The bound on steps once a mistake is known: what is left only looks for mistakes of other kinds."""
 
 Choice = tuple[str, int]
 """An agent or a work, by number: the same in every run that follows the same path."""
@@ -37,7 +38,7 @@ Footprint = dict[str, bool]
 
 
 def meet(one: Footprint, other: Footprint) -> bool:
-    """Whether two steps with these footprints may not change places."""
+    """Whether two steps with these footprints conflict, that is, do not commute."""
     return any(name in other and (alone or other[name]) for name, alone in one.items())
 
 
@@ -48,20 +49,20 @@ class Branch:
     options: list[Choice]
     chosen: Choice
     asleep: dict[Choice, Footprint]
-    """Choices that need not be tried here, with their footprints: elsewhere they were, to the same effect."""
+    """The sleep set: choices that were tried elsewhere to the same effect, with their footprints."""
     foreseen: dict[Choice, Footprint]
-    """What steps would touch that may never be made: of works, and of agents that could go on with a wait here."""
+    """Footprints of steps that no run may come to make: of ready works, and of agents whose wait could pass here."""
     footprint: Footprint = field(default_factory=dict[str, bool])
-    """Of the step chosen."""
+    """The footprint of the chosen step."""
     tried: dict[Choice, Footprint] = field(default_factory=dict[Choice, Footprint])
     wanted: set[Choice] = field(default_factory=set[Choice])
-    """Choices that may lead to something new."""
+    """The backtrack set: choices that have to be tried here, too."""
 
     def asleep_after(self) -> dict[Choice, Footprint]:
         """
-        Whom nobody has woken when the chosen step is done.
+        The sleep set behind the chosen step: the choices asleep or tried here whose steps do not conflict with it.
 
-        Who changed places with the step may have to be alone from now on: its arrival may have become the last one.
+        Such a step has to be alone from now on where both touch one barrier: its arrival may have become the last one.
         """
         known = {**self.asleep, **self.tried}
         return {
@@ -72,11 +73,15 @@ class Branch:
 
 
 class RedundantRunError(Exception):
-    """All that could happen now has happened elsewhere to the same effect: the run need not go on."""
+    """Raised by `Scripted.choose` where every possible step is asleep: the run would repeat another one."""
 
 
 class Scripted(Order):
-    """Follows a path of branches, then extends it."""
+    """
+    An order that follows a path of branches, and extends it from its end on.
+
+    `choose` raises `RedundantRunError` where an extension would repeat another run.
+    """
 
     pauses = Pauses.AT_SYNCHRONISATION
 
@@ -111,7 +116,7 @@ class Scripted(Order):
         self.path.append(Branch(options, awake[0], asleep, foreseen))
 
     def note_footprint(self, machine: Machine) -> None:
-        """Keep what the step just made has touched."""
+        """Move the footprint of the step just made from the machine to its branch."""
         if self.turn:
             self.path[self.turn - 1].footprint.update(machine.footprint)
         machine.footprint.clear()
@@ -119,10 +124,10 @@ class Scripted(Order):
 
 @dataclass
 class Exploration:
-    """What the exploration came to."""
+    """The result of `explore`."""
 
     violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
-    """Of all runs together, by key."""
+    """The violations of all runs, by key."""
     runs: int = 0
     steps: int = 0
     exhausted: bool = False
@@ -161,15 +166,15 @@ def explore(make: Callable[[Order], tuple[Machine, bool]], most_runs: int = MOST
 
 def _reversals(path: list[Branch], first_new: int) -> None:
     """
-    Want, at each step, someone who leads to its being made after a step that it meets.
+    For each pair of steps of different agents that conflict, ask for a run in which the later one comes first.
 
-    The steps before `first_new` have been compared with each other after an earlier run. For each step only those
-    before it count that meet it directly, not by way of a step between.
+    Only pairs with nothing ordered between them count. The steps before `first_new` have been compared with each other
+    after an earlier run.
     """
     before: list[int] = []
     """For each step the steps that it must follow, as a bit set."""
     latest: dict[str, list[int]] = {}
-    """For each name the last step that was alone there, and those after it that were not."""
+    """Barrier or queue -> the last step that was alone there, and the steps after it that were not."""
     own: dict[Choice, int] = {}
     for number, branch in enumerate(path):
         direct = _directly_before(path, branch, latest)
@@ -190,7 +195,7 @@ def _reversals(path: list[Branch], first_new: int) -> None:
 
 
 def _directly_before(path: list[Branch], branch: Branch, latest: dict[str, list[int]]) -> list[int]:
-    """The steps that the step of `branch` meets, but for those that precede another one of them."""
+    """The earlier steps with which the step of `branch` conflicts, without those that are followed by one of them."""
     return [
         earlier
         for name, alone in branch.footprint.items()
@@ -200,7 +205,7 @@ def _directly_before(path: list[Branch], branch: Branch, latest: dict[str, list[
 
 
 def _want_reversal(path: list[Branch], before: list[int], earlier: int, later: int) -> None:
-    """Want, at step `earlier`, one who can begin a run in which step `later` is made first."""
+    """Add to the backtrack set of step `earlier` a choice with which a run can begin that makes step `later` first."""
     branch = path[earlier]
     members = 0
     beginners: list[Choice] = []

@@ -1,10 +1,10 @@
 """
-Loops of a constant number of turns that is too large to execute: the constant becomes an argument.
+Loops whose constant trip count is too large to execute: the constant becomes an argument.
 
     scf.for %i = 0 to 1000000        ->        func(..., %turns)    scf.for %i = 0 to 0 + 1 * %turns
 
-Who proves the function right for every number of turns has proved it right for the one that stands there. Nothing is
-lost where that fails: the function itself can still be executed.
+If the copy is right for every trip count, the function is right with the one that stands there. Where there is no such
+proof, the function is executed as it stands.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from tileas_xdsl.machine.arguments import argument_names, find_function
 
 CounterType = IndexType | IntegerType[Any, Any]
 LONG = 128
-"""Turns from which on a loop is too long to execute if there is another way."""
+"""Loops of more turns than this are generalised, and executed in full only where that fails."""
 
 
 @dataclass(frozen=True)
 class Generalised:
-    """A copy of a function with one argument more, and what that is called."""
+    """A copy of a function with one more argument, and the name of that (`turns`)."""
 
     op: Operation
     body: Region
     turns: str
     number: int
-    """How many turns there are as it stands."""
+    """The trip count of the loops in the function as it stands."""
 
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Of a counted loop, all three constant."""
+    """The bounds and the step of an `scf.for` in which all three are constants."""
 
     lower: int
     upper: int
@@ -58,8 +58,10 @@ class _Bounds:
 
 def generalised(function: Operation) -> Generalised | None:
     """
-    The function with the number of turns of its long loops as an argument, in a copy of its module. None where it has
-    no such loop, or several that turn differently often.
+    A copy of the function, in a copy of its module, with the trip count of its long loops as an argument.
+
+    None where it has no such loop, several with different trip counts, or one whose upper bound is no whole number of
+    steps away from its lower bound.
     """
     if not isinstance(function, FuncOp):
         return None
@@ -96,7 +98,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _with_argument(function: FuncOp, entry: Block, uppers: list[_Bounds]) -> str:
-    """Give `function` the argument, and let every constant that is one of the upper bounds follow from it."""
+    """Give `function` the argument, and compute every constant that is one of the upper bounds from it."""
     taken = set(argument_names(function.body))
     name = next(n for n in ("turns", *(f"turns_{number}" for number in range(len(taken) + 1))) if n not in taken)
     kind = uppers[0].type

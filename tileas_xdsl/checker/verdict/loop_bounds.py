@@ -1,5 +1,5 @@
 """
-What decides how often loops turn: the arguments and the extents of arrays that loop bounds and branches come from.
+What loop bounds and branches are computed from: integer arguments, and extents of arrays that the types leave open.
 """
 
 from __future__ import annotations

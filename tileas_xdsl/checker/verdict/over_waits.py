@@ -1,12 +1,12 @@
 """
-Waits that force more than they need: each is weakened by itself, and the function is executed again.
+Over-waits, waits that are stronger than the program needs: each is weakened by itself, and the function executed again.
 
     async_queue.wait 0, 0     where one group may be in flight:   1 would do
     async.await %token        of something that is known to be complete:   can go
 
-What is tried is the whole function, at every trip count that was executed: a wait is too strong only if no access, no
-other wait and no end of a buffer relies on it. A wait that counts is given one more in flight, and one more again; a
-wait for a token is left out. Waits for phases of barriers and stages of pipelines are not judged: they make the order.
+Each trial is the whole function at every trip count that was executed: a wait is too strong only if no access, no other
+wait and no end of a buffer relies on it. The count of a wait is raised by one as long as that stays right; a wait for a
+token is left out. Waits for phases of barriers and stages of pipelines are not judged: they synchronise agents.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
 
 MOST_WAITS = 64
-"""How many waits of one function are judged."""
+"""The largest number of waits of one function that are judged."""
 MOST_MORE = 16
-"""By how much a count is raised at most."""
+"""The largest amount by which a count is raised."""
 
 
 @dataclass(frozen=True)
 class WaitCost:
-    """Simulated cycles of a call as it is, and with the wait weakened."""
+    """Simulated cycles of a call as it stands (`cycles`), and with the wait weakened (`without`)."""
 
     call: str
     cycles: int
@@ -52,12 +52,12 @@ class WaitCost:
 
 @dataclass(frozen=True)
 class OverWait:
-    """A wait that is stronger than it need be."""
+    """A wait that is stronger than the program needs, and how far it may be weakened."""
 
     function: str
     relaxation: Relaxation
     counts: tuple[int | None, ...]
-    """How many it allows to be unfinished, in the executions that were made; None for a token."""
+    """The counts that it left unfinished in the executions; None for a token."""
     cost: WaitCost | None = None
 
     @property
@@ -66,7 +66,7 @@ class OverWait:
 
     @property
     def advice(self) -> str:
-        """Completes the sentence "'async_queue.wait' ..."."""
+        """What could be weaker, as the end of the sentence "'async_queue.wait' ..."."""
         more = self.relaxation.more
         if more is None:
             return "can go: nothing relies on it"
@@ -98,13 +98,13 @@ class OverWait:
 
 
 Waits = Mapping[Operation, Mapping[int | None, None]]
-"""The waits that were met, and how many each allowed to be unfinished."""
+"""The waits that were executed -> the counts that each left unfinished; None for a token."""
 
 
 def over_waits(
     waits: Waits, is_right: Callable[[Relaxation], bool]
 ) -> Iterator[tuple[Relaxation, tuple[int | None, ...]]]:
-    """Those of `waits` that are too strong, weakened as far as `is_right` allows, and the counts they had."""
+    """The over-waits among `waits`: each weakened as far as `is_right` allows, with the counts that it had."""
     for op, counts in list(waits.items())[:MOST_WAITS]:
         weakest = _weakest(op, counts, is_right)
         if weakest is not None:
@@ -131,11 +131,11 @@ def _weakest(
 # The search of a case -------------------------------------------------------------------------------------------------
 
 TIMED_AS = "generic"
-"""The target with whose cycles the cost of a wait is told."""
+"""The target whose table of cycles the cost of a wait is computed with."""
 
 
 def look_for_over_waits(case: Case) -> None:
-    """Report the waits that could be weaker, one by one, at each of the trip counts that were executed."""
+    """Report each wait that could be weaker at all of the trip counts that were executed and found right."""
     for relaxation, counts in over_waits(case.waits, lambda relaxation: _is_right_with(case, relaxation)):
         case.report.warnings.append(OverWait(case.name, relaxation, counts, _cost_of(case, relaxation)))
 
@@ -152,7 +152,7 @@ def _execute_relaxed(case: Case, values: Sequence[int], relaxation: Relaxation) 
 
 
 def _is_right(case: Case, machine: Machine, values: Sequence[int]) -> bool:
-    """Whether one execution, of which nobody will be told, is right beyond doubt."""
+    """Whether an execution of `case` on `machine` is right beyond doubt; it is not reported."""
     machine.trace.recording = False
     try:
         case.subject.execute(machine, case.scalars(values))
@@ -162,7 +162,7 @@ def _is_right(case: Case, machine: Machine, values: Sequence[int]) -> bool:
 
 
 def _cost_of(case: Case, relaxation: Relaxation) -> WaitCost | None:
-    """Cycles of the call with the largest values, under the order `timed`."""
+    """The cost in cycles in the call with the last values, under the order `timed`; None where that cannot be run."""
     try:
         cycles = [_cycles_of(case, relaxed) for relaxed in (None, relaxation)]
     except (UndecidedError, UnsupportedError):

@@ -1,6 +1,8 @@
 """
-Proofs of a case for every trip count: of its one argument, of each of two where the other is what was executed, or why
-there is none.
+Proofs of a case for every trip count, or the reason why there is none.
+
+With one argument that bounds loops, every value of it is proved. With two, every value of each is proved where the
+other takes the values that were executed.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 EXTENT_OF_PROOFS = 1 << 16
-"""Of open dimensions: an array is taken to be as large as the loops that walk it."""
+"""The extent of open dimensions in the executions of a proof: larger than any loop there walks."""
 STEPS_OF_PROOFS = 2_000_000
-"""Steps after which an execution for a proof is given up, which may be one of a far trip count."""
+"""Steps after which one execution of a proof is given up: the trip count may be large (`far_trip_counts`)."""
 
 
 def made_up_extent(function: Operation) -> Operation | None:
@@ -68,7 +70,7 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
 
 
 def _reason_with_several(case: Case, counts: Sequence[int]) -> str | None:
-    """Of two arguments each is proved where the other takes the values that were executed."""
+    """Prove each of two arguments where the other takes the values that were executed; return what is left open."""
     names = case.bounds
     proved = [name for name in names if len(names) == 2 and not case.is_open and _is_proved(case, name, counts)]
     if case.is_open:
@@ -83,7 +85,7 @@ def _reason_with_several(case: Case, counts: Sequence[int]) -> str | None:
 
 
 def _programs(case: Case, name: str, counts: Sequence[int]) -> list[int]:
-    """The `counts` that the argument `name`, of two, can have."""
+    """The `counts` of argument `name`, one of two, with which some call is not left out."""
     return [count for count in counts if not case.left_out.holds_all_with(name, count, len(counts))]
 
 

@@ -1,5 +1,5 @@
 """
-What `check` has to say: a verdict, and for each mistake both parties, the missing edge and a witness.
+The report of `check`: a verdict, and for each mistake both parties, the missing edge of happens-before and a witness.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One violation, and the call in which it first shows."""
+    """One violation, and the function and arguments of the call in which it was first found."""
 
     function: str
     arguments: dict[str, int]
@@ -44,12 +44,12 @@ class Finding:
 
     @property
     def witness(self) -> Witness | None:
-        """The interleaving that shows it."""
+        """The interleaving that shows the violation, if one was looked for."""
         return witness_of(self.violation)
 
     @property
     def call(self) -> str:
-        """`in @ring(n = 4)`."""
+        """The call in words: `in @ring(n = 4)`."""
         arguments = ", ".join(f"{name} = {value}" for name, value in self.arguments.items())
         return f"in @{self.function}({arguments})"
 
@@ -81,7 +81,7 @@ class Finding:
 
 
 def _printed(op: Operation) -> str:
-    """The first line of `op` as IR: how one finds an op whose place is not known."""
+    """The first line of `op` as IR, by which a reader finds an op without a location."""
     stream = StringIO()
     Printer(stream).print_op(op)
     return stream.getvalue().strip().partition("\n")[0]
@@ -99,32 +99,32 @@ def _party_data(party: Party) -> dict[str, Any]:
 
 @dataclass
 class Report:
-    """What was checked, what was found, and what could not be decided."""
+    """The result of `check` for all functions: what was checked, what was found, and what could not be decided."""
 
     functions: list[str]
     trip_counts: tuple[int, ...]
     findings: list[Finding] = field(default_factory=list[Finding])
     undecided: list[str] = field(default_factory=list[str])
-    """Why no verdict was reached, one sentence each, naming the op."""
+    """Why a call could not be decided: sentences that name the op."""
     stopped_at: list[Operation] = field(default_factory=list[Operation])
     """The ops at which executions could not go on, or stayed open."""
     unexplored: list[str] = field(default_factory=list[str])
     """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
     warnings: list[OverWait] = field(default_factory=list["OverWait"])
-    """Waits that are stronger than they need be. They do not touch the verdict."""
+    """Waits that are stronger than they need be. They do not change the verdict."""
     executions: int = 0
     tries_every_trip_count: bool = False
     """Whether a proof for every trip count was asked for."""
     proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
-    """By function, the proofs that were found."""
+    """Name of a function -> its proof for every trip count."""
     varies_trip_counts: bool = True
     """Whether any of the functions has an argument that takes `trip_counts`."""
     makes_up_extents: bool = False
-    """Whether loops of them are bounded by extents of arrays that the types leave open: `DYNAMIC_EXTENT` is taken."""
+    """Whether an extent that a type leaves open bounds a loop of one of them; `DYNAMIC_EXTENT` is taken for it."""
     left_out: list[str] = field(default_factory=list[str])
     """Which values of arguments were left out, because a loop has no positive step with them: sentences."""
     bounded: list[str] = field(default_factory=list[str])
-    """Why what was found holds for the trip counts that were executed only, one sentence a function."""
+    """Why there is no proof for every trip count, one sentence a function."""
 
     @property
     def verdict(self) -> Verdict:
@@ -143,7 +143,7 @@ class Report:
 
     @property
     def bounds_that_matter(self) -> list[str]:
-        """`bounded`, where the verdict says that the trip counts are."""
+        """`bounded` where the verdict is `safe`, else nothing: a mistake needs no such restriction."""
         return self.bounded if self.verdict is Verdict.SAFE else []
 
     @property
@@ -166,7 +166,7 @@ class Report:
 
     @property
     def _tried(self) -> list[str]:
-        """What the verdict holds for, where other calls may differ."""
+        """The trip counts or extents that the verdict is restricted to; empty where it is not."""
         if self.varies_trip_counts:
             return [f"trip counts {span(self.trip_counts)}"]
         return [f"open extents of {DYNAMIC_EXTENT}"] if self.makes_up_extents else []

@@ -1,4 +1,4 @@
-"""How many slots the deepest ring of an execution has: trip counts around that number are the ones that differ."""
+"""How many slots the deepest ring of an execution has: up to two rounds of it, a larger trip count may still differ."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
-Phases that a program gets wrong, behind what shows of it.
+Races, deadlocks and undrained work whose cause is a wrong phase of a barrier.
 
 A wrong parity, arrivals that do not match the init count and bytes that do not match the expectation show as a race, a
-deadlock or undrained work. Those are what goes wrong; a person wants to know why. Where the cause is a phase of a
-barrier that the program counts by hand (an mbarrier), the mistake is reported as `phase`, with the numbers, and
-`Violation.symptom` keeps what it shows as:
+deadlock or undrained work. Where the cause is a phase of a barrier that the program counts by hand (an mbarrier), the
+mistake is reported as `phase`, with the numbers, and `Violation.symptom` keeps what it shows as:
 
 - a *deadlock* on a phase that can never complete: some of its arrivals are in and nobody is left who makes the others,
   or its arrivals are in and its bytes are not what was expected;
@@ -41,7 +40,7 @@ from tileas_xdsl.machine.core.violations import Party, UndecidedError, Unsupport
 
 
 def phase_that_cannot_complete(machine: Machine) -> Violation | None:
-    """Nobody can go on, because somebody waits for a phase whose arrivals or bytes do not add up; None otherwise."""
+    """The mistake of a standstill in which an agent waits for a phase that can never complete; None if none does."""
     for agent in machine.live:
         barrier = _barrier_waited_for(agent)
         if barrier is None or not barrier.counted_by_hand or _may_still_be_served(machine, barrier):
@@ -58,7 +57,7 @@ def _barrier_waited_for(agent: Agent) -> PhaseBarrier | None:
 
 
 def _shortfall(barrier: PhaseBarrier) -> tuple[str, str] | None:
-    """What the present phase has and was made for, and what would make it complete; None for one nobody has begun."""
+    """In words, what the present phase has and what it lacks; None if it has not begun or lacks nothing."""
     phase, outstanding = barrier.current, barrier.bytes_outstanding
     arrived = f"{phase.arrived} of {barrier.expected} arrivals"
     if barrier.pending > 0 and phase.arrived > 0:
@@ -75,8 +74,10 @@ def _shortfall(barrier: PhaseBarrier) -> tuple[str, str] | None:
 
 def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     """
-    Whether the present phase could still get arrivals or bytes if somebody were not blocked: an agent that took part
-    is still in the same turn of its loop, or one that runs the same code as a participant has not been here yet.
+    Whether the present phase could still get arrivals or bytes if some agent were not blocked.
+
+    That is so if work that counts for it is under way, if an agent that arrived is still in the same turn of its loop,
+    or if an agent that runs the same code as one that arrives has not come to this phase yet.
     """
     if any(not work.complete for work in barrier.contributors):
         return True
@@ -115,7 +116,7 @@ def _is_in_turn(agent: Agent, step: Happening) -> bool:
 
 
 def _agent_region(op: Operation) -> object:
-    """The region of the agent that runs `op`, or the outermost region around it."""
+    """The region of the agent-like op that contains `op`, or else the outermost region around it."""
     region = op.parent_region()
     while region is not None and region.parent is not None and AgentLikeOpInterface.of(region.parent) is None:
         around = region.parent.parent_region()
@@ -200,7 +201,7 @@ def _violation_of_parity(agent: Agent, barrier: PhaseBarrier, op: Operation) -> 
 
 @dataclass(frozen=True)
 class WrongPhase:
-    """A wait that went through on one phase of a barrier where another was meant."""
+    """A wait that passed on one phase of a barrier where the later phase `meant` was needed."""
 
     wait: Happening
     barrier: PhaseBarrier
@@ -213,7 +214,7 @@ class WrongPhase:
         return Party(self.wait.op, self.wait.agent_name, self.wait.iteration, role)
 
     def explains(self, machine: Machine, symptom: Violation) -> Violation:
-        """`symptom`, reported as the mistake in the phase."""
+        """`symptom` (a race or undrained work), reported as a mistake in the phase."""
         seen, meant, name = self.wait.turn, self.meant, self.barrier.name
         missing = f"a wait for phase {meant} of {name}, which has parity {meant & 1}"
         if (seen & 1) == (meant & 1):
@@ -234,7 +235,7 @@ class WrongPhase:
 
 
 def name_wrong_phases(machine: Machine) -> None:
-    """Report the races and the undrained work of an execution that wrong phases explain as mistakes in the phase."""
+    """Turn the races and undrained work of `machine` that a wrong phase explains into mistakes in the phase."""
     if not any(step.kind == "wait" and _is_by_hand(step.on) for step in machine.trace.happenings):
         return
     named: dict[object, Violation] = {}
@@ -280,19 +281,19 @@ def _behind_race(machine: Machine, conflict: Conflict) -> WrongPhase | None:
 
 @dataclass(frozen=True)
 class Announcement:
-    """What makes a phase of a barrier complete, and so says that an access is over."""
+    """A signal or an arrival that counts for `phase` of `barrier` and comes after an access."""
 
     barrier: PhaseBarrier
     phase: int
     known: Clock
-    """What its maker knew."""
+    """What its agent knew then; for the signal of a work, what its issuer knew at issue."""
 
     def comes_after(self, step: Happening) -> bool:
         return self.known.get(step.agent, -1) >= step.moment
 
 
 def _mute_arrival(machine: Machine, conflict: Conflict | None) -> Happening | None:
-    """The arrival that would have ordered a race's two accesses if it handed over what its agent knew."""
+    """The arrival that would order the accesses of a race if it released what its agent knew; None without one."""
     if conflict is None:
         return None
     for wait in reversed(_waits_before(machine, conflict.later)):
@@ -314,7 +315,7 @@ def _knew(arrival: Happening, access: Access) -> bool:
 
 
 def _announcements(machine: Machine, access: Access) -> Iterator[Announcement]:
-    """What says that `access` is over: a signal of its work, or an arrival of its agent behind it in the same turn."""
+    """What announces that `access` is over: signals of its work, or later arrivals of its agent in the same turn."""
     if access.work is not None:
         for barrier, phase in _phases_of(access.work):
             yield Announcement(barrier, phase, access.work.mind.clock)
@@ -368,7 +369,7 @@ def _behind_undrained(machine: Machine, op: Operation) -> Iterator[WrongPhase]:
 
 
 def _second_passes(machine: Machine, barrier: PhaseBarrier, meant: int) -> Iterator[Happening]:
-    """Waits that let an agent through on a phase before `meant` through which it had gone before."""
+    """Waits that passed on a phase before `meant` on which the same agent had passed before."""
     seen: set[tuple[int, int]] = set()
     for step in machine.trace.about([barrier]):
         if step.kind == "wait" and step.turn < meant:

@@ -1,5 +1,5 @@
 """
-The observer that explains mistakes: a witness for each, and the wrong phase behind what shows of it.
+The observer that explains mistakes: it adds a witness to each, and names a wrong phase where that is the cause.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tileas_xdsl.machine.core.violations import Violation
 
 
 class Investigator(Observer):
-    """Looks for a witness of every mistake of which there is a trace."""
+    """Adds a witness to every mistake. The machine has to record a trace."""
 
     def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:
         return shown(violation, _witness(machine, evidence))

@@ -1,5 +1,5 @@
 """
-A witness: the part of what happened that shows a mistake, and a violation that has one.
+A witness, the part of an execution that shows a mistake; and a violation that carries one.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from tileas_xdsl.machine.core.violations import Violation
 
 @dataclass(frozen=True)
 class Elision:
-    """Steps that must have taken place as well and say nothing about the mistake."""
+    """Steps that are left out of a witness: they precede the mistake, and do not explain it."""
 
     counts: tuple[tuple[str, int], ...]
-    """(agent, how many), in order of first appearance."""
+    """(name of an agent, number of its steps), in order of first appearance."""
 
     def __str__(self) -> str:
         return "... " + ", ".join(f"{n} step{'s' * (n != 1)} of {agent}" for agent, n in self.counts)
@@ -51,13 +51,13 @@ class Witness:
 
 @dataclass(frozen=True)
 class ShownViolation(Violation):
-    """A violation, and an interleaving that shows it."""
+    """A violation with its witness."""
 
     witness: Witness | None = None
 
 
 def witness_of(violation: Violation) -> Witness | None:
-    """The interleaving that shows `violation`, where somebody looked for one."""
+    """The interleaving that shows `violation`; None if no witness was looked for."""
     return violation.witness if isinstance(violation, ShownViolation) else None
 
 

@@ -1,19 +1,18 @@
 """
-Witnesses: of all that happened, the few steps that explain a mistake, in the order in which they happened.
+The search for a witness: the few steps of a trace that explain a mistake, in the order of the execution.
 
 A mistake is about two points of an execution that nothing orders: two accesses, or an issue and the end of a function.
-Whatever lies in the past of either point must have taken place for both to be next, and almost all of it says nothing
-about them. What explains that the two are unordered is shown:
+All steps that happen before either point had to take place, and almost none of them explains why the two are unordered.
+Shown are
 
-- how each side knows what it knows of the other: the last step of the other that it has heard of, and the chain of
-  arrivals and waits along which it heard of it;
+- the last step of each side that the other one knows of, and the chain of arrivals and waits by which it learnt of it;
 - the issue of asynchronous work, and each later step of the two agents on what tells of its completion: the commit of
   its group, waits on its queue, phases of its barrier;
 - the last wait that each side passed, whatever it was for;
-- for an agent of which there is nothing of these, its start.
+- the start of an agent for which there is none of these.
 
-The rest of the two pasts is counted (`... 12 steps of agent 0`), agent by agent, for the agents that are shown. A
-program that goes wrong in iteration 300 thus has a witness as short as one that goes wrong in iteration 3. Finding it
+The other steps that happen before the two points are counted (`... 12 steps of agent 0`) for each agent that is shown.
+A program that goes wrong in iteration 300 thus has a witness as short as one that goes wrong in iteration 3. Finding it
 takes a few passes over the trace, and is done only for mistakes that are reported.
 """
 
@@ -42,19 +41,19 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.violations import Party
 
 FIRST_SHOWN, LAST_SHOWN = 6, 14
-"""Of a longer chain of steps the first few and the last few are shown."""
+"""How many steps of a longer witness are shown from its beginning, and from its end."""
 LAST_ABOUT = 8
 """How many of the steps on a barrier are shown where the barrier itself is the subject."""
 LAST_OF_BLOCKED = 3
 """How many steps of a blocked agent are shown, fewer where many agents are blocked."""
 LAST_ENDED = 4
-"""How many agents are shown to have ended, and so to be of no help to those who are blocked."""
+"""How many of the agents that have ended are shown in the witness of a deadlock: they will arrive nowhere."""
 GIFTS = ("arrive", "commit", "finish")
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where one side stands: at an access of its own, or at the issue of the work that does the access."""
+    """One side of a mistake: a step of `agent`, and what it knows there; with `work`, the issue of that."""
 
     agent: Agent
     step: int
@@ -71,7 +70,7 @@ class Point:
 
 
 def point_of(access: Access) -> Point:
-    """Where the agent stood that made `access`, or that issued the work that makes it."""
+    """The point of `access`, or of the issue of the work that makes it."""
     if access.work is not None:
         return point_of_work(access.work)
     agent = access.agent
@@ -83,7 +82,7 @@ def point_of(access: Access) -> Point:
 
 
 def point_of_work(work: AsyncWork) -> Point:
-    """Where `work` was issued; its past holds what it waits for, too."""
+    """The point of the issue of `work`. Its past includes the works that it depends on."""
     clock: Clock = {}
     stack, seen = [work], {work}
     while stack:
@@ -96,7 +95,7 @@ def point_of_work(work: AsyncWork) -> Point:
 
 
 def here(agent: Agent) -> Point:
-    """Where `agent` stands now."""
+    """The point at which `agent` is now."""
     return Point(agent, agent.machine.step_number, Mind({**agent.clock, agent.number: agent.moment}, {}))
 
 
@@ -112,7 +111,9 @@ def _taught(happening: Happening) -> int | None:
 
 def witness_between(earlier: Point, later: Point, parties: Sequence[Party], *, with_fences: bool = False) -> Witness:
     """
-    The witness of two points that are not ordered as they should be; `with_fences` where it is a fence that is missing.
+    The witness of a race or of undrained work: `earlier` does not happen before `later`.
+
+    `parties` are shown as what collides. `with_fences` also shows fences, for a mistake in which one is missing.
     """
     sides = _Sides(earlier.agent.machine, earlier, later)
     shown = sides.explanation()
@@ -122,7 +123,7 @@ def witness_between(earlier: Point, later: Point, parties: Sequence[Party], *, w
 
 
 def witness_about(agent: Agent, things: Sequence[object], parties: Sequence[Party]) -> Witness:
-    """The witness of a mistake in the use of `things` (barriers, tasks) that shows where `agent` stands now."""
+    """The witness of a mistake in the use of `things` (barriers, tasks): the last steps on them, up to now."""
     machine = agent.machine
     shown = machine.trace.about(things)[-LAST_ABOUT:]
     points = [here(machine.agents[number]) for number in dict.fromkeys(h.agent for h in shown)]
@@ -130,7 +131,7 @@ def witness_about(agent: Agent, things: Sequence[object], parties: Sequence[Part
 
 
 def witness_of_standstill(machine: Machine, blocked: Sequence[Agent], parties: Sequence[Party]) -> Witness:
-    """The witness of a deadlock: what the blocked agents did last, and who has come where they wait."""
+    """The witness of a deadlock: the last steps of the blocked agents, and the arrivals at what they wait for."""
     each = max(1, min(LAST_OF_BLOCKED, 12 // max(len(blocked), 1)))
     shown: list[Happening] = []
     for agent in blocked:
@@ -204,7 +205,7 @@ class _Sides:
         return waits[-1:]
 
     def _news_of_work(self) -> list[Happening]:
-        """What the two agents did, after the issue of the earlier work, with what tells of its completion."""
+        """Steps of the two agents, from the issue of the earlier work on, on what tells of its completion."""
         work = self.earlier.work
         if work is None:
             return []
@@ -248,11 +249,11 @@ class _Sides:
         return chain
 
     def _lessons(self, agent: int, before: int) -> list[Happening]:
-        """By what `agent` learnt something, up to step `before`."""
+        """The waits and forks, up to step `before`, from which `agent` learnt something."""
         return [h for h in self.trace.happenings if h.step <= before and _taught(h) == agent]
 
     def _could_tell(self, gift: Happening, source: int, moment: int) -> bool:
-        """Whether who made `gift` knew of `moment` of agent `source` by then."""
+        """Whether the agent or work behind `gift` knew of `moment` of agent `source` by then."""
         if isinstance(gift.on, AsyncWork):
             return gift.on.mind.clock.get(source, -1) >= moment
         if gift.agent == source:
