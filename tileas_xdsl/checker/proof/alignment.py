@@ -1,13 +1,13 @@
 """
-Two executions side by side: the one with the larger trip count does the same steps, and some rounds of its loops more.
+Two executions side by side: that with the larger trip count does the same steps, and one more round of its loops.
 
     smaller:   A  P  B              a head of a growing loop lies at the beginning and at the end of each P
     larger:    A  P  P  B
 
-So the runs are laid on each other twice: A P of both from the beginning, and P B of both up to the end. Along the way
-every step must be the same one, and the numbers it sees must move on in a way that goes on for ever (`shifts`); where
-the runs are moved against each other, the snapshots of all five loop heads must have one shape. Several loops that
-grow, one after the other, move the runs against each other several times.
+The recorded runs are compared in two *overlays*: A P of both from the beginning, and P B of both up to the end. In each
+overlay every step must be the same, and the numbers that it sees must move on in a way that goes on for ever
+(`shifts`). The heads at both ends of P are *cuts*; the snapshots of all five heads must have one shape. Each of several
+growing loops in sequence has a P and cuts of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tileas_xdsl.machine.parts.rings import Ring, StageLook
 
 @dataclass
 class Overlay:
-    """A stretch of the smaller run, and the distance to the same steps on the larger one."""
+    """Entries `start` to `end` of the smaller run, which correspond to those `distance` later on the larger one."""
 
     start: int
     end: int
@@ -43,11 +43,12 @@ class Overlay:
 
 @dataclass
 class _Stages:
-    """By how far the stages of one ring that are visited move on, in each overlay."""
+    """How the visits to the stages of one ring move on."""
 
     moves: dict[int, int] = field(default_factory=dict[int, int])
+    """Overlay -> by how many stages its first visit moves on."""
     differences: dict[Operation, list[int]] = field(default_factory=dict[Operation, list[int]])
-    """Of visits that move on by another distance."""
+    """Op -> the differences of its visits that move on by another distance than the first of their overlay."""
 
     def note_move(self, overlay: int, shift: int, op: Operation) -> None:
         difference = shift - self.moves.setdefault(overlay, shift)
@@ -57,10 +58,10 @@ class _Stages:
 
 class Alignment:
     """
-    Checks that `larger` is `smaller` and more of the same, so that the next larger one is, too.
+    Checks that `larger` is `smaller` and one more round of each loop, so that the next larger run is so, too.
 
-    `first_turns` says for each loop from which turn on its state recurs. `trip_count` is that of `smaller`, `growth`
-    what `larger` has more. `check` raises `IrregularError`.
+    `first_turns` says for each loop from which turn on its state recurs; `growth` holds the trip count of `smaller` and
+    by how much that of `larger` is larger. `check` raises `IrregularError` where a step does not repeat evenly.
     """
 
     def __init__(
@@ -75,15 +76,15 @@ class Alignment:
         self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []
         self.cut_at: list[LoopKey] = []
-        """The loops at whose heads the runs are moved against each other."""
+        """The loops at whose heads a cut lies."""
         self.cuts: list[Cut] = []
-        """The states at the beginning and at the end of each round."""
+        """Two for each round that the larger run has more: the state at its beginning, and at its end."""
         self.moves: dict[Access | BarrierLook, Moves] = {}
-        """By how far accesses and looks move on, in each overlay."""
+        """Access or look -> overlay -> by how many bytes it moves on."""
         self.overwritten: set[MemoryObject] = set()
         """The objects to which something is written at places that move on."""
         self._agents: dict[int, dict[int, int]] = {}
-        """For each overlay, which agent of the larger execution does what one of the smaller does."""
+        """Overlay -> agent of the smaller run -> agent that does the same in the larger one; all by number."""
 
     def check(self) -> None:
         try:
@@ -103,7 +104,7 @@ class Alignment:
                 must_move_by_multiples(op, differences, ring.turns, reason)
 
     def _must_keep_what_is_read(self) -> None:
-        """Where numbers are taken from memory, nothing else may come to lie in their places later."""
+        """Memory from which the program reads numbers must not be overwritten at places that move on."""
         for base, op in self.steps.read_from.items():
             if base in self.overwritten:
                 reason = f"takes a number from '{base.name}', of which other places are overwritten from turn to turn"
@@ -115,7 +116,7 @@ class Alignment:
             numbers = [n for n, o in enumerate(self.overlays) if o.start <= start and end <= o.end]
             self._compare(start, end, numbers)
 
-    # Where the runs are moved against each other ---------------------------------------------------------------------
+    # Cuts ------------------------------------------------------------------------------------------------------------
 
     def _lay_over(self) -> None:
         ours, theirs = self.smaller.entries, self.larger.entries
@@ -133,7 +134,7 @@ class Alignment:
                     end = self._end_of_round(mine, extra)
                     self.overlays.append(Overlay(start, end, distance))
                     start, distance = place, other.turns.heads[other.turn + extra] - place
-                    self._compare_portraits(mine, other, extra, end)
+                    self._compare_snapshots(mine, other, extra, end)
                     self.cut_at.append(mine.turns.key)
             place += 1
         if place + distance != len(theirs):
@@ -149,13 +150,13 @@ class Alignment:
             raise IrregularError(_op_of(head), "does not turn often enough yet")
         return head.turns.heads[head.turn + extra]
 
-    def _compare_portraits(self, mine: Head, other: Head, extra: int, end_place: int) -> None:
-        """The state at the beginning and the end of the round, in both executions, and one round later."""
-        begin, end = (self._portrait(self.smaller, mine, turns) for turns in (0, extra))
-        first, second, third = (self._portrait(self.larger, other, turns) for turns in (0, extra, 2 * extra))
+    def _compare_snapshots(self, mine: Head, other: Head, extra: int, end_place: int) -> None:
+        """Compare the states at both ends of the round: two in the smaller run, three in the larger one."""
+        begin, end = (self._snapshot(self.smaller, mine, turns) for turns in (0, extra))
+        first, second, third = (self._snapshot(self.larger, other, turns) for turns in (0, extra, 2 * extra))
         op = _op_of(mine)
         if len({p.shape for p in (begin, end, first, second, third)}) > 1:
-            raise IrregularError(op, "finds another state when it comes round again", piles_may_help=True)
+            raise IrregularError(op, "finds another state when it comes round again", gathering_may_help=True)
         rows = zip(begin.numbers, end.numbers, first.numbers, second.numbers, third.numbers, strict=True)
         for here, there, early, late, later in rows:
             if late - there != early - here or later - there != late - here:
@@ -176,7 +177,7 @@ class Alignment:
         return self.stages.setdefault(ring, _Stages())
 
     @staticmethod
-    def _portrait(run: RecordedRun, head: Head, later: int) -> Snapshot:
+    def _snapshot(run: RecordedRun, head: Head, later: int) -> Snapshot:
         snapshot = run.snapshots.get((head.turns.key, head.turn + later))
         if snapshot is None:
             raise IrregularError(_op_of(head), "does not turn often enough yet")
@@ -224,7 +225,7 @@ class Alignment:
                 self.overwritten.add(region.base)
 
     def _compare_loops(self, mine: Turns, others: list[Turns]) -> None:
-        """A loop turns more often by exactly as much as its bounds have moved apart."""
+        """The trip count of a loop must grow by exactly as much as its bounds have moved apart."""
         if mine.bounds is None:
             return
         op = _op_of(mine)

@@ -1,10 +1,10 @@
 """
-How far what moves on stays inside its array.
+How many rounds accesses and indices that move on stay inside their arrays.
 
-Executions of a few turns reach the first elements of an array only. Arrays whose extents are made up are as large as
-need be; others end, and then so does what a proof says. Where it is known how far a loop goes (a long loop of constant
-length) it must not end before, and what cannot be followed is refused: that loop is executed as it stands, and looked
-at there.
+Executions of a few turns reach only the first elements of an array. An open extent counts as large enough; an array of
+a fixed extent ends, and a proof holds up to that trip count only. For a long loop with constant bounds the last turn is
+known: there the array must not end before it, and an access that cannot be followed is refused. Such a loop is then
+executed as it stands.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving
 
 @dataclass
 class Room:
-    """What two executions that differ by `growth` leave of the arrays that they walk."""
+    """How much room two executions that differ by `growth` leave in the arrays that they walk."""
 
     growth: Growth
     end: End | None = None
-    """Where the first array ends, if any does; nothing of it where it is known that the loop goes no farther."""
+    """Where the first array ends. None if none does, and where `growth` has a target: then it is an error instead."""
 
     def access(self, access: Access, shift: int) -> None:
-        """Note an access that moves on by `shift` bytes a round. Raises `IrregularError` if it goes too far."""
+        """
+        Note an access that moves on by `shift` bytes a round.
+
+        Raises `IrregularError` if it leaves its array before the target, or cannot be followed up to there.
+        """
         region, base = access.region, access.region.base
         if not shift or base.is_open or region.is_empty:
             return
@@ -40,7 +44,11 @@ class Room:
         self._note(left // abs(shift), access.op, f"reaches outside '{base.name}'")
 
     def index(self, op: Operation, number: int, value: Moving) -> None:
-        """The same for operand `number`, if it is an index of a fixed extent."""
+        """
+        Note `value`, operand `number` of `op`, if it is an index along an axis of a fixed extent.
+
+        Raises `IrregularError` if it leaves the axis before the target.
+        """
         first = facts_of(op).first_index
         if first is None or number < first:
             return
@@ -53,7 +61,7 @@ class Room:
                 self._note(left // abs(shift), op, f"takes an index beyond an axis of {extent}")
 
     def _note(self, rounds: int, op: Operation, what: str) -> None:
-        """What `op` does after more than `rounds` rounds."""
+        """Note that `op` does `what` after more than `rounds` rounds."""
         outside = self.growth.trip_count + (rounds + 1) * self.growth.by
         if self.growth.target is not None:
             if outside <= self.growth.target:

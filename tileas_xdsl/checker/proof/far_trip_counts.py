@@ -1,9 +1,9 @@
 """
-Trip counts far away at which something may go wrong.
+Large trip counts at which a mistake may show, and which are executed for that reason.
 
-Where no proof is found because two numbers come closer to each other from turn to turn, or because an access comes
-closer to a place of which it does not know, the distance says how many turns later they meet. That trip count is
-executed, though nobody would have come so far by trying one after the other.
+Where there is no proof because two numbers come closer to each other from turn to turn, or because an access comes
+closer to a place of which it does not know, their distance says how many turns later they meet. That trip count is
+executed, though it lies far beyond those that are tried one after the other.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from tileas_xdsl.checker.proof.outcomes import Execute, NoProofError, WrongError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 FAREST = 1024
-"""The largest trip count that is executed because something may go wrong there."""
+"""The largest trip count that is executed for this reason."""
 
 
 class Trials:
-    """Executes trip counts by `execute`, except for those that were `executed` and right."""
+    """Executes trip counts by `execute`, each once; those in `executed` are known to be right."""
 
     def __init__(self, execute: Execute, executed: set[int]) -> None:
         self.execute = execute
@@ -25,8 +25,10 @@ class Trials:
 
     def look_ahead(self, trip_count: int, rounds: int, period: int) -> None:
         """
-        Raises `WrongError` if something goes wrong where two that are so many `rounds` apart at `trip_count` meet: one
-        comes to the other, or both come half of the way.
+        Execute the trip counts at which two numbers or places meet that are `rounds` rounds apart at `trip_count`.
+
+        One may reach the other, or both come half of the way. Nothing is executed for 0 rounds or beyond `FAREST`.
+        Raises `WrongError` if one of these trip counts is wrong.
         """
         for far in (rounds // 2 + 1, rounds, rounds + 1) if rounds else ():
             there = trip_count + far * period
@@ -35,8 +37,10 @@ class Trials:
 
     def wrong(self, trip_count: int) -> WrongError:
         """
-        What to raise where `trip_count` goes wrong: it tells of the least that does, where all larger ones do so too;
-        else of one whose predecessor is right.
+        The error to raise where `trip_count` is wrong.
+
+        It names a wrong trip count whose predecessor is right, found by bisection: the least one if every trip count
+        from some number on is wrong.
         """
         right = max(number for number in self.executed if number < trip_count)
         while trip_count - right > 1:
@@ -45,7 +49,7 @@ class Trials:
         return WrongError(trip_count)
 
     def _is_right(self, trip_count: int) -> bool:
-        """Whether a trip count is right, or cannot be executed."""
+        """Whether a trip count is right; so counts one that cannot be executed."""
         if trip_count in self.executed:
             return True
         if trip_count not in self._tried:

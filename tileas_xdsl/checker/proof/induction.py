@@ -5,11 +5,12 @@ The induction over trip counts: `prove(execute, checked)`.
     E(n + q) is E(n) and more of the same, for each n from N to N + q - 1       checked by `alignment`
     so E(n + 2q) is E(n + q) and more of the same, and so on: every trip count is right
 
-First the state at the heads of the loops that turn more often at a larger trip count is watched in one long execution,
-to see from which turn on and after how many turns it recurs; from that follows q. Then N is looked for.
+The loops that matter are those that turn more often at a larger trip count. In one long execution the snapshots at
+their heads are compared: from which turn on does the state recur, and after how many turns? From that follows q. Then N
+is searched.
 
-Where a state does not recur because more is left behind with every turn, all of this is done once more, with what is
-left behind in rows (see `leftovers`).
+A state may not recur because every turn leaves more behind. Then the search is made once more with leftovers gathered
+(see `leftovers`).
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
 LONGEST_PERIOD = 64
-"""Turns after which a state must have recurred."""
+"""The largest period of a proof, as a difference of trip counts."""
 SPAN = 4
 """The distance between the two trip counts from which the growth of loops is read."""
 FAREST_CROSSING = 64
-"""How far to go on where two numbers that are compared come closer to each other, until they have met."""
+"""The largest trip count up to which N is searched because two numbers that are compared meet before that."""
 MOST_ENTRIES = 600_000
-"""Entries of all runs together after which the search for a proof is given up."""
+"""The number of entries of all recorded runs together at which the search for a proof is given up."""
 
 
 class _LongerPeriodError(Exception):
-    """The state recurs, but the numbers that the program computes come round after a longer time only."""
+    """The state recurs, but the numbers that the program computes repeat only with this longer period."""
 
     def __init__(self, period: int, reason: str) -> None:
         self.period = period
@@ -51,10 +52,11 @@ class _LongerPeriodError(Exception):
 
 def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
     """
-    Prove every trip count right, given that those up to `checked` are; up to `target`, if there is one trip count that
-    matters, nothing may overflow or leave its array either.
+    Prove that every trip count is right, given that those up to `checked` are.
 
-    Raises `NoProofError` where that fails, `WrongError` when a larger trip count turns out to be wrong.
+    `target` is the one trip count that matters, where there is one (`long_loops`): up to there no number may overflow
+    and no access may leave its array. Raises `NoProofError` where there is no proof, `WrongError` where a larger trip
+    count is wrong.
     """
 
     def by(*, gathers_leftovers: bool) -> Proof:
@@ -70,28 +72,28 @@ def prove(execute: Execute, checked: int, target: int | None = None) -> Proof:
     try:
         return by(gathers_leftovers=False)
     except NoProofError as error:
-        if not error.piles_may_help:
+        if not error.gathering_may_help:
             raise
     return by(gathers_leftovers=True)
 
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The state at the head of a loop in turn `first` is found again `period` turns later, and so on for a while."""
+    """The state at a loop head in turn `first` recurs every `period` turns, up to `rest` turns before the last."""
 
     first: int
     period: int
     rest: int
-    """So many turns before the last it does not come again: other agents have come to their ends."""
+    """In how many turns at the end it does not recur, because other agents have ended by then."""
 
     @property
     def turns(self) -> int:
-        """How many turns the loop must take so that the state is there at least twice."""
+        """The least trip count of the loop at which the state is found at least twice."""
         return self.first + self.period + 1 + self.rest
 
 
 Rates = dict[LoopKey, Fraction]
-"""By how many turns each loop grows with each unit of the trip count."""
+"""Loop -> by how many turns it grows when the trip count grows by one."""
 Recurrences = dict[LoopKey, Recurrence]
 
 
@@ -110,7 +112,7 @@ class _Induction:
         self.trials = Trials(execute, self.executed)
         self.reach = Reach()
         self.reason = ""
-        """Why the state at one of the loop heads does not recur; others may do instead."""
+        """Why the state at one of the loop heads does not recur. The others may suffice for a proof."""
 
     def prove(self) -> Proof:
         rates, run = self._rates()
@@ -156,8 +158,8 @@ class _Induction:
 
     def _rates(self) -> tuple[Rates, RecordedRun]:
         """
-        The loops that turn more often at larger trip counts, and by how many turns for each; and the run of the
-        larger one, with the snapshots of the loops that lead.
+        The rates of the loops that grow with the trip count, read from two recorded runs; and the larger of the runs,
+        with snapshots at the heads of the leading loops.
         """
         fewer = self._run(self.checked)
         leading = _leading(fewer)
@@ -167,7 +169,7 @@ class _Induction:
         return {key: rate for key, rate in rates.items() if rate > 0}, more
 
     def _recurrences(self, rates: Rates, run: RecordedRun) -> Iterator[tuple[Recurrences, int]]:
-        """How the states at loop heads recur, and the trip count at which that was seen: first a cheap guess."""
+        """Ways in which the states at loop heads recur, and at which trip count that was seen; the cheapest first."""
         if not rates:
             yield {}, self.checked
             return
@@ -177,7 +179,11 @@ class _Induction:
         yield self._searched(list(rates))
 
     def _searched(self, keys: Sequence[LoopKey]) -> tuple[Recurrences, int]:
-        """For the loops among `keys` whose state recurs, how; and the trip count at which that was seen."""
+        """
+        The recurrences of those of the loops `keys` whose state recurs, and the trip count at which that was seen.
+
+        Raises `NoProofError` if there are none.
+        """
         wanted = set(keys)
         for times in (1, 2, 4, 8):
             trip_count = times * max(self.checked, 8) + 8
@@ -187,7 +193,7 @@ class _Induction:
                 missing = [key for key in keys if key not in found]
                 self.reason = self._why_not(run, missing[0]) if missing else ""
                 return found, trip_count
-        raise NoProofError(self._why_not(run, keys[0]), piles_may_help=True)
+        raise NoProofError(self._why_not(run, keys[0]), gathering_may_help=True)
 
     @staticmethod
     def _why_not(run: RecordedRun, key: LoopKey) -> str:
@@ -201,7 +207,7 @@ class _Induction:
 
     @staticmethod
     def _period(rates: Rates, recurrences: Recurrences) -> int:
-        """The least growth of the trip count by which every loop turns whole periods more often."""
+        """The least q such that every loop turns a whole number of its periods more often at n + q than at n."""
         for period in range(1, LONGEST_PERIOD + 1):
             extra = {key: rates[key] * period for key in recurrences}
             if all(e.denominator == 1 and int(e) % recurrences[key].period == 0 for key, e in extra.items()):
@@ -212,7 +218,11 @@ class _Induction:
     # The step of the induction ----------------------------------------------------------------------------------------
 
     def _climb(self, rates: Rates, recurrences: Recurrences, period: int, seen_at: int) -> Proof:
-        """Look for as many neighbouring trip counts as there are in a period that all grow evenly."""
+        """
+        Find N: a whole period of successive trip counts n such that the run of n + `period` aligns with that of n.
+
+        Raises `NoProofError` if there is none, `_LongerPeriodError` if numbers repeat with a longer period.
+        """
         first_turns = {key: recurrence.first for key, recurrence in recurrences.items()}
         wanted = {
             key: frozenset(first + times * int(rates[key] * period) for times in range(3))
@@ -221,7 +231,7 @@ class _Induction:
         runs: dict[int, RecordedRun] = {}
         nothing = frozenset[int]()
 
-        def tape_of(trip_count: int) -> RecordedRun:
+        def run_of(trip_count: int) -> RecordedRun:
             if trip_count not in runs:
                 runs[trip_count] = self._run(trip_count, lambda key, turn: turn in wanted.get(key, nothing))
             return runs[trip_count]
@@ -231,13 +241,13 @@ class _Induction:
         start, latest = min(starts), max(starts)
         most = max(seen_at, latest + 2 * period) + 2 * period
         good: list[Alignment] = []
-        reason, piles_may_help = "", bool(self.reason)
+        reason, gathering_may_help = "", bool(self.reason)
         trip_count = start - 1
         while trip_count < most or good:
             trip_count = trip_count + 1 if good or trip_count < start or trip_count >= latest else latest
             reach = self.reach
             try:
-                pair = tape_of(trip_count), tape_of(trip_count + period)
+                pair = run_of(trip_count), run_of(trip_count + period)
                 if self.reach != reach:
                     # What was left out of earlier snapshots may matter after all.
                     raise NoProofError("larger trip counts reach other memory")
@@ -245,7 +255,7 @@ class _Induction:
                 alignment.check()
             except IrregularError as error:
                 good, reason = [], sentence(error.op, error.reason)
-                piles_may_help |= error.piles_may_help
+                gathering_may_help |= error.gathering_may_help
                 crossing = trip_count + error.rounds * period
                 if error.rounds and crossing <= FAREST_CROSSING:
                     most = max(most, crossing + period)
@@ -260,10 +270,10 @@ class _Induction:
             if len(good) == period:
                 self._close(trip_count + period)
                 return Proof(trip_count + period, period, _first_end(good))
-        raise NoProofError(self.reason or reason, piles_may_help=piles_may_help)
+        raise NoProofError(self.reason or reason, gathering_may_help=gathering_may_help)
 
     def _close(self, last: int) -> None:
-        """Execute what has been left out so far."""
+        """Execute the trip counts below `last` that have not been executed yet."""
         for trip_count in range(last):
             if trip_count not in self.executed:
                 self._run(trip_count)
@@ -276,7 +286,7 @@ def _first_end(alignments: Iterable[Alignment]) -> End | None:
 
 
 def _rate(fewer: Turns, more: Turns) -> Fraction:
-    """By how many turns a loop grows with each unit of the trip count, as seen from two that are `SPAN` apart."""
+    """By how many turns a loop grows per unit of the trip count, from runs whose trip counts are `SPAN` apart."""
     if fewer.bounds is None or more.bounds is None:
         return Fraction(more.count - fewer.count, SPAN)
     apart = (more.bounds.stop - more.bounds.start) - (fewer.bounds.stop - fewer.bounds.start)
@@ -284,7 +294,7 @@ def _rate(fewer: Turns, more: Turns) -> Fraction:
 
 
 def _leading(run: RecordedRun) -> set[LoopKey]:
-    """The outermost loops of one agent, that with most of them: those of others often run at the same time."""
+    """The outermost loops of the agent that has most of them. Those of other agents often run at the same time."""
     outermost = [loop for loop in run.loops if not loop.depth]
     often = Counter(loop.agent.number for loop in outermost)
     leader = max(often, key=lambda agent: (often[agent], agent), default=None)
@@ -292,7 +302,7 @@ def _leading(run: RecordedRun) -> set[LoopKey]:
 
 
 def _recurrences_on(run: RecordedRun, keys: Sequence[LoopKey]) -> Recurrences:
-    """For those of the loops whose state recurs on `run`, how."""
+    """The recurrences of those of the loops `keys` whose state recurs on `run`."""
     found: Recurrences = {}
     for loop in run.loops:
         if loop.key in keys:
@@ -303,7 +313,7 @@ def _recurrences_on(run: RecordedRun, keys: Sequence[LoopKey]) -> Recurrences:
 
 
 def _recurrence_of(snapshots: Sequence[Snapshot]) -> Recurrence | None:
-    """The first turn whose state comes back evenly at least twice, and the shortest time after which it does."""
+    """The first turn whose state recurs evenly at least twice, with the shortest period; None if there is none."""
     shapes = [snapshot.shape for snapshot in snapshots]
     names = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
     turns = [names[shape] for shape in shapes]

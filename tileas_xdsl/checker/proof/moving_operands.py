@@ -1,6 +1,8 @@
 """
-Which operands of an op that acts may move on from turn to turn: indices that an address is computed from, stages of a
-ring, data that is stored, and whatever is only passed on to a region or a function.
+Which operands of an op with side effects may move on from turn to turn.
+
+They are indices that an address is computed from, stages of a ring, data that is stored, and what is only passed on to
+a region or a function. Each op says so itself (`machine.core.op_facts`).
 """
 
 from __future__ import annotations

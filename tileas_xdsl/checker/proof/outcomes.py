@@ -1,5 +1,5 @@
 """
-What comes of the search for a proof: one, or none, or a trip count that is wrong.
+The three outcomes of the search for a proof: a proof, the reason why there is none, or a wrong trip count.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 Execute = Callable[[int, RecordedRun], bool]
 """
-Execute one trip count and write it on a run. Returns whether it is right beyond doubt. Raises `NoProofError` where it
+Executes one trip count, recorded by the run. Returns whether it is right beyond doubt. Raises `NoProofError` where it
 cannot be executed.
 """
 
 
 @dataclass(frozen=True)
 class End:
-    """An array ends before the trip counts do."""
+    """Where an array of a fixed extent ends: a proof says nothing of the trip counts from there on."""
 
     trip_count: int
-    """The least at which `op` goes too far."""
+    """The least trip count at which `op` leaves the array."""
     op: Operation
     what: str
-    """What it does there, after "the op ..."."""
+    """What `op` does there, as the end of the sentence "'memref.load' ..."."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,22 @@ class Proof:
     executed: int
     """The largest trip count that was executed."""
     period: int
-    """A trip count that is larger by this much does the same, and some turns more."""
+    """An execution with a trip count larger by this does the same and one more round of each growing loop."""
     end: End | None = None
-    """Where an array of a fixed size ends, if one does: from there on there is nothing to prove."""
+    """Where the first array of a fixed extent ends; None if none does."""
 
 
 class NoProofError(Exception):
-    """Why nothing can be said of larger trip counts than those that were executed."""
+    """There is no proof for larger trip counts than those that were executed, and why."""
 
-    def __init__(self, reason: str, *, piles_may_help: bool = False) -> None:
-        self.piles_may_help = piles_may_help
-        """Whether more might be said if what turns leave behind were gathered."""
+    def __init__(self, reason: str, *, gathering_may_help: bool = False) -> None:
+        self.gathering_may_help = gathering_may_help
+        """Whether there may be a proof if leftovers are gathered (`snapshot.leftovers`)."""
         super().__init__(reason)
 
 
 class WrongError(Exception):
-    """A larger trip count than those asked for has been executed, and is wrong or cannot be decided."""
+    """A trip count beyond those asked for was executed, and is wrong or cannot be decided."""
 
     def __init__(self, trip_count: int) -> None:
         self.trip_count = trip_count

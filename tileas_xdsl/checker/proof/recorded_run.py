@@ -1,6 +1,6 @@
 """
-An execution, written down for a proof: its steps, its accesses, the turns of its loops, and snapshots of the machine at
-the loop heads that somebody asks for.
+The recorded run of an execution, for a proof: its steps, its accesses, the turns of its loops, and snapshots of the
+machine at chosen loop heads.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
 
 LoopKey = tuple[Block, int]
-"""The body of a loop, and the how manieth run of that loop it is in this execution."""
+"""The body of a loop, and the number of this run of the loop: how often it was entered before in the execution."""
 Wanted = Callable[[LoopKey, int], bool]
-"""Whether to draw a snapshot at the head of that loop in that turn."""
+"""Whether to take a snapshot at the head of a loop in a turn, counted from 0."""
 
 
 @dataclass(slots=True, eq=False)
 class TakenStep:
-    """One op that an agent ran."""
+    """One op that the agent number `agent` ran, with the values of its operands."""
 
     agent: int
     step: Step
     operands: list[Any]
     outcome: Any = None
-    """Its results, once it is through."""
+    """Its result, or a tuple of its results, once the op is through."""
 
     @property
     def outcomes(self) -> list[Any]:
-        """Its results one by one."""
+        """Its results as a list."""
         return list(cast("tuple[Any, ...]", self.outcome)) if isinstance(self.outcome, tuple) else [self.outcome]
 
 
 @dataclass(slots=True, eq=False)
 class Turns:
-    """One run of a loop."""
+    """One run of a loop by an agent, with all its turns."""
 
     run: RecordedRun
     agent: Agent
     key: LoopKey
     bounds: range | None
-    """Of its induction variable; None for a loop without one."""
+    """The range of its induction variable; None for a loop without one."""
     depth: int
-    """How many loops of the agent are around it."""
+    """The number of loops of the agent around it."""
     heads: list[int] = field(default_factory=list[int])
-    """For each turn the number of the run's entry at which it begins."""
+    """For each turn, the index of its head among the entries of the recorded run."""
 
     @property
     def count(self) -> int:
@@ -76,17 +76,17 @@ class Turns:
 
 @dataclass(slots=True, eq=False)
 class Encounter:
-    """What an access finds on the file of its object."""
+    """How an access relates to the earlier ones in the access history of its object."""
 
     strangers: list[Access]
-    """Accesses that it does not know of, or not well enough: with them it would race if the places were the same."""
+    """Accesses with which it would race if the places overlapped: it does not know of them, or a fence is missing."""
     replaced: list[Access]
-    """Accesses in whose stead it is on file from here on."""
+    """Accesses that it replaces in the history."""
 
 
 @dataclass(slots=True, eq=False)
 class Head:
-    """The place of the run where a turn of a loop begins."""
+    """The entry of a recorded run at which turn number `turn` of a loop begins."""
 
     turns: Turns
     turn: int
@@ -97,15 +97,16 @@ NOTHING = Reach()
 
 class RecordedRun(Observer):
     """
-    What one execution did, in order.
+    The observer that records an execution: `entries` holds what it did, in order.
 
-    `wanted(loop, turn)` says at which loop heads to draw a snapshot of the machine; `reach` is what executions are
-    known to touch. What this one touches is `reached` in the end. `as_slots_turn`, `gathers_leftovers`: see `snapshot`.
+    `wanted(loop, turn)` says at which loop heads to take a snapshot of the machine. `reach` is what executions of the
+    function are known to touch so far; `reached` is what this one has touched. `as_slots_turn` and `gathers_leftovers`
+    say how snapshots are drawn (see `snapshot`).
     """
 
     watches_steps = True
     follows_floats = False
-    """Floats are data, and seldom decide anything: a proof does without, wherever they come from."""
+    """Floats are data and seldom decide control flow. A proof treats them all as unknown."""
 
     def __init__(
         self,
@@ -120,9 +121,9 @@ class RecordedRun(Observer):
         self.gathers_leftovers = gathers_leftovers
         self.meets_equal_slots = False
         self.in_flight = 0
-        """The largest number of groups that a wait has left in flight."""
+        """The largest number of groups that any wait left in flight."""
         self.encounters: dict[Access, Encounter] = {}
-        """Of each access."""
+        """One for each access that touches any byte."""
         self.entries: list[TakenStep | Head | Access | Look | Turns] = []
         self.loops: list[Turns] = []
         self.snapshots: dict[tuple[LoopKey, int], Snapshot] = {}
@@ -168,7 +169,7 @@ class RecordedRun(Observer):
         return turns
 
     def stopped(self, machine: Machine) -> bool:
-        """Draw the snapshot for which an agent has paused. False if none has."""
+        """Take the snapshot for which an agent has paused; returns whether one has."""
         if self.cut is None:
             return False
         self.snapshots[self.cut] = take_snapshot(

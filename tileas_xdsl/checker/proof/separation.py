@@ -1,16 +1,15 @@
 """
-Whether places that are apart stay apart, however often the loops turn.
+Separation: places that do not overlap in the executions of a proof never do, however often the loops turn.
 
-Two accesses may be strangers to each other: the later one does not know of the earlier. They do not race as long as
-their places are apart. From one execution to the next larger one each place moves on by some distance; with k rounds
-more a stranger lies at x + k d, and may have come across somebody that it did not meet before. So for each access its
-strangers are looked for
+Two accesses are *strangers* if the later one does not know of the earlier. They do not race as long as their places do
+not overlap. From one execution to the next larger one each place moves on by some distance, so k rounds later it lies
+at x + k d, and may overlap one that it did not overlap before. For each access its strangers are found
 
-- among the accesses since the last head at which the runs are moved against each other,
-- in the snapshot drawn there, alone or in a row of things left behind,
+- among the accesses since the last cut (see `alignment`),
+- in the snapshot taken there, alone or in a row of leftovers,
 
-and the distances by which the two of them move against each other must never bring them together. What an access
-replaced on file it must go on to replace. The same goes for barriers in memory and for those who look for them.
+and the distances by which the two move on must never make them overlap. What an access replaces in the history of its
+object it must replace in every round. The same holds for barriers in memory and the ops that look them up.
 """
 
 from __future__ import annotations
@@ -31,26 +30,31 @@ from tileas_xdsl.machine.core.moving_numbers import IrregularError
 from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 
 Moves = dict[int, int]
-"""For each overlay, by how many bytes a place moves on."""
+"""Overlay -> by how many bytes a place moves on."""
 
 Rounds = int | None
-"""So many rounds later, about; None for never."""
+"""An estimate of how many rounds later something happens; None for never."""
 
 MOST_PLACES = 4096
-"""Places at which two regions are compared before they count as meeting."""
+"""The number of distances at which two regions are compared; if there are more, they count as overlapping."""
 
 
 @dataclass
 class Cut:
-    """A head at which the runs are moved against each other: its state, and how the numbers there move on."""
+    """A loop head at which an overlay begins or ends: its state, and how the numbers there move on."""
 
     place: int
+    """The index of the head among the entries of the smaller run."""
     snapshot: Snapshot
     shifts: dict[int, tuple[float, ...]]
-    """For each overlay, by how much each number of the snapshot moves on."""
+    """Overlay -> by how much each number of the snapshot moves on."""
 
     def moves(self, number: int, overlays: Iterable[int], op: Operation) -> Moves:
-        """How number `number` moves on in `overlays`."""
+        """
+        How number `number` of the snapshot moves on in `overlays`.
+
+        Raises `IrregularError` at `op` if one of them does not begin or end here.
+        """
         if any(overlay not in self.shifts for overlay in overlays):
             raise IrregularError(op, "runs while loops of several agents come round at different times")
         return {overlay: int(self.shifts[overlay][number]) for overlay in overlays}
@@ -58,19 +62,21 @@ class Cut:
 
 @dataclass
 class Other:
-    """Where something lies that a place must not come across, or must not leave."""
+    """The region of an earlier access, and how it moves on: a later one must never overlap it, or always do so."""
 
     region: ByteRegion
     moves: Moves
     continues: int = 0
-    """It is the end of a row that continues there, in steps of so many bytes."""
+    """For the end of a row, the distance in bytes to the next member of it; 0 for a single place."""
 
 
 @dataclass
 class Separation:
     """
-    Goes through a run, `moves` telling how each access and each look on it moves on, and raises `IrregularError` where
-    strangers would meet.
+    Checks a recorded run: no two strangers on it come to overlap in any later round.
+
+    `encounters` holds the strangers of each access, `moves` how each access and each look moves on. `check` raises
+    `IrregularError` where strangers may come to overlap.
     """
 
     encounters: Mapping[Access, Encounter]
@@ -108,7 +114,11 @@ class Separation:
         self.recent[access] = None
 
     def _found(self, access: Access, earlier: Sequence[Access]) -> Iterable[list[Other]]:
-        """Where the `earlier` accesses are that still count: of a row both ends, one of which will do."""
+        """
+        Where those of the `earlier` accesses lie that still count, one list for each.
+
+        A row gives a list of its two ends: it is enough that the access never comes past one of them.
+        """
         mine = self.moves[access]
         wanted = set(earlier)
         yield from ([Other(a.region, self.moves[a])] for a in earlier if a in self.recent)
@@ -150,7 +160,7 @@ class Separation:
         self.looks[look.base.serial, look.offset, tuple(sorted(mine.items()))] = look
 
     def _other_barriers(self, look: BarrierLook) -> Iterable[tuple[int, Moves]]:
-        """Offsets of the barriers beside this one that were drawn or looked for, and how they move on."""
+        """Offsets of the barriers in the same object that were drawn or looked up, and how they move on."""
         mine = self.moves[look]
         for other in self.looks.values():
             if other.base is look.base:
@@ -166,7 +176,7 @@ class Separation:
         return (p for p in rows if p.row.members[0].base is look.base and p.row.members[0].access is None)
 
     def _leaves_or_enters(self, row: DrawnRow, look: BarrierLook) -> list[Rounds]:
-        """When a look that finds a barrier of `row` may find none, and when one that does not may find one."""
+        """When a look that finds a barrier of `row` may come to find none, or one that finds none may find one."""
         assert self.cut is not None
         mine, step = self.moves[look], row.row.step
         first, last = row.row.members[0].offset, row.row.members[-1].offset
@@ -182,7 +192,7 @@ class Separation:
 
 
 def _contested(accesses: Iterable[Access]) -> set[MemoryObject]:
-    """The objects on which somebody may race: they are written, and by works or reached by several agents."""
+    """The objects on which there may be a race: one is written, and several agents or works access it."""
     written: set[MemoryObject] = set()
     agents: dict[MemoryObject, set[Agent | AsyncWork]] = {}
     for access in accesses:
@@ -194,7 +204,7 @@ def _contested(accesses: Iterable[Access]) -> set[MemoryObject]:
 
 
 def _must_never(op: Operation, base: MemoryObject, ways: Sequence[Rounds]) -> None:
-    """Raises `IrregularError` unless by one of the `ways` to look at it, it never happens."""
+    """Raises `IrregularError` unless one of the estimates `ways` says that it never happens."""
     rounds = [rounds for rounds in ways if rounds is not None]
     if len(rounds) == len(ways):
         reason = f"may come to other places of '{base.name}' many turns later, of which it does not know"
@@ -207,7 +217,7 @@ def _covers_all(access: Access) -> bool:
 
 
 def meeting(region: ByteRegion, moves: Moves, other: Other) -> Rounds:
-    """When `region`, which is apart from `other`, may come across it."""
+    """When `region`, which moves on by `moves`, may come to overlap `other`."""
     if region.overlaps(other.region):
         return 1
     apart = [shift - other.moves[overlay] for overlay, shift in moves.items()]
@@ -219,7 +229,7 @@ def meeting(region: ByteRegion, moves: Moves, other: Other) -> Rounds:
 
 
 def becomes_zero(distance: int, shifts: Sequence[int]) -> Rounds:
-    """When `distance`, which is not 0, may become 0 as it moves on by any of `shifts`, any number of times."""
+    """When `distance`, which is not 0, may become 0 if any of `shifts` is added to it, any number of times."""
     return _first_sum(shifts, (-distance, -distance), lambda _: True)
 
 
@@ -230,8 +240,10 @@ def _falls_below_zero(number: int, shifts: Sequence[int]) -> Rounds:
 
 def _first_sum(shifts: Sequence[int], span: tuple[int, int], happens: Callable[[int], bool]) -> Rounds:
     """
-    After how many `shifts`, about, something `happens` at a distance within `span` (both ends included) that sums of
-    them may come to: at a multiple of what divides them all, on the side to which they go.
+    About how many `shifts` it takes until `happens(d)` holds for a sum d of them within `span`, both ends included.
+
+    A sum is a multiple of the greatest common divisor of `shifts`, positive or negative as they are. None if `happens`
+    holds for no such multiple.
     """
     shifts = [shift for shift in shifts if shift]
     unit = gcd(*shifts)

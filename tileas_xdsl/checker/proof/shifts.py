@@ -1,7 +1,7 @@
 """
-How far numbers move on: by so much in each round, up to the farthest trip count that is spoken of.
+How far numbers that move on may go: no integer may overflow up to the largest trip count that a proof covers.
 
-What operations make of numbers that move on, rule by rule, stands with the machine (`moving_numbers`).
+The rules by which the results of operations move on are in `machine.core.moving_numbers`.
 """
 
 from __future__ import annotations
@@ -14,40 +14,41 @@ from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH, IrregularError,
 from tileas_xdsl.machine.core.values import bit_width
 
 FAREST = 1 << 20
-"""Up to this trip count at least no number may overflow."""
+"""The trip count up to which, at least, no number may overflow."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """An execution is compared with one whose trip count is larger, and what is found is to go on like that."""
+    """The trip counts of two executions that are compared, and how far the comparison is to be extended."""
 
     trip_count: int
     by: int
-    """How much larger the other one is: what is added in each round."""
+    """By how much the other trip count is larger; each further round adds as much."""
     target: int | None = None
-    """The one trip count that matters, where it is known: that of a long loop as it stands."""
+    """The one trip count that matters, where it is known: that of a long loop with constant bounds."""
 
     @property
     def farthest(self) -> int:
-        """Up to which trip count it is to go on at least without overflow."""
+        """The trip count up to which no number may overflow."""
         return max(FAREST, self.target or 0)
 
     @property
     def rounds(self) -> int:
-        """How often it goes on until then."""
+        """The number of rounds from `trip_count` to `farthest`, rounded up."""
         return max(0, -(-(self.farthest - self.trip_count) // self.by))
 
     @property
     def rounds_to_target(self) -> int:
-        """How often it goes on until the target at most."""
+        """The number of whole rounds from `trip_count` to the target, which must be known."""
         assert self.target is not None
         return max(0, (self.target - self.trip_count) // self.by)
 
 
 def check_moves(op: Operation, value: Moving, type_: Attribute, growth: Growth) -> None:
     """
-    Raises `IrregularError` where a number of that type cannot move on as it does: it is too narrow, or overflows before
-    the farthest trip count.
+    Raises `IrregularError` if `value`, of type `type_`, moves on and that type is too narrow for it.
+
+    Fewer than `LEAST_WIDTH` bits are always too narrow; wider ones must not overflow before `growth.farthest`.
     """
     if value.stays:
         return

@@ -1,6 +1,6 @@
 """
-One step, taken in several executions: it does the same in all of them, and the numbers that it sees and gives move on
-in a way that goes on for ever (`shifts`).
+One step in several executions: it must do the same in all of them, and its operands and results must move on in a way
+that goes on for ever (`shifts`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ PLACES = (Pointer, View)
 
 @dataclass
 class Steps:
-    """Compares steps of executions that differ by `growth`, and notes in `room` how far their indices go."""
+    """Compares steps of executions that differ by `growth`; notes in `room` how far their indices go."""
 
     growth: Growth
     room: Room
     read_from: dict[MemoryObject, Operation] = field(default_factory=dict[MemoryObject, Operation])
-    """The objects from which numbers are taken that are known, and an op that does so."""
+    """The objects from which known numbers are read -> an op that reads one."""
 
     def compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
+        """Compare `mine` with the same step in the other runs. Raises `IrregularError` if it does not go on evenly."""
         step = mine.step
         if step.kind is Kind.TERMINATOR:
             return
@@ -68,7 +69,7 @@ class Steps:
 
     @staticmethod
     def _must_not_read_what_is_known(mine: TakenStep, others: list[TakenStep]) -> None:
-        """What was stored at one place says nothing of what was stored at the next."""
+        """Refuse a known number from a place that moves on: the number at the next place may be any."""
         if mine.step.kind is Kind.PURE and not any(isinstance(operand, PLACES) for operand in mine.operands):
             return
         if facts_of(mine.step.op).tells is Tells.CONTENTS and any(
@@ -77,7 +78,7 @@ class Steps:
             raise IrregularError(mine.step.op, "takes a number from a place that changes from turn to turn")
 
     def _compare_pure(self, mine: TakenStep, others: list[TakenStep], moving: Collection[int]) -> None:
-        """A step that computes: its rule says how its result moves on, and so it did."""
+        """Compare a step without side effects: its result must have moved on as the rule of the op says."""
         step = mine.step
         op = step.op
         if all(outcome is UNKNOWN for taken in (mine, *others) for outcome in taken.outcomes):
@@ -117,7 +118,7 @@ class Steps:
 
     @staticmethod
     def _check_place(op: Operation, operands: Sequence[Any]) -> None:
-        """A number that moves on names a place in an array that is walked axis by axis."""
+        """A number that moves on may be an index only into an array each axis of which is walked by itself."""
         for operand in operands:
             if isinstance(operand, TiledView) and any(len(group) > 1 for group in operand.groups):
                 raise IrregularError(op, "walks through several axes of an array at once")
@@ -137,7 +138,7 @@ def _differ(values: list[Any], rows: list[list[Any]]) -> bool:
 
 
 def _differences(op: Operation, values: list[Any], rows: list[list[Any]]) -> dict[int, tuple[int, ...]]:
-    """By place, the shifts of the numbers that are not the same in all of `rows`."""
+    """Index -> by how much the number there differs in each of `rows`, for those that differ in one."""
     found: dict[int, tuple[int, ...]] = {}
     for row in rows:
         for place, (mine, other) in enumerate(zip(values, row, strict=True)):
@@ -155,7 +156,7 @@ def _gives_number(step: Step) -> bool:
 
 
 def _differ_in_place(mine: TakenStep, others: list[TakenStep]) -> bool:
-    """Whether an address among the operands is another one."""
+    """Whether an address among the operands has another offset in one of `others`."""
     for other in others:
         for address, theirs in zip(mine.operands, other.operands, strict=True):
             if isinstance(address, PLACES) and isinstance(theirs, PLACES) and address.offset != theirs.offset:

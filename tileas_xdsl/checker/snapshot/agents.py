@@ -1,8 +1,8 @@
 """
-Agents: where each stands in the code, what it knows, and what it keeps for itself.
+How to draw an agent: its standings, its knowledge, and the parts of the state that it owns.
 
-Where an agent stands is what its standings say: continuations with what they need to go on, and positions in blocks
-with the values that are still to be used.
+Standings are data (`machine.core.standings`): continuations with what they need to go on, and positions in blocks. Of
+the SSA values of an activation only the live ones are drawn (`liveness`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _agent(drawing: Drawing, agent: Agent) -> None:
 
 
 def _transfers_left_out(drawing: Drawing, agent: Agent) -> int:
-    """How many of the oldest transfers a wait for marks would tell nobody anything of."""
+    """The number of the agent's oldest transfers that are settled, or that it has seen complete."""
     left_out = agent.transfers_observed
     while left_out < len(agent.transfers) and is_settled(agent.transfers[left_out], drawing.actors):
         left_out += 1
@@ -56,7 +56,7 @@ def _transfers_left_out(drawing: Drawing, agent: Agent) -> int:
 # Where an agent stands in the code ------------------------------------------------------------------------------------
 
 Frames = list[tuple[Block, Operation]]
-"""The blocks that one activation runs, and the op of each at which it is."""
+"""The blocks that one activation is in, outermost first, each with its present op."""
 
 
 def _draw_standings(drawing: Drawing, agent: Agent) -> None:
@@ -76,7 +76,11 @@ def _draw_standings(drawing: Drawing, agent: Agent) -> None:
 
 
 def _activations(agent: Agent) -> Iterator[tuple[Activation, Frames]]:
-    """The calls of the agent, innermost first: one ends where its caller's activation is put back."""
+    """
+    The function activations of the agent, innermost first, each with its frames.
+
+    A standing whose data hold an activation is that of a call: below it stand the frames of the caller.
+    """
     activation, frames = agent.activation, Frames()
     for standing in reversed(agent.standings):
         if isinstance(standing, Position):
@@ -88,7 +92,7 @@ def _activations(agent: Agent) -> Iterator[tuple[Activation, Frames]]:
 
 
 def _draw_activation(drawing: Drawing, agent: Agent, activation: Activation) -> None:
-    """Its marks count from the youngest transfer; older ones tell nobody anything."""
+    """Draw its marks by how many transfers are younger; marks that cover only seen transfers are left out."""
     drawing.activations.add(id(activation))
     observed = _transfers_left_out(drawing, agent)
     outstanding = len(agent.transfers)
@@ -104,8 +108,8 @@ def _iteration(drawing: Drawing, iteration: Iteration) -> None:
 
 
 @draws_value(WhileTurn)
-def _while_turn(_painter: Drawing, _turn: WhileTurn) -> None:
-    """How many turns came before makes no difference to those that come."""
+def _while_turn(_drawing: Drawing, _turn: WhileTurn) -> None:
+    """Nothing: the number of a turn makes no difference to the turns to come."""
 
 
 @draws_value(Seat)

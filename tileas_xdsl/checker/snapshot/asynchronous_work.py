@@ -1,4 +1,4 @@
-"""Works, events, and what they make known."""
+"""How to draw works and events, and the knowledge that a completion hands over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tileas_xdsl.machine.core.synchronization import (
 )
 
 TURN = -1
-"""The name, among agents, of the order in which works became ready."""
+"""Stands for an agent: its moments are the order in which works became ready."""
 
 
 @draws_value(Knowledge)
@@ -56,7 +56,7 @@ def _event(drawing: Drawing, event: Event) -> None:
         drawing.sequence(event.waits_for())
 
 
-# Those who are told of a completion ----------------------------------------------------------------------------------
+# What is done on completion -------------------------------------------------------------------------------------------
 
 
 @draws_value(Completion)
@@ -89,13 +89,13 @@ def _countdown(drawing: Drawing, countdown: Countdown) -> None:
 
 
 @draws_thing(LateValue)
-def _late_value(_painter: Drawing, _value: LateValue) -> None:
+def _late_value(_drawing: Drawing, _value: LateValue) -> None:
     raise UnknownStateError("a value that is named before it is there")
 
 
 @draws_thing(PromiseGroup)
 def _promise_group(drawing: Drawing, group: PromiseGroup) -> None:
-    """Who waits for it learns what all its members know, so those that are complete count as one."""
+    """A wait for the group learns what all members know, so the members that are complete are drawn as one."""
     missing = group.size - len(group.members)
     drawing.literal(missing == 0)
     drawing.number(len(group.members))

@@ -1,4 +1,4 @@
-"""Barriers and queues, and the conditions that agents wait for."""
+"""How to draw barriers and queues, and the conditions that agents wait for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 @draws_thing(PhaseBarrier)
 def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
-    """Phases count from the present one; older ones than one that all know cannot be meant by anybody."""
+    """Phases are numbered from the present one back, up to one that all actors know: no wait can mean an older one."""
     present = barrier.current.index
     drawing.literal((barrier.expected, barrier.pending, barrier.bytes_outstanding, barrier.hands_on))
     drawing.literal(drawing.parity(barrier, present))
@@ -80,8 +80,11 @@ def _group_queue(drawing: Drawing, queue: GroupQueue) -> None:
 
 def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> None:
     """
-    A wait counts from the youngest group, so groups in front that are settled make no difference. Of a queue that only
-    `owner` waits for nobody else learns.
+    Draw the groups of `queue` from the oldest one that matters on.
+
+    A wait counts from the youngest group, so the oldest groups make no difference once they are settled. With `owner`,
+    only that agent waits for the queue, and it is enough that it knows of them. Where leftovers are gathered, groups
+    older than any count in the program leaves in flight are left out, too.
     """
     drawing.queues += 1
     first = 0
@@ -107,8 +110,8 @@ def draw_queue(drawing: Drawing, queue: GroupQueue, owner: Agent | None) -> None
 
 def must_be_young(drawing: Drawing, age: int) -> None:
     """
-    Refuse to gather what is left behind where somebody waits, or may wait, for the groups that are older than the
-    youngest `age`, though no wait leaves as many in flight. Raises `UnknownStateError`.
+    Refuse to gather leftovers where a wait may be for a group that has `age` younger ones, more than any count in the
+    program leaves in flight: it could tell old groups apart. Raises `UnknownStateError`.
     """
     if drawing.gathers_leftovers and age > drawing.unsettled.reach.in_flight:
         raise UnknownStateError("a token for an old group of a queue")

@@ -1,5 +1,5 @@
 """
-What the parts of the machine are drawn on: a drawing, and what it puts off until it is known which names are used.
+The canvas on which the parts of the machine draw themselves: a drawing, and what it puts off (`put_off`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PartCanvas:
     drawing: Drawing
     put_off: PutOff
     bases: dict[int, MemoryObject] = field(default_factory=dict[int, MemoryObject])
-    """By serial number, the objects that can still be named."""
+    """Serial number -> object, for those that can still be named."""
 
     @property
     def live(self) -> Sequence[Agent]:

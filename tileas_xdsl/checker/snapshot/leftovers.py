@@ -1,18 +1,19 @@
 """
-What turns leave behind, gathered in heaps and rows.
+Leftovers, the things that turns of a loop leave behind, gathered in heaps and rows.
 
-Some loops leave more behind with every turn: stores under way for which only the end waits, tasks that nobody has
-awaited yet, elements of which somebody has yet to learn, a barrier for each tile. The state grows, and still the rest
-of the execution does the same, as long as it treats all that was left behind alike. *Alike* are things of one kind that
+Some loops leave more behind with every turn: stores in flight for which only the end waits, tasks that are not awaited
+yet, elements of which another agent has yet to learn, a barrier for each tile. The state grows, and still the rest of
+the execution does the same as long as it treats all leftovers of a kind alike. Leftovers of one kind are *alike* if
 
-- nothing refers to by name: whoever learns of them learns of all at once, through a count (all but the youngest
-  groups of a queue), through a group of tasks, or through somebody who knows more;
-- everybody knows of, or nobody: no clock that there is lies between two of them, and so none ever will, since clocks
-  only come from joining those that there are, and from moments that are still to come.
+- nothing refers to them by name: whoever learns of one learns of all, through a count (all but the youngest groups of a
+  queue), through a group of tasks, or through an agent that knows all of them;
+- no vector clock knows one and not another. Then none ever will, since later clocks come only from joining those that
+  there are, and from moments that are still to come.
 
-They are drawn as one heap: of which kind, and which clocks know of them, but not how many they are. Where they have
-places in memory, these make *rows*: offsets in even distances. A row grows at its end or is used up from its front;
-`separation` looks after who comes across it.
+Leftovers that are alike are drawn as one *heap*: their kind and which clocks know of them, but not how many. That is
+a summary node of shape analysis (Sagiv, Reps and Wilhelm, "Parametric Shape Analysis via 3-Valued Logic", 2002). Where
+they have places in memory, these make *rows*: offsets at even distances. A row grows at its end, or is used up from its
+front; `proof.separation` checks which accesses may come to overlap it.
 """
 
 from __future__ import annotations
@@ -28,29 +29,29 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 
 @dataclass(frozen=True, eq=False)
 class Leftover:
-    """One thing left behind."""
+    """One thing that a turn has left behind: a work, an access, a task or a barrier."""
 
     kind: tuple[object, ...]
-    """What makes it different from things of other kinds."""
+    """What leftovers of one heap have in common."""
     known_by: tuple[Mapping[int, int], ...]
-    """Its moments: of each, the agents and their moments one of which somebody has to know, to know of it."""
+    """What there is to know of it: for each item, agent -> moment. A clock knows it if it knows one of these."""
     base: MemoryObject | None = None
     offset: int = 0
     """Bytes from the beginning of `base`."""
     access: Access | None = None
     work: AsyncWork | None = None
-    """What it is, if it is a work."""
+    """The work, if the leftover is one."""
     brought_by: tuple[AsyncWork, ...] = ()
-    """The works left behind with which it becomes known."""
+    """Leftover works: an agent that learns of one of them learns of this leftover, too."""
     minds: tuple[Mind, ...] = ()
-    """What whoever observes it learns besides, if it is a work."""
+    """What an agent that observes its completion learns besides, if it is a work."""
     apart: int = 0
-    """What makes it different from others of its kind, but not from its like in another turn: it is not drawn."""
+    """Keeps it out of the heaps of its kind with another number; it is not drawn, and may differ between turns."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Leftovers whose offsets lie `step` bytes apart, nearest to the beginning of the object first; 0 for one place."""
+    """Leftovers at offsets that are `step` bytes apart, least offset first; `step` is 0 for a single place."""
 
     step: int
     members: tuple[Leftover, ...]
@@ -58,26 +59,30 @@ class Row:
 
 @dataclass(frozen=True)
 class Heap:
-    """Leftovers that are alike."""
+    """Leftovers of one kind that are alike."""
 
     kind: tuple[object, ...]
     known_by: tuple[bool, ...]
-    """For each clock, and each moment of a leftover, whether that is known."""
+    """For each item of `Leftover.known_by` and each clock, whether the clock knows the item."""
     rows: tuple[Row, ...]
-    """Empty where they have no places."""
+    """Their places in memory; empty if they have none."""
     learnt: tuple[Clock, ...]
-    """What whoever observes them learns besides: of all moments, and of those that were fenced."""
+    """What an agent that observes them learns besides: a clock of all moments, and one for each fenced space."""
 
 
 Key = tuple[tuple[object, ...], tuple[bool, ...], tuple[int, ...], int]
-"""The kind of a leftover, who knows of it, by number the heaps of works with which it becomes known, and `apart`."""
+"""The kind of a leftover, which clocks know of it, the numbers of the heaps of `brought_by`, and `apart`."""
 
 
 def gather(leftovers: Sequence[Leftover], clocks: Sequence[Clock]) -> list[Heap]:
-    """The heaps that `leftovers` make for those who know `clocks`, in the order of the first of each."""
+    """
+    Gather `leftovers` in heaps, such that none of `clocks` tells two members of a heap apart.
+
+    The heaps are in the order of their first members. They are refined to a fixpoint: an agent that observes the works
+    of one heap learns what these knew, which is one more clock.
+    """
     heaps = _alike(leftovers, clocks, {})
     while True:
-        # Who observes the works of one heap comes to know what all of them knew: a clock more.
         learnt = [clock for members in heaps.values() for clock in _learnt_from(members)]
         places = {
             m.work: number for number, members in enumerate(heaps.values()) for m in members if m.work is not None
@@ -109,7 +114,7 @@ def _is_known(moment: Mapping[int, int], clock: Clock) -> bool:
 
 
 def _learnt_from(members: Iterable[Leftover]) -> list[Clock]:
-    """What all of the works among `members` knew when they started, and had fenced, each space by itself."""
+    """What the works among `members` knew when they started: a clock of all, and one for each fenced space."""
     known: Clock = {}
     fenced: dict[str, Clock] = {}
     minds = [mind for member in members for mind in member.minds]
@@ -121,7 +126,7 @@ def _learnt_from(members: Iterable[Leftover]) -> list[Clock]:
 
 
 def _rows(members: Iterable[Leftover]) -> tuple[Row, ...]:
-    """The rows that the places of `members` make, from the beginning of their object on."""
+    """The rows that the places of `members` make, by rising offset."""
     placed = sorted((m for m in members if m.base is not None), key=lambda member: member.offset)
     places = [(offset, list(found)) for offset, found in groupby(placed, key=lambda member: member.offset)]
     rows: list[Row] = []

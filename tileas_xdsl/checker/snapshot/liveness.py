@@ -1,8 +1,9 @@
 """
-Which SSA values an agent that has been put aside may still look at.
+Which SSA values of a suspended agent are live: they may still be used.
 
-Its frames are blocks, each at some op. What counts is the outermost of them around a use that lies within the block
-that defines the value: inside it everything may run again, the block itself goes on from its op.
+The agent is in nested blocks, its *frames*, each at some op. For a use of a value, the outermost frame counts that lies
+within the block that defines the value. That block goes on behind its present op, so a use after that op is still to
+come; inside an op that is still ahead everything may run.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
 Frame = tuple[Block, Operation]
-"""A block that is being run, and its op that is."""
+"""A block that an agent is in, and the op of it at which the agent is."""
 
 
 class Liveness:
-    """Answers for the frames of any agent, each question worked out once."""
+    """Finds the live values for the frames of any agent; keeps what it has worked out."""
 
     def __init__(self) -> None:
         self._alive: dict[tuple[Frame, ...], dict[SSAValue, bool]] = {}
         self._places: dict[Block, dict[Operation, int]] = {}
 
     def alive(self, values: Iterable[SSAValue], frames: Iterable[Frame]) -> list[SSAValue]:
-        """Those of `values` that may be used again, in their order."""
+        """Those of `values` that are live in an agent with these `frames`, in the same order."""
         key = tuple(frames)
         known = self._alive.setdefault(key, {})
         at = dict(key)

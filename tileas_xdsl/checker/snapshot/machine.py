@@ -1,4 +1,4 @@
-"""The machine as a whole: who acts, what is under way, what agents share, and the accesses on file."""
+"""How to draw the machine as a whole: agents, works in flight, shared parts, and access histories."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.parts.rings import Rings
 
-# Each file says how to draw the things and values of its room.
+# Importing these files registers how things and values are drawn.
 ROOMS = (agents, asynchronous_work, barriers, rings, values)
 
 
 def take_snapshot(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool, gathers_leftovers: bool) -> Snapshot:
-    """The snapshot of `machine`, all agents of which have paused."""
+    """
+    Take a snapshot of `machine`, all agents of which have paused.
+
+    `as_slots_turn` and `gathers_leftovers` are explained in `snapshot`. A state that cannot be drawn gives a snapshot
+    with a `refusal`.
+    """
     drawing = Drawing(machine, unsettled, as_slots_turn, gathers_leftovers)
     try:
         draw_machine(drawing)
@@ -27,7 +32,7 @@ def take_snapshot(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool
 
 
 def draw_machine(drawing: Drawing) -> None:
-    """All of it. Raises `UnknownStateError`."""
+    """Draw the whole state. Raises `UnknownStateError` for what cannot be drawn."""
     machine = drawing.machine
     if machine.violations or machine.indeterminacies or machine.open_questions:
         raise UnknownStateError("a mistake")
@@ -58,7 +63,7 @@ def draw_machine(drawing: Drawing) -> None:
 
 
 def _draw_memory(drawing: Drawing, canvas: PartCanvas) -> None:
-    """The accesses on file of all objects that can still be reached, and what parts know of them."""
+    """Draw the unsettled accesses to all objects that can still be named, and what parts keep about these objects."""
     place = 0
     while place < len(drawing.things):
         base = drawing.things[place]

@@ -1,8 +1,8 @@
 """
-What turns leave behind: works, accesses, tasks and barriers that nothing refers to by name.
+Which works, accesses, tasks and barriers are leftovers: those that nothing refers to by name.
 
-Whether something does is known only when all else has been drawn. Until then they are put off; what has been named by
-the end is drawn where it stands, the rest is left to be gathered (see `leftovers`).
+That is known only when all else has been drawn, so candidates are put off until then. Those that have been named by the
+end are drawn one by one; the others are leftovers, and gathered (see `leftovers`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Placed = tuple[MemoryObject | None, int, PlacedBarrier]
-"""A barrier at a byte of an object; that is None where nobody can name it any more."""
+"""(object, byte offset, barrier in memory). The object is None where it cannot be named any more."""
 
 
 def can_be_left(drawing: Drawing, work: AsyncWork) -> bool:
     """
-    Whether `work`, if nothing refers to it by name, only waits to be learnt of: it has begun and tells nobody of its
-    end, and so it is with the works that whoever learns of it learns of besides, none of which brings any others.
+    Whether `work` may be a leftover if nothing refers to it by name.
+
+    All that may be left to happen is that agents learn of it: it is ready, and its completion signals nothing. The same
+    must hold for the works that an agent learns of with it, and these must bring no further ones.
     """
     besides = _known_besides(drawing, work)
     return _only_waits(drawing, work) and all(
@@ -50,13 +52,13 @@ def _only_waits(drawing: Drawing, work: AsyncWork) -> bool:
 
 
 def _known_besides(drawing: Drawing, work: AsyncWork) -> list[AsyncWork]:
-    """The works known to whoever learns of `work`, unless everybody knows of them."""
+    """The works, if not settled, that an agent learns of with `work`."""
     return [before for before in work.mind.works if not is_settled(before, drawing.actors)]
 
 
 @dataclass
 class PutOff:
-    """What is put off, for one snapshot."""
+    """The candidates for leftovers of one snapshot."""
 
     drawing: Drawing
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
@@ -65,14 +67,14 @@ class PutOff:
     barriers: list[Placed] = field(default_factory=list[Placed])
 
     def work(self, work: AsyncWork) -> None:
-        """A work that is under way, or of which somebody may still have to learn."""
+        """Put off, or draw, a work that is in flight or of which some actor may still have to learn."""
         if can_be_left(self.drawing, work):
             self.works.append(work)
         else:
             self.drawing.thing(work)
 
     def access(self, access: Access) -> None:
-        """An access with which somebody may race."""
+        """Put off, or draw, an access that may still race with a later one."""
         work = access.work
         if self.drawing.gathers_leftovers and (work is None or can_be_left(self.drawing, work)):
             self.accesses.append(access)
@@ -80,14 +82,14 @@ class PutOff:
             self.drawing.access(access)
 
     def task(self, child: Agent, op: Operation) -> None:
-        """A task that somebody still has to await."""
+        """Put off, or draw, a task of `op` that is still to be awaited."""
         if self.drawing.gathers_leftovers and child.finished:
             self.tasks.append((child, op))
         else:
             self._draw_task((child, op))
 
     def barrier(self, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> None:
-        """A barrier at byte `offset` of `base`; that is None where nobody can name it any more."""
+        """Put off, or draw, a barrier at byte `offset` of `base`, which is None if it cannot be named any more."""
         if self.drawing.gathers_leftovers and _is_at_rest(self.drawing, barrier.state):
             self.barriers.append((base, offset, barrier))
         else:
@@ -116,7 +118,7 @@ class PutOff:
     # The end ----------------------------------------------------------------------------------------------------------
 
     def draw_what_was_named(self) -> None:
-        """Draw what something refers to by name after all."""
+        """Draw the candidates to which something has turned out to refer by name."""
         drawing = self.drawing
         drawn = -1
         while drawn != len(drawing.things):
@@ -128,7 +130,11 @@ class PutOff:
             drawing.draw_things()
 
     def leave_the_rest(self) -> None:
-        """Leave to be gathered what nothing refers to. Raises `UnknownStateError`."""
+        """
+        Make leftovers of the other candidates.
+
+        Raises `UnknownStateError` if a work of an old group of a queue has been named otherwise.
+        """
         drawing = self.drawing
         if any(drawing.has_drawn(work) for work in drawing.passed_over):
             raise UnknownStateError("an old group of a queue, some work of which is known by another name")
@@ -143,7 +149,7 @@ class PutOff:
 
 
 def _sifted(items: list[Item], is_named: Callable[[Item], bool], draw: Callable[[Item], None]) -> list[Item]:
-    """Paint those of `items` that are named; returns the others."""
+    """Draw those of `items` that are named; returns the others."""
     left: list[Item] = []
     for item in items:
         if is_named(item):
@@ -154,7 +160,7 @@ def _sifted(items: list[Item], is_named: Callable[[Item], bool], draw: Callable[
 
 
 Bringers = dict[AsyncWork, list[AsyncWork]]
-"""By work, those left behind with which it becomes known."""
+"""Work -> the leftover works with which an agent learns of it."""
 
 
 def _left_work(drawing: Drawing, work: AsyncWork, bring: Bringers) -> Leftover:
@@ -165,7 +171,7 @@ def _left_work(drawing: Drawing, work: AsyncWork, bring: Bringers) -> Leftover:
 
 
 def _queues_of(drawing: Drawing, work: AsyncWork) -> tuple[int, ...]:
-    """The queues in an old group of which `work` is: who waits for one of them learns of the works in there only."""
+    """The queues in an old group of which `work` is: a wait for one queue tells nothing of works in others."""
     return tuple(drawing.passed_over.get(work, ()))
 
 
@@ -206,7 +212,7 @@ def _moments_of(phase: Phase) -> tuple[Clock, ...]:
 
 
 def _is_at_rest(drawing: Drawing, barrier: PhaseBarrier) -> bool:
-    """Whether the present phase has not begun, and everybody knows of the one before, and what it hands on."""
+    """Whether the present phase has not begun, and all actors know of the one before and of what it hands over."""
     present, last = barrier.current, barrier.last_completed
     untouched = barrier.pending == barrier.expected and not barrier.bytes_outstanding and not barrier.contributors
     nobody = not (present.arrivals or present.expectations or present.waits or present.works)

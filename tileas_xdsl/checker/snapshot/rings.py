@@ -1,4 +1,4 @@
-"""Rings: their stages count from the first that is free, and their slots may be told by their turns."""
+"""How to draw rings: stages are counted from the first free one, and slots may be numbered by their turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tileas_xdsl.machine.parts.rings import Ring, Slot, StageIndex, StageToken
 
 @draws_thing(Ring)
 def _ring(drawing: Drawing, ring: Ring) -> None:
-    """Stages count from the first free one."""
+    """Draw the counts of both sides, the stages in use and the slots, all relative to the first free stage."""
     free = _first_free(ring)
     drawing.rings.append((len(drawing.numbers), ring))
     drawing.number(free)
@@ -33,12 +33,12 @@ def _ring(drawing: Drawing, ring: Ring) -> None:
 
 
 def _turns(drawing: Drawing, ring: Ring) -> bool:
-    """Whether a slot is told by its turn, not by its number."""
+    """Whether slots are numbered by their turns: 0 is the next one to be filled."""
     return drawing.as_slots_turn and ring.has_equal_slots
 
 
 def note_turns(drawing: Drawing, ring: Ring) -> None:
-    """From which turn of each slot the parities of its barriers count."""
+    """Note from which turn of each slot on the parities of its barriers are counted."""
     if not _turns(drawing, ring) or ring.depth is None:
         return
     free = _first_free(ring)
@@ -48,7 +48,7 @@ def note_turns(drawing: Drawing, ring: Ring) -> None:
 
 
 def _slots_in_order(drawing: Drawing, ring: Ring, free: int) -> list[tuple[int, Slot]]:
-    """The slots with their numbers, or with the places in which their turns come."""
+    """(number, slot) in order; the number is that in the ring, or that of its turn from the first free stage on."""
     if not _turns(drawing, ring):
         return sorted(ring.slots.items())
     present = ((number, slot) for number, slot in ring.slots.items() if not ring.is_past(number))
@@ -56,7 +56,11 @@ def _slots_in_order(drawing: Drawing, ring: Ring, free: int) -> list[tuple[int, 
 
 
 def _draw_count(drawing: Drawing, ring: Ring, k: int, free: int) -> None:
-    """A count of stages, for those who do not name theirs. Where all do it is far behind, or stays at 0."""
+    """
+    Draw a count of stages that one side has passed, for ops that do not name theirs.
+
+    Where all ops name their stage the count stays at 0 or far behind, and its distance to `free` is not drawn.
+    """
     drawing.number(k)
     follows = free - k <= ring.turns and (k > 0 or not _turns(drawing, ring))
     drawing.literal((None if _turns(drawing, ring) else k % ring.turns, k - free if follows else None))
@@ -64,7 +68,7 @@ def _draw_count(drawing: Drawing, ring: Ring, k: int, free: int) -> None:
 
 @draws_value(Slot)
 def _slot(drawing: Drawing, slot: Slot) -> None:
-    """A slot that code at hand refers to: it is drawn with its ring."""
+    """A reference to a slot, by its full barrier: the slot itself is drawn with its ring."""
     drawing.thing(slot.full)
 
 
@@ -73,6 +77,7 @@ def _first_free(ring: Ring) -> int:
 
 
 def draw_stage(drawing: Drawing, ring: Ring, k: int) -> None:
+    """Draw a reference to stage `k` of `ring`."""
     drawing.thing(ring)
     drawing.literal((k - _first_free(ring), k in ring.committed))
 

@@ -1,11 +1,11 @@
 """
-What nobody can be surprised by any more.
+What is settled, and so left out of snapshots: accesses and works of which no mistake can come any more.
 
-An access or a work is *settled* when everybody knows of it whom it concerns and who may still act before learning more:
-live agents, and works that have not begun. Whoever comes later is started by one of these and knows it, too. So no
-race, no missing fence and no undrained work can come of it, and the rest of an execution is the same whether it is on
-file or not. An access concerns those who reach its object, and those who start them; undrained work concerns the first
-agent, and where a lifetime ends everybody.
+An access or a work is *settled* when every actor that it concerns knows of it. The *actors* are those that may still
+act: the live agents, and the works that are not ready yet. Later agents and works are started by one of these and know
+what it knows. So no race, no missing fence and no undrained work can come of what is settled, and the rest of an
+execution is the same whether it is in the access history or not. An access concerns the agents that reach its object,
+and those that start them; a work concerns the first agent (is it drained?), and every actor where a lifetime ends.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reach:
-    """What executions of a function touch, by families of objects. A proof checks that it stays so."""
+    """What executions of a function touch, by families of objects. A proof checks that larger ones touch no more."""
 
     fenced: frozenset[str] = frozenset()
-    """Those that the asynchronous proxy reaches: a generic access there is settled only when it is fenced, too."""
+    """Families that the asynchronous proxy reaches: generic accesses there are settled only when fenced, too."""
     read: frozenset[str] = frozenset()
-    """Those of which single elements are read, so that it matters what the program stored there."""
+    """Families of which single elements are read: the numbers stored there are part of the state."""
     ended: frozenset[str] = frozenset()
-    """Those whose lifetime ends, which asks who knows of the works on them."""
+    """Families whose lifetime ends: works on them concern every actor."""
     by: frozenset[tuple[str, object]] = frozenset()
-    """Which agents (by `role_of`) reach which objects, and the agents that have started these."""
+    """(family, role): the agents that reach a family, and those that have started them, by `role_of`."""
     in_flight: int = 0
     """The largest number of groups that any wait leaves in flight."""
 
@@ -71,12 +71,17 @@ class Reach:
 
 
 def role_of(agent: Agent) -> object:
-    """The same for all agents that run the same code: tasks of one op, or the agents of one name."""
+    """A key that agents share if they run the same code: the op that started a task, else the name of the agent."""
     return agent.name if agent.started_by is None else agent.started_by
 
 
 class Actor:
-    """Somebody who will act: what it knows now, or will know by then of what others know now."""
+    """
+    An agent, or a work that is not ready: it may still act.
+
+    `agent` is that agent, or the issuer of the work. `minds` is what it knows now, and what it will have learnt from
+    others before it acts.
+    """
 
     def __init__(self, agent: Agent, minds: list[Mind]) -> None:
         self.agent = agent
@@ -98,7 +103,7 @@ class Actor:
         return any(mind.has_fenced(access, space) for mind in self.minds)
 
     def has_fenced_all(self, fenced: dict[str, Clock]) -> bool:
-        """Whether it has fenced all that is fenced there, each space by itself."""
+        """Whether it has fenced all of `fenced` (memory space -> clock)."""
         moments = [(space, agent, moment) for space, clock in fenced.items() for agent, moment in clock.items()]
         return all(
             any(mind.fenced.get(space, {}).get(agent, -1) >= moment for mind in self.minds)
@@ -110,13 +115,13 @@ class Actor:
 
 
 def actors_of(machine: Machine) -> list[Actor]:
-    """Everybody who may act: the live agents, and the works that have not begun."""
+    """The actors: the live agents, and the works that are not ready."""
     agents = [Actor(agent, _minds_of(agent)) for agent in machine.live]
     return [*agents, *(Actor(w.issuer, [w.mind]) for w in machine.works_under_way() if not w.ready)]
 
 
 def _minds_of(agent: Agent) -> list[Mind]:
-    """Who waits for the end of agents will know by then all that they know."""
+    """What `agent` knows; if it waits for the end of other agents, what these know, too."""
     minds = [agent.mind]
     if isinstance(agent.waiting_for, EndOfAgents):
         for child in agent.waiting_for.agents:
@@ -135,7 +140,7 @@ def is_settled_phase(phase: Phase, actors: Iterable[Actor]) -> bool:
 
 
 class Unsettled:
-    """Keeps track, over the snapshots of one execution, of what is not settled, and forgets the rest."""
+    """Keeps track, from snapshot to snapshot of one execution, of what is not settled, and forgets the rest."""
 
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
@@ -144,7 +149,7 @@ class Unsettled:
         self._seen = 0
 
     def works(self, machine: Machine, actors: list[Actor]) -> list[AsyncWork]:
-        """The works of which somebody may still have to learn, oldest first."""
+        """The works that are not settled, oldest first."""
         self._works += machine.works[self._seen :]
         self._seen = len(machine.works)
         first = [actor for actor in actors if actor.agent is machine.agents[0]]
@@ -155,7 +160,7 @@ class Unsettled:
         return any(touch.view.base.family in self.reach.ended for touch in work.touches)
 
     def accesses(self, machine: Machine, base: MemoryObject, actors: list[Actor]) -> list[Access]:
-        """The accesses to `base` that are not settled, oldest first; the others are taken off its file."""
+        """The accesses to `base` that are not settled, oldest first; the others are removed from its history."""
         history = machine.history_of(base)
         if history is None:
             return []

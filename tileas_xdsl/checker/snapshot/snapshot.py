@@ -1,21 +1,25 @@
 """
-The machine at a loop head, drawn so that two turns can be compared: all that the rest of the execution can depend on.
+A snapshot: the state of the machine at a loop head, in a form in which two turns of the loop can be compared.
 
-A snapshot has two parts. The *shape* is equal for two states that differ only by names (which object, which work) and
-by the numbers that the program computes: agents and where they stand in the code, barriers and their parity, queues,
-marks, rings, works under way, accesses that somebody may still race with. The *numbers* are those that may move on
-from turn to turn: values of integer type, byte offsets, bounds of loops, the first free stage of a ring.
+It holds all that the rest of the execution can depend on, in two parts. The *shape* is equal for two states that differ
+only by names (which object, which work) and by the numbers that the program computes. It has the agents and their
+standings, barriers and their parities, queues, marks, rings, works in flight, and accesses that may still race. The
+*numbers* are those that may move on from turn to turn: values of integer type, byte offsets, bounds of loops, the first
+free stage of a ring.
 
-The slots of a ring take turns. Where they differ by nothing else, a state may be drawn `as_slots_turn`: a slot is the
-one that comes next, the one after that, and so on, and parities are relative to its turn. Then the state recurs with
-every stage. Else it is drawn with slots and parities as they are, and recurs after two turns of the ring.
+The slots of a ring take turns. Where they differ by nothing else, a state may be drawn `as_slots_turn`: slots are
+numbered from the one whose turn is next, and parities are relative to their turns. Then the state recurs with every
+stage. Else slots and parities are drawn as they are, and the state recurs after two rounds of the ring.
 
-Clocks are drawn by what they know: of all moments of an agent only those count that some access, work, arrival or wait
-still refers to. What is settled (see `settled`) is left out. Anything of a kind that nobody has said how to draw is
+A vector clock is drawn by what it knows: of the moments of an agent only those count that some access, work, arrival
+or wait still refers to. What is settled (see `settled`) is left out. A kind of state for which there is no rule is
 refused, never skipped.
 
-Where `gathers_leftovers`, what turns leave behind and nobody tells apart is drawn in rows (see `leftovers`), without
-saying how many there are. Numbers in memory, of which a loop may leave more and more, are not followed then.
+With `gathers_leftovers`, leftovers are drawn in rows (see `leftovers`), without their number. Numbers in memory are not
+followed then, since a loop may leave more and more of them.
+
+This is an abstraction of states up to the names of objects (symmetry reduction: Ip and Dill, "Better Verification
+Through Symmetry", 1996), applied to one deterministic execution.
 """
 
 from __future__ import annotations
@@ -43,12 +47,12 @@ if TYPE_CHECKING:
 
 
 class UnknownStateError(Exception):
-    """The state holds something that snapshots do not compare."""
+    """The state holds something that snapshots do not compare; the message names it, after "the state holds"."""
 
 
 @dataclass(frozen=True)
 class DrawnRow:
-    """A row of things left behind, and the places in `numbers` of the offsets of its first and last members."""
+    """A row of leftovers, and the indices in `numbers` of the offsets of its first and its last member."""
 
     row: Row
     first: int
@@ -57,32 +61,36 @@ class DrawnRow:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One state of the machine, see above."""
+    """One state of the machine, or the reason (`refusal`) why it cannot be drawn."""
 
     shape: tuple[object, ...]
+    """What two states must have in common to be compared at all."""
     numbers: tuple[int | float, ...]
+    """What may move on, in the order in which the shape mentions it."""
     accesses: tuple[tuple[int, Access], ...]
     """(place in `numbers` of its byte offset, access) for each access that is not settled."""
     rings: tuple[tuple[int, Ring], ...] = ()
     """(place in `numbers`, ring) for the first free stage of each ring."""
     rows: tuple[DrawnRow, ...] = ()
-    """What lies about in even distances, and nobody tells apart."""
+    """The rows of leftovers: places at even distances."""
     barriers: tuple[tuple[int, MemoryObject], ...] = ()
     """(place in `numbers` of its byte offset, object) for each barrier in memory that is in no row."""
     countdowns: tuple[int, ...] = ()
-    """Places in `numbers` of those that have not come to 0 yet, where something happens."""
+    """Places in `numbers` of numbers that count down, and at 0 of which something happens."""
     refusal: str | None = None
-    """Why the state cannot be compared."""
+    """Why the state cannot be compared; None if it can."""
 
 
 DrawThing = Callable[["Drawing", Any], None]
 THINGS: dict[type, DrawThing] = {}
-"""How to draw what has an identity: a barrier, a queue, a work. Drawn once; elsewhere its name stands for it."""
+"""Type -> how to draw what has an identity: a barrier, a queue, a work. Drawn once, and named elsewhere."""
 VALUES: dict[type, DrawThing] = {}
-"""How to draw what has none: views, tokens, conditions."""
+"""Type -> how to draw what has no identity: a view, a token, a condition. Drawn wherever it occurs."""
 
 
 def draws_thing(*types: type) -> Callable[[DrawThing], DrawThing]:
+    """Decorator: the function draws what has an identity and is of one of `types`."""
+
     def register(draw: DrawThing) -> DrawThing:
         THINGS.update(dict.fromkeys(types, draw))
         return draw
@@ -91,6 +99,8 @@ def draws_thing(*types: type) -> Callable[[DrawThing], DrawThing]:
 
 
 def draws_value(*types: type) -> Callable[[DrawThing], DrawThing]:
+    """Decorator: the function draws what has no identity and is of one of `types`."""
+
     def register(draw: DrawThing) -> DrawThing:
         VALUES.update(dict.fromkeys(types, draw))
         return draw
@@ -100,18 +110,22 @@ def draws_value(*types: type) -> Callable[[DrawThing], DrawThing]:
 
 LITERALS = (bool, str, Unknown, type(None))
 CODE = (Operation, Block, Region, SSAValue, Attribute, type, Step)
-"""What does not change while a function runs."""
+"""Parts of the IR, which do not change while a function runs: they are drawn by `id`."""
 
 
 @dataclass
 class Drawing:
-    """Draws one snapshot."""
+    """
+    A snapshot while it is drawn: `literal`, `number`, `thing` and the like add to it, and `finished` returns it.
+
+    All of these raise `UnknownStateError` where there is no rule for what they are given.
+    """
 
     machine: Machine
     unsettled: Unsettled
     as_slots_turn: bool = False
     gathers_leftovers: bool = False
-    """Whether what turns leave behind is gathered: see `leftovers`."""
+    """Whether leftovers are gathered in rows (see `leftovers`)."""
     shape: list[object] = field(default_factory=list[object])
     numbers: list[int | float] = field(default_factory=list["int | float"])
     accesses: list[tuple[int, Access]] = field(default_factory=list[tuple[int, Access]])
@@ -120,24 +134,24 @@ class Drawing:
     leftovers: list[Leftover] = field(default_factory=list["Leftover"])
     passed_over: dict[AsyncWork, list[int]] = field(default_factory=dict[AsyncWork, list[int]])
     """
-    Works in old groups of queues, which are left out, as nobody waits for one of these groups without the others; and
-    in which of the queues they are.
+    Work -> the numbers of the queues in an old group of which it is. Old groups are not drawn: no wait is for one of
+    them without the others.
     """
     queues: int = 0
     """How many queues have been drawn."""
     unfenced: dict[int, int] = field(default_factory=dict[int, int])
-    """By id of a barrier in memory, the agent by its name that has made it and not fenced that yet."""
+    """`id` of a barrier in memory -> name of the agent that has made it and not yet fenced that."""
     rings: list[tuple[int, Ring]] = field(default_factory=list["tuple[int, Ring]"])
     turns: dict[int, int] = field(default_factory=dict[int, int])
-    """By id of a barrier of a ring, the turn of its slot from which parities count."""
+    """`id` of a barrier of a ring -> the turn of its slot from which its parities count."""
     things: list[Any] = field(default_factory=list[Any])
     actors: list[Actor] = field(default_factory=list[Actor])
     activations: set[int] = field(default_factory=set[int])
-    """The calls that are under way, by id."""
+    """The function activations that have not returned, by `id`."""
     _names: dict[int, int] = field(default_factory=dict[int, int])
     _drawn: int = 0
     _clocks: list[tuple[int, Clock]] = field(default_factory=list[tuple[int, Clock]])
-    """Places in the shape that wait for all moments to be known, and what is to be said there."""
+    """(place in the shape, clock): filled in at the end, when all moments that matter are known."""
     _moments: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
     def __post_init__(self) -> None:
@@ -150,12 +164,12 @@ class Drawing:
         self.shape.append(value)
 
     def number(self, value: float) -> None:
-        """Something that may move on from turn to turn."""
+        """A number that may move on from turn to turn."""
         self.shape.append("number")
         self.numbers.append(value)
 
     def thing(self, value: Any) -> None:
-        """Something with an identity."""
+        """Something with an identity: its name is drawn here, the thing itself later and once."""
         name = self._names.get(id(value))
         if name is None:
             name = self._names[id(value)] = len(self.things)
@@ -163,7 +177,7 @@ class Drawing:
         self.shape.append(name)
 
     def name_of(self, value: Any) -> int:
-        """The name of something that has been named."""
+        """The name of a thing that has one: a number, in the order of first mention."""
         return self._names[id(value)]
 
     def has_drawn(self, value: Any) -> bool:
@@ -171,35 +185,36 @@ class Drawing:
         return id(value) in self._names
 
     def moment(self, agent: int, moment: int) -> None:
-        """A moment with which knowledge will be compared."""
+        """A moment of an agent. Clocks are drawn by which of these moments they know."""
         self._moments.setdefault(agent, set()).add(moment)
         self.clock({agent: moment})
 
     def moments(self, moments: Clock) -> None:
-        """Moments of several agents."""
+        """One moment each of several agents, and how many they are."""
         self.literal(len(moments))
         for agent in sorted(moments):
             self.moment(agent, moments[agent])
 
     def clock(self, clock: Clock) -> None:
-        """What somebody knows."""
+        """The knowledge of an agent, a work or a phase."""
         self._clocks.append((len(self.shape), clock))
         self.shape.append(None)
 
     def fenced(self, fenced: dict[str, Clock]) -> None:
-        """What somebody knows and has fenced."""
+        """What an agent or work has fenced, memory space by memory space."""
         for space in sorted(fenced):
             self.literal(space)
             self.clock(fenced[space])
 
     def works(self, works: Iterable[AsyncWork]) -> None:
+        """Works in their order, and how many they are."""
         found = list(works)
         self.literal(len(found))
         for work in found:
             self.thing(work)
 
     def value(self, value: Any) -> None:
-        """Any value that an SSA name, a local name or a container may hold."""
+        """Any value that an SSA value, a standing or a container may hold."""
         kind: type = type(cast("object", value))
         draw = VALUES.get(kind)
         if draw is not None:
@@ -219,17 +234,18 @@ class Drawing:
             raise UnknownStateError(f"a {type(value).__name__}, which cannot be compared from turn to turn")
 
     def sequence(self, values: Iterable[Any]) -> None:
+        """Values in their order, and how many they are."""
         found = list(values)
         self.literal(len(found))
         for value in found:
             self.value(value)
 
     def parity(self, barrier: PhaseBarrier, phase: int) -> int:
-        """That of a phase, or of a wait, as seen from the turn of the slot that the barrier guards."""
+        """The parity of `phase`, relative to the turn of the slot that the barrier guards, if it guards one."""
         return (phase - self.turns.get(id(barrier), 0)) & 1
 
     def access(self, access: Access) -> None:
-        """An access with which somebody may race."""
+        """An access that may still race with a later one."""
         region = access.region
         self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, id(access.op)))
         self.accesses.append((len(self.numbers), access))
@@ -242,7 +258,7 @@ class Drawing:
     # The whole -------------------------------------------------------------------------------------------------------
 
     def draw_things(self) -> None:
-        """Draw all things that have been named, and those that they lead to."""
+        """Draw all things that have been named, and those that these name in turn."""
         while self._drawn < len(self.things):
             thing = self.things[self._drawn]
             self.literal((type(thing).__name__, self._drawn))
@@ -250,7 +266,7 @@ class Drawing:
             THINGS[type(thing)](self, thing)
 
     def finished(self) -> Snapshot:
-        """The snapshot, with every clock replaced by which of the moments that matter it knows."""
+        """The finished snapshot, each clock in it drawn by which of the moments that matter it knows."""
         rows = self._gathered()
         order = {agent: sorted(moments) for agent, moments in self._moments.items()}
         drawn = [thing.number for thing in self.things if isinstance(thing, Agent)]
@@ -272,7 +288,7 @@ class Drawing:
         )
 
     def _gathered(self) -> tuple[DrawnRow, ...]:
-        """Draw what was left behind, in rows."""
+        """Draw the leftovers, and return their rows."""
         if not self.leftovers:
             return ()
         from tileas_xdsl.checker.snapshot.leftovers import gather

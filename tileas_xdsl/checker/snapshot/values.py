@@ -1,4 +1,4 @@
-"""What has no state of its own: views, pointers, tokens, containers; and the objects in memory."""
+"""How to draw values without a state of their own (views, pointers, tokens, containers), and objects in memory."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _touch(drawing: Drawing, touch: Touch) -> None:
 
 @draws_value(OwnSteps)
 def _own_steps(drawing: Drawing, steps: OwnSteps) -> None:
-    """What the body of an op leaves to the op."""
+    """Which steps of its pipeline stage the body of an op makes itself."""
     drawing.literal(steps)
 
 
@@ -100,13 +100,13 @@ def _range(drawing: Drawing, values: range) -> None:
 
 @draws_value(CopyToken)
 def _copy_token(drawing: Drawing, token: CopyToken) -> None:
-    """Whether its copy is in a group shows in the copies of the thread."""
+    """The work alone: whether the copy is in a group is drawn with the copies of the thread."""
     drawing.thing(token.work)
 
 
 @draws_value(GroupToken)
 def _group_token(drawing: Drawing, token: GroupToken) -> None:
-    """By the age of its group; only the thread that made it can wait for it, and for what it has seen it does not."""
+    """By the age of its group, or as seen. Only the thread that made it can wait for it, and not once it was seen."""
     queue, ordinal = token.group.queue, token.group.ordinal
     has_seen = queue.observed_by(token.owner) >= ordinal
     drawing.thing(token.owner)
@@ -117,5 +117,5 @@ def _group_token(drawing: Drawing, token: GroupToken) -> None:
 
 @draws_thing(SourceQueue)
 def _source_queue(drawing: Drawing, queue: SourceQueue) -> None:
-    """What it brings is not known when checking, whatever the turn."""
+    """By its number alone: the tiles that it brings are unknown in a check."""
     drawing.literal(queue.number)

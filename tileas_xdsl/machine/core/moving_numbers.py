@@ -27,7 +27,7 @@ class IrregularError(Exception):
     A step whose numbers do not move on evenly, so that no proof can be made from this period.
 
     Hints for another attempt: `factor` (try a period that many times as long), `rounds` (try that many rounds later),
-    `piles_may_help` (draw leftovers as piles), `wrong_after` (the program may go wrong after that many more rounds; 0:
+    `gathering_may_help` (gather leftovers), `wrong_after` (the program may go wrong after that many more rounds; 0:
     not known to).
     """
 
@@ -38,11 +38,11 @@ class IrregularError(Exception):
         *,
         factor: int = 1,
         rounds: int = 0,
-        piles_may_help: bool = False,
+        gathering_may_help: bool = False,
         wrong_after: int = 0,
     ) -> None:
         self.wrong_after = wrong_after
-        self.piles_may_help = piles_may_help
+        self.gathering_may_help = gathering_may_help
         self.op = op
         self.reason = reason
         self.factor = factor
