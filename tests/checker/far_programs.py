@@ -1,10 +1,10 @@
 """
-Programs that go wrong only many turns later, and programs beside them that never do: for tests of the proofs for every
+Programs that are wrong at large trip counts only, and similar ones that never are: for tests of the proofs for every
 trip count.
 
-Proofs were once found for the first seven of them, wrongly. What goes wrong is hidden in each of the others behind
-another means of waiting: queues, tasks, tokens, agents, fences, groups of bulk copies. All of them are right at trip
-counts 0 to 8, which are executed where none are asked for.
+An early version of the checker found proofs for the first seven of them, wrongly. Each of the others hides the mistake
+behind another way to wait: queues, tasks, tokens, agents, fences, groups of bulk copies. All are right at trip counts 0
+to 8, which are those that `check` executes by default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tileas_xdsl.checker.verdict.report import Verdict
 
 @dataclass(frozen=True)
 class Program:
-    """A program, and what is to be said of it."""
+    """A program, and the verdict that is expected."""
 
     name: str
     text: str

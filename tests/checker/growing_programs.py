@@ -2,7 +2,7 @@
 Programs that are right up to some trip count, and what they count with: for tests of the proofs for every trip count.
 
 One loop copies a row into a buffer and waits for it. The wait is for one group too few where `%weak` holds, which is
-what the programs differ in: never, from some turn on, in one turn only, in every so manieth turn.
+what the programs differ in: never, from some turn on, in one turn only, in every k-th turn.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ CASES = [
 
 
 def meeting(first: str, second: str) -> str:
-    """Two agents that meet once a turn, at a barrier of the block; each reaches `%x` at a place of its own."""
+    """Two agents with a rendezvous in every turn, at a barrier of the block; each accesses its own place in `%x`."""
     return f"""
 func.func @meet(%x: memref<?xi32>, %n: index) {{
   %c0 = arith.constant 0 : index

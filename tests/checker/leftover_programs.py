@@ -1,9 +1,9 @@
 """
-Programs that leave something behind with every turn, at places that a seed picks: stores under way until the end, tasks
-that nobody awaits before the end, elements that another agent has yet to learn of, a barrier for each tile.
+Programs whose loops have leftovers with every turn: stores in flight until the end, tasks that are awaited at the end
+only, elements that another agent has yet to learn of, a barrier for each tile.
 
-The places are a k + b for some a and b, so that what a turn leaves behind and what another reaches come across each
-other never, at once, or only many turns later.
+In turn k they access place a k + b, for numbers a and b that a random generator picks. So an access and a leftover come
+to overlap never, at once, or only many turns later.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def random_leftovers(family: str, seed: int) -> str:
 
 @dataclass(frozen=True)
 class Far:
-    """A program that goes wrong at a trip count that nobody would try."""
+    """A program that is wrong at a trip count far beyond those that are tried one after the other."""
 
     text: str
     wrong_at: int

@@ -166,7 +166,7 @@ RIGHT_CONSUMER = "%asked = arith.addi %bit, %c0 : i32"
 
 
 def random_program(seed: int) -> Looping:
-    """Program number `seed`. Whether it is right is for others to say."""
+    """Program number `seed`. It may be right or wrong."""
     rng = Random(f"looping {seed}")
     match rng.choice(("window", "window", "barriers", "barriers", "handshake", "tokens")):
         case "window":

@@ -21,7 +21,7 @@ HEADER = """
 
 
 def queue_type(depth: int) -> str:
-    """Of so many slots; with 0 of a slot for every stage."""
+    """The type of a queue with this depth; 0 gives a slot to every stage."""
     return f"!nv_tileaa.queue<[{TILE}], depth = {depth}>" if depth else f"!nv_tileaa.queue<[{TILE}]>"
 
 

@@ -1,5 +1,5 @@
 """
-Random programs of tokens, and a second opinion on each: reachability in a graph of what comes after what.
+Random programs of tokens, each checked against an independent oracle: reachability in its graph of happens-before.
 
 The generator writes a program and, beside it, the graph that the meaning of each op prescribes (`async_region`): an op
 starts after its issue and its dependencies, an agent's steps follow each other, a token comes after what it waits for.

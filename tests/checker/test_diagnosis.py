@@ -132,7 +132,7 @@ FENCE = RELEASE.split("\n", maxsplit=1)[0]
     ids=["nobody releases", "one of two consumers does not release"],
 )
 def test_missing_arrivals_of_somebody_left_are_a_deadlock(program: str) -> None:
-    """The counts are right: somebody who could arrive does not."""
+    """The counts are right, and an agent that could arrive does not."""
     violation = first_violation(program)
     assert violation.kind is ViolationKind.DEADLOCK
     assert violation.symptom is None

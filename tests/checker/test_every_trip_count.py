@@ -1,8 +1,8 @@
 """
-Proofs for every trip count: found where they should be, and never for a program that goes wrong somewhere.
+Proofs for every trip count: found where they should be, and never for a program that is wrong at some trip count.
 
-The programs of `growing_programs` go wrong at trip counts that nobody would execute, each for another reason; those of
-`looping_programs` are random, and compared with the execution of all trip counts from 0 to 40.
+The programs of `growing_programs` are wrong at trip counts beyond those that are executed, each for another reason;
+those of `looping_programs` are random, and their proofs are compared with the execution of all trip counts up to 40.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ DEEP = 1_000_000
     "text", [handshake(DEEP, f"{READ}\n{RELEASE}"), relay([DEEP], put(0, DEEP, None), get(0, DEEP, None))]
 )
 def test_rings_that_are_too_deep_for_a_proof_are_reported(text: str) -> None:
-    """Two turns of the ring would have to be executed before the proof begins."""
+    """Two rounds of the ring would have to be executed before the proof begins."""
     report = check(parse(text))
     assert report.verdict_line == "safe for trip counts 0..8"
     (reason,) = report.bounded
@@ -103,7 +103,7 @@ def test_rings_that_are_too_deep_for_a_proof_are_reported(text: str) -> None:
 
 
 def test_a_ring_that_is_too_deep_may_have_a_constant_number_of_stages() -> None:
-    """It is executed as it stands: the way by all trip counts would be longer."""
+    """It is executed as it stands: a proof for every trip count would take longer."""
     report = check(parse(with_constant(relay([DEEP], put(0, DEEP, None), get(0, DEEP, None)), 300)))
     assert report.verdict_line == EVERY
     assert not report.proofs
@@ -205,7 +205,7 @@ SAMPLES = {
 @corpus(1)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_agents_in_step_find_what_the_lazy_order_finds(name: str) -> None:
-    """Proofs are made in an order of their own: one execution speaks for all, in whatever order it is made."""
+    """Proofs use the order `Prompt`: one execution speaks for every interleaving, whatever its order."""
     module = parse(SAMPLES[name])
     for function in public_functions(module):
         for trip_count in (0, 1, 2, 3, 5):

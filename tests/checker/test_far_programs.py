@@ -1,7 +1,7 @@
 """
-Proofs for every trip count of the programs of `far_programs`: never of what goes wrong many turns later.
+No proof for every trip count is found of those programs of `far_programs` that are wrong at a large one.
 
-What goes wrong is executed at the trip count where it does, and just before, so that the programs are what they claim.
+Each wrong program is also executed at the trip count at which it is said to go wrong, and at the one before.
 """
 
 from __future__ import annotations

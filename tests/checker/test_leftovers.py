@@ -1,7 +1,8 @@
 """
-Proofs where the state grows with every turn: what is left behind is gathered, and nobody comes across it unaware.
+Proofs of programs whose state grows with every turn: leftovers are gathered, and strangers stay separate from them.
 
-Far collisions must not escape them, and random programs must agree with the execution of all trip counts from 0 to 40.
+Overlaps at large trip counts must be found, and proofs of random programs must agree with the execution of all trip
+counts from 0 to 40.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ EVERY = "safe for every trip count"
 
 @pytest.mark.parametrize("name", FAR)
 def test_what_comes_across_something_far_later_is_found(name: str) -> None:
-    """Without executing what lies between: the distance says how many turns later it is."""
+    """The trip counts in between are not executed: the distance says at which one the places overlap."""
     report = check(parse(FAR[name].text))
     assert report.verdict is Verdict.VIOLATION, str(report)
     assert report.findings[0].arguments == {"n": FAR[name].wrong_at}
@@ -70,7 +71,7 @@ def _is_safe(text: str, trip_count: int) -> bool:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_random_programs_are_of_both_kinds(family: str) -> None:
-    """Some are proved, and some go wrong; where they are neither, that is for a reason that is told."""
+    """Some are proved and some go wrong; for the others the report names the reason."""
     proved = [_is_proved(random_leftovers(family, seed)) for seed in range(16)]
     assert 3 <= sum(proved) <= 13
 
@@ -107,7 +108,7 @@ def test_what_somebody_tells_apart_makes_two_heaps() -> None:
 
 
 def test_what_works_knew_tells_apart_too() -> None:
-    """Who observes both works comes to know of moment 3 of agent 1, but not of moment 4."""
+    """An agent that observes both works learns of moment 3 of agent 1, but not of moment 4."""
     base = _object()
     works = [Leftover(("work",), ({},), minds=(Mind({1: moment}, {}),)) for moment in (2, 3)]
     accesses = [_at(base, place=4 * n, moment=n) for n in range(6)]
@@ -161,7 +162,7 @@ def test_distances_that_never_come_to_nothing(distance: int, shifts: list[int], 
     ],
 )
 def test_regions_that_stay_apart(offset: int, count: int, shift: int, continues: int, apart: bool) -> None:
-    """Of a row that ends at bytes 0 to 4, and continues beyond."""
+    """When a region may come to overlap a row that ends at bytes 0 to 4 and continues from there."""
     base = _object()
     row = Other(ByteRegion(base, 0, (1,), (4,), 4), {0: 0}, continues)
     assert (meeting(ByteRegion(base, offset, (count,), (4,), 4), {0: shift}, row) is None) is apart

@@ -1,5 +1,5 @@
 """
-Every small fault in a right program is noticed by the checker, unless it is none (`bench/mutate.py`).
+The checker finds every small fault that is put into a right program, except for equivalent mutants (`bench/mutate.py`).
 
 `TILEAS_CASES=full` takes all mutants, otherwise every 25th of each program.
 """
@@ -99,7 +99,7 @@ def test_what_stands_in_a_region_stays_when_its_op_is_dropped() -> None:
 
 
 def test_what_the_verifier_refuses_is_no_mutant() -> None:
-    """A queue cannot have a negative number, so only the next one is taken."""
+    """The number of a queue may not be negative, so that of queue 0 has one mutant only."""
     text = "func.func @f() {\n  async_queue.wait 0, 0\n  func.return\n}"
     assert [(mutant.kind, mutant.what) for mutant in mutants(program(text))] == [
         ("drop", "is dropped"),
@@ -139,7 +139,7 @@ def test_a_checker_that_sees_nothing_misses(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_checker_that_sees_ghosts_raises_a_false_alarm() -> None:
-    """Here the explorer is made blind instead."""
+    """As if the checker found a mistake that is none: here the explorer is made to find nothing."""
     mutant = only(TASKS, "drop")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judging, "explore", lambda *_, **__: judging.Exploration())

@@ -1,4 +1,4 @@
-"""Waits that are stronger than they need be: with the exact count, judged by executing functions with weaker ones."""
+"""Over-waits, waits that are stronger than they need be: they are found, and the count that is reported is exact."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 When one execution speaks for all interleavings, and what `check` does where it does not.
 
-Each program is judged by the explorer, too, which tries every interleaving.
+The explorer, which visits every interleaving, must come to the same verdict on each program.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def checked(text: str) -> Report:
 
 
 def meeting(own: str, other: str, turns: int) -> str:
-    """Write, meet the other agent, read what it wrote, meet again."""
+    """Write, wait for the other agent at a barrier, read what it wrote, wait for it again."""
     body: list[str] = []
     for turn in range(turns):
         body += [own, arrive(), wait(0), other.format(turn), arrive(), wait(1)]
@@ -121,7 +121,7 @@ def commits_of_agents(count: int) -> str:
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_commits_in_any_order_may_be_safe(count: int) -> None:
-    """Waits for everything do not care in which order others commit; that takes all orders to see."""
+    """A wait with count 0 does not depend on the order in which others commit; it takes all orders to see that."""
     text = commits_of_agents(count)
     report = checked(text)
     assert report.verdict is Verdict.SAFE

@@ -1,4 +1,4 @@
-"""Witnesses show the few steps that explain a mistake, in order, whatever else has happened before."""
+"""A witness shows the few steps that explain a mistake, in order, however long the execution before them was."""
 
 from __future__ import annotations
 

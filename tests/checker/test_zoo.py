@@ -57,7 +57,7 @@ def test_every_party_has_a_place_in_the_program(exhibit: Exhibit) -> None:
 
 @each
 def test_witness_leads_to_the_parties(exhibit: Exhibit) -> None:
-    """It has steps, and what collides at its end are ops that the violation names."""
+    """The witness has steps, and at its end collide ops that are parties of the violation."""
     assert exhibit.finding is not None
     violation = exhibit.finding.violation
     assert violation.witness is not None
@@ -68,7 +68,7 @@ def test_witness_leads_to_the_parties(exhibit: Exhibit) -> None:
 
 @each
 def test_right_program_is_accepted(exhibit: Exhibit) -> None:
-    """Whatever its trip count."""
+    """It is proved for every trip count."""
     report = exhibit.report_on_good
     assert report.verdict is Verdict.SAFE, str(report)
     assert report.holds_for_every_trip_count, str(report)

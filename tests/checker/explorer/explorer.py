@@ -10,7 +10,7 @@ an election, or before any step that one lane takes alone, comes before that ste
 does next; the lanes of a warp get one answer from one test; a branch that splits a warp runs one arm after the other.
 The memory model of PTX promises none of these between lanes that do not meet (`bar.warp.sync`); compilers keep them.
 
-What it takes for wrong:
+The mistakes that it looks for:
 
 * *race*: two conflicting accesses (to one cell, one of them a write) without a path of happens-before, in some run.
   An asynchronous operation may touch its cells from its issue until it is complete. Any access to a barrier in use.
@@ -70,7 +70,7 @@ class Exploration:
     overrun: bool = False
     """Some phase saw more arrivals than its barrier was made for, which has no meaning."""
     overfull: bool = False
-    """Some group got more members than its size, to which nobody gives a meaning."""
+    """Some group got more members than its size, which has no meaning."""
     unbalanced: bool = False
     """Some run ends with a phase that has its arrivals and not its bytes: nothing can complete it any more."""
     runs: int = 0

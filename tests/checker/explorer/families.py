@@ -1,5 +1,5 @@
 """
-What a random program is built after: correct pipelines, rings and task graphs of each model, and disorder.
+The families of random programs: correct pipelines, rings and task graphs of each model, and unordered programs.
 
 Every family but those called `random...` and `open...` gives programs without mistake, whatever the seed.
 """

@@ -44,7 +44,7 @@ def _bulk_store(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _closes(*families: str) -> Meaning:
-    """A group of each family is made of what is open there."""
+    """The meaning of a commit: in each family, what was issued since the last commit becomes a group."""
 
     def meaning(unroller: Unroller, frame: Frame, op: Any) -> None:
         for family in families:

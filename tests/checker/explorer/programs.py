@@ -1,6 +1,6 @@
 """
-Random asynchronous programs, tiny ones: correct pipelines, rings and task graphs, the same with something broken, and
-wholly random ones.
+Small random asynchronous programs: correct pipelines, rings and task graphs, mutants of these, and programs without any
+structure.
 
 Everything follows from the model and the seed: `generate("marks", 17)` is the same program always.
 """

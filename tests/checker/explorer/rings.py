@@ -137,7 +137,7 @@ def _acquire(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _write(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """Without an acquire nobody waits for the slot; so here nobody does."""
+    """A write does not wait for the slot: that is what the acquire does."""
     ring, stage, _ = _turn(frame, op)
     for region in op.regions:
         unroller.run(frame, region.first_block)

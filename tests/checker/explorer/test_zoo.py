@@ -1,4 +1,4 @@
-"""The explorer on the bug zoo: it too tells every wrong program from its right twin, but for what it does not know."""
+"""The explorer on the bug zoo: it tells every wrong program from its right twin, but for mistakes it does not model."""
 
 from __future__ import annotations
 

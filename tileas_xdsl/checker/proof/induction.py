@@ -147,7 +147,7 @@ class _Induction:
             raise self.trials.wrong(trip_count)
         reach = self.reach | run.reached
         if wanted is None or reach == self.reach:
-            # Else an access may have been forgotten that somebody was not known to be concerned with.
+            # Else an access may have been forgotten as settled that concerns an agent not known to reach its object.
             self.executed.add(trip_count)
         self.reach = reach
         if self.entries > MOST_ENTRIES:

@@ -65,7 +65,7 @@ class Subject:
         """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
         machine.at_end.append(report_undrained)
         execute(machine, self.op, self.arguments(scalars, extent))
-        # What nobody waits for completes some time, too, and may complete a phase of a barrier.
+        # Work that nothing waits for completes some time, too, and may complete a phase of a barrier.
         machine.perform_all()
         judge_open_phases(machine)
 
