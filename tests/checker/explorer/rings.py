@@ -89,7 +89,7 @@ class Ring:
 
 
 class Turn(NamedTuple):
-    """A token: of the pipeline, or of a stage that somebody has acquired or taken."""
+    """A token: of the pipeline, or of a stage that has been acquired or taken."""
 
     ring: Ring
     stage: int | None = None

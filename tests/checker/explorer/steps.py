@@ -283,7 +283,7 @@ class Program:
     counters: dict[int, int] = field(default_factory=dict[int, int])
     """What each counter begins with."""
     left_over: list[int] = field(default_factory=list[int])
-    """The counters that must be 0 at the end: what somebody published and nobody took."""
+    """The counters that must be 0 at the end: what was published and never taken."""
     arrivals: dict[int, int] = field(default_factory=dict[int, int])
     """The barriers that nobody has to make, and their arrivals a phase."""
     shared: int = 0

@@ -140,13 +140,13 @@ class RecordedRun(Observer):
         return taken
 
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
-        """Somebody who knows `mind` makes `access` to an object of which `history` holds the earlier ones."""
+        """Record `access`, and which of the earlier accesses in `history` are unknown to `mind`, or replaced by it."""
         self.entries.append(access)
         if not access.region.is_empty:
             self.encounters[access] = Encounter(history.strangers(access, mind), history.replaced_by(access, mind))
 
     def count(self, in_flight: int) -> None:
-        """Somebody waits until no more than the youngest `in_flight` groups may be unfinished."""
+        """Record a wait that leaves at most the youngest `in_flight` groups of a queue unfinished."""
         self.in_flight = max(self.in_flight, in_flight)
 
     def looks(self, look: Look) -> None:

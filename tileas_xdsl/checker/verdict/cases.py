@@ -109,7 +109,7 @@ class Case:
             report.unexplored.append(decision.unexplored)
 
     def _keep(self, values: Sequence[int], machine: Machine) -> None:
-        """What later questions need to know of an execution without faults."""
+        """Keep what a proof and the search for over-waits need of an execution without mistakes."""
         if tuple(values) == (1,):
             self.deepest = deepest(machine)
         if machine.is_right_beyond_doubt:

@@ -56,7 +56,7 @@ class Subject:
         return Machine(order, with_data=False, capture=capture, assume_pure=pure, code=self.code)
 
     def arguments(self, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> list[Any]:
-        """What it is called with: see `symbolic_arguments`."""
+        """The arguments of a call with `scalars`; open extents of arrays are `extent` (see `symbolic_arguments`)."""
         pairs = self.assumptions.may_alias
         aliases = [pair for pair in pairs if all(is_argument(self.body, name) for name in pair)]
         return symbolic_arguments(self.body, scalars, aliases=aliases, extent=extent)

@@ -20,7 +20,7 @@ from tileas_xdsl.machine.core.violations import NoStepError
 
 
 class LeftOut:
-    """Of the calls of a function in which the arguments `bounds` are varied, those that are left out."""
+    """The calls of a function that are left out, each by the values of the arguments `bounds`, which are varied."""
 
     def __init__(self, body: Region, bounds: Sequence[str]) -> None:
         self._body = body

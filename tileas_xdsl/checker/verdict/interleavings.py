@@ -34,7 +34,7 @@ MOST_STEPS_AFTER_VIOLATION = 100_000
 Choice = tuple[str, int]
 """An agent or a work, by number: the same in every run that follows the same path."""
 Footprint = dict[str, bool]
-"""What a step touches, and whether it has to be alone there."""
+"""Name of a barrier or queue that a step touches -> whether the step has to be alone there."""
 
 
 def meet(one: Footprint, other: Footprint) -> bool:
