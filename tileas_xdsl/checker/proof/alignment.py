@@ -19,7 +19,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.proof.array_bounds import Room
+from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
 from tileas_xdsl.checker.proof.recorded_run import Head, LoopKey, RecordedRun, TakenStep, Turns
 from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
 from tileas_xdsl.checker.proof.shifts import Growth
@@ -71,7 +71,7 @@ class Alignment:
         self.larger = larger
         self.first_turns = first_turns
         self.growth = growth
-        self.room = Room(growth)
+        self.room = ArrayRoom(growth)
         self.steps = Steps(growth, self.room)
         self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []

@@ -22,7 +22,7 @@ from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving
 
 
 @dataclass
-class Room:
+class ArrayRoom:
     """How much room two executions that differ by `growth` leave in the arrays that they walk."""
 
     growth: Growth

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tileas_xdsl.checker.proof.outcomes import Execute, NoProofError, WrongError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
-FAREST = 1024
+FARTHEST = 1024
 """The largest trip count that is executed for this reason."""
 
 
@@ -27,12 +27,12 @@ class Trials:
         """
         Execute the trip counts at which two numbers or places meet that are `rounds` rounds apart at `trip_count`.
 
-        One may reach the other, or both come half of the way. Nothing is executed for 0 rounds or beyond `FAREST`.
+        One may reach the other, or both come half of the way. Nothing is executed for 0 rounds or beyond `FARTHEST`.
         Raises `WrongError` if one of these trip counts is wrong.
         """
         for far in (rounds // 2 + 1, rounds, rounds + 1) if rounds else ():
             there = trip_count + far * period
-            if there <= FAREST and not self._is_right(there):
+            if there <= FARTHEST and not self._is_right(there):
                 raise self.wrong(there)
 
     def wrong(self, trip_count: int) -> WrongError:

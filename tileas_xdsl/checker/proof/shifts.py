@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH, IrregularError, Moving
 from tileas_xdsl.machine.core.values import bit_width
 
-FAREST = 1 << 20
+FARTHEST = 1 << 20
 """The trip count up to which, at least, no number may overflow."""
 
 
@@ -30,7 +30,7 @@ class Growth:
     @property
     def farthest(self) -> int:
         """The trip count up to which no number may overflow."""
-        return max(FAREST, self.target or 0)
+        return max(FARTHEST, self.target or 0)
 
     @property
     def rounds(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.proof.array_bounds import Room
+from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
 from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
 from tileas_xdsl.checker.proof.recorded_run import TakenStep
 from tileas_xdsl.checker.proof.shifts import Growth, check_moves
@@ -34,7 +34,7 @@ class Steps:
     """Compares steps of executions that differ by `growth`; notes in `room` how far their indices go."""
 
     growth: Growth
-    room: Room
+    room: ArrayRoom
     read_from: dict[MemoryObject, Operation] = field(default_factory=dict[MemoryObject, Operation])
     """The objects from which known numbers are read -> an op that reads one."""
 

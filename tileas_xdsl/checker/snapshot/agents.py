@@ -32,7 +32,7 @@ def _agent(drawing: Drawing, agent: Agent) -> None:
     drawing.clock(agent.clock)
     drawing.fenced(agent.fenced)
     if agent.finished:
-        drawing.value(agent.last_words)
+        drawing.value(agent.final_knowledge)
         return
     if agent.resource is not None:
         raise UnknownStateError("a resource that is held")

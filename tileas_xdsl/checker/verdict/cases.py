@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.verdict.deciding import Decision, Subject, decide
-from tileas_xdsl.checker.verdict.excluded_calls import LeftOut
+from tileas_xdsl.checker.verdict.excluded_calls import ExcludedCalls
 from tileas_xdsl.checker.verdict.report import Finding, Report
 from tileas_xdsl.checker.verdict.ring_depths import deepest
 from tileas_xdsl.machine.core.violations import NoStepError, UndecidedError
@@ -51,7 +51,7 @@ class Case:
         """Slots of the deepest ring of the call with trip count 1; 0 before that was executed."""
         self.too_deep = ""
         """If that ring is too deep to execute all the trip counts that a proof starts from: why. Else empty."""
-        self.left_out = LeftOut(subject.body, bounds)
+        self.left_out = ExcludedCalls(subject.body, bounds)
         """The calls that are no programs: with their values a loop has no positive step."""
         self.is_open = False
         """Whether something was found, or left undecided."""

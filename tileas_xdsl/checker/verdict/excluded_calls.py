@@ -19,7 +19,7 @@ from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.core.violations import NoStepError
 
 
-class LeftOut:
+class ExcludedCalls:
     """The calls of a function that are left out, each by the values of the arguments `bounds`, which are varied."""
 
     def __init__(self, body: Region, bounds: Sequence[str]) -> None:

@@ -105,7 +105,7 @@ class Agent:
         self.waiting_at: Operation | None = None
         self.current_op: Operation | None = None
         self.finished = False
-        self.last_words = Knowledge()
+        self.final_knowledge = Knowledge()
         """What its end makes known."""
         self.started_by: Operation | None = None
         """The op whose task it is, if it is one."""
@@ -211,7 +211,7 @@ class Agent:
         self.finished = True
         if self.current_op is not None:
             self.machine.happened(self, self.current_op, "finish", "comes to its end", on=self)
-        self.last_words = self.release()
+        self.final_knowledge = self.release()
         self.machine.agent_finished(self)
 
     @property

@@ -154,12 +154,12 @@ class Machine:
                 self.perform(choice)
             elif not self._force():
                 raise StuckError
-        self._let_fly()
+        self._complete_the_rest()
         for check in self.at_end:
             check(first)
         return first
 
-    def _let_fly(self) -> None:
+    def _complete_the_rest(self) -> None:
         """With simulated time, let the works complete at their times for which nobody waits."""
         while self.clock is not None and (work := self.clock.next(())) is not None:
             assert isinstance(work, AsyncWork)

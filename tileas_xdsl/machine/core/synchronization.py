@@ -537,7 +537,7 @@ class EndOfAgents(Condition):
 
     def observe(self, agent: Agent) -> None:
         for child in self.agents:
-            agent.learn(child.last_words)
+            agent.learn(child.final_knowledge)
 
     def describe(self) -> str:
         running = [agent.name for agent in self.agents if not agent.finished]
