@@ -44,11 +44,10 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.resources import Resource
 
-PAUSING_KINDS = {
-    Pauses.NEVER: frozenset[Kind](),
-    Pauses.AT_SYNCHRONISATION: frozenset({Kind.SYNC, Kind.SUSPENDS}),
-    Pauses.AT_EVERY_EFFECT: frozenset({Kind.EFFECT, Kind.SYNC, Kind.SUSPENDS}),
-}
+SIGHT = {Kind.EFFECT: 1, Kind.SYNC: 2, Kind.SUSPENDS: 2}
+"""How well others can see a step of that kind: 0 not at all, 1 by what it does to memory, 2 by synchronisation."""
+PAUSES_FROM = {Pauses.NEVER: 3, Pauses.AT_SYNCHRONISATION: 2, Pauses.AT_EVERY_EFFECT: 1}
+"""From which sight on agents pause before a step."""
 
 
 @dataclass(slots=True)
@@ -66,6 +65,11 @@ class Step:
     """Whether it looks at its operands after it was reached, so that they may be late values."""
     gives_float: bool = False
     """Whether its only result is a float."""
+    sight: int = field(init=False)
+    """How well others can see it: see `SIGHT`."""
+
+    def __post_init__(self) -> None:
+        self.sight = SIGHT.get(self.kind, 0)
 
 
 @dataclass(eq=False)
@@ -247,7 +251,7 @@ class Agent:
 
     def pause(self) -> Request:
         """Let others go first, if the order has agents pause at synchronisation."""
-        return Pause() if Kind.SYNC in PAUSING_KINDS[self.machine.order.pauses] else Done()
+        return Pause() if SIGHT[Kind.SYNC] >= PAUSES_FROM[self.machine.order.pauses] else Done()
 
     def wait(self, condition: Condition, op: Operation | None = None) -> Request:
         """Suspend until `condition` holds, then learn what it hands over."""
@@ -411,7 +415,7 @@ class Agent:
         machine = self.machine
         values, clock = self.activation.values, machine.clock
         observer = machine.observer if machine.observer.watches_steps else None
-        pausing = PAUSING_KINDS[machine.order.pauses]
+        pauses_from = PAUSES_FROM[machine.order.pauses]
         steps = machine.prepared(block)
         for place in range(number, len(steps)):
             step = steps[place]
@@ -422,21 +426,20 @@ class Agent:
             taken = observer.step(self, step, operands) if observer is not None else None
             if kind is Kind.TERMINATOR:
                 return self._leave_block(step.op, tuple(operands))
-            if clock is not None or machine.late_values:
-                outcome = self.begin(step, operands)
-            elif kind is Kind.PURE:
+            if clock is None and not machine.late_values and kind is Kind.PURE:
                 outcome = self._run_pure(step, operands)
-            elif pausing or self.recording is not None or kind is Kind.JUMP:
-                outcome = self.begin(step, operands)
             else:
-                outcome = step.function(self, step.op, *operands)
-            if isinstance(outcome, Request):
-                depth = len(self._stack)
-                outcome = self._advance(outcome, step.op)
+                if clock is None and step.sight < pauses_from and self._acts_at_once(kind):
+                    outcome = step.function(self, step.op, *operands)
+                else:
+                    outcome = self.begin(step, operands)
                 if isinstance(outcome, Request):
-                    if kind is not Kind.JUMP:
-                        self._stack.insert(depth, Position(block, place, step, taken))
-                    return outcome
+                    depth = len(self._stack)
+                    outcome = self._advance(outcome, step.op)
+                    if isinstance(outcome, Request):
+                        if kind is not Kind.JUMP:
+                            self._stack.insert(depth, Position(block, place, step, taken))
+                        return outcome
             if taken is not None:
                 taken.outcome = outcome
             results = step.results
@@ -445,6 +448,10 @@ class Agent:
             elif results:
                 self._note_results(step, outcome)
         return self._leave_block(block.parent_op(), ())
+
+    def _acts_at_once(self, kind: Kind) -> bool:
+        """Whether a step of that kind takes its operands as they are and does what it does, without more ado."""
+        return not (self.machine.late_values or self.recording is not None or kind is Kind.JUMP)
 
     def _leave_block(self, op: Operation | None, handed_over: tuple[Any, ...]) -> Answer:
         """
@@ -477,8 +484,7 @@ class Agent:
         if kind is Kind.JUMP:
             machine.check_budget(step.op)
             return step.function(self, step.op, *operands)
-        pausing = PAUSING_KINDS[machine.order.pauses]
-        if pausing and kind in pausing:
+        if step.sight >= PAUSES_FROM[machine.order.pauses]:
             return Pause().then(_act_after_others, step, operands)
         return self.act(step, operands)
 

@@ -116,8 +116,9 @@ class Event:
             return
         self.knowledge.merge(knowledge)
         self.complete = True
-        listeners, self._listeners = self._listeners, []
-        _LISTENERS.tell(listeners)
+        if self._listeners:
+            listeners, self._listeners = self._listeners, []
+            _LISTENERS.tell(listeners)
 
     def when_complete(self, listener: Callable[[], None]) -> None:
         """Call `listener` at completion; at once when the event is complete already."""
@@ -143,6 +144,13 @@ class Event:
         """Complete when each of `events` is; knows what all of them know, and `extra`."""
         parts = list(dict.fromkeys(events))
         joined = Event(label)
+        if not parts:
+            # Nobody listens to a new event, so there is nobody to tell.
+            joined.complete = True
+            if extra is not None:
+                joined.knowledge = extra.copy()
+                joined.knowledge.works = youngest(extra.works)
+            return joined
         joined._parts = parts
         joining = Joining(joined, parts, extra, sum(not part.complete for part in parts))
         if joining.missing == 0:

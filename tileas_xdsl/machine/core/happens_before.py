@@ -119,7 +119,11 @@ class Mind:
         return self.clock.get(agent, -1) >= moment
 
     def knows_moments(self, moments: Clock) -> bool:
-        return all(self.knows_moment(agent, moment) for agent, moment in moments.items())
+        known = self.clock.get
+        for agent, moment in moments.items():  # noqa: SIM110 (asked at every arrival, where a generator costs as much)
+            if known(agent, -1) < moment:
+                return False
+        return True
 
     def knows_work(self, work: AsyncWork) -> bool:
         if _observed_within(work, self.clock):
@@ -167,7 +171,7 @@ def youngest(works: Iterable[AsyncWork]) -> list[AsyncWork]:
     More than `MOST_COMPARED` works are all kept.
     """
     once = list(dict.fromkeys(works))
-    if len(once) > MOST_COMPARED:
+    if len(once) < 2 or len(once) > MOST_COMPARED:
         return once
     return [w for w in once if not any(other is not w and w.turn < other.turn and _reaches(other, w) for other in once)]
 

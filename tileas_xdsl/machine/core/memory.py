@@ -239,11 +239,15 @@ class ByteRegion:
 
     def _span(self) -> tuple[int, int]:
         """(first byte, byte after the last) of the window; an empty window has an empty span."""
-        if not prod(self.counts):
-            return 0, 0
-        reaches = [(n - 1) * s for n, s in zip(self.counts, self.strides, strict=True)]
-        first = self.offset + sum(min(0, reach) for reach in reaches)
-        last = self.offset + sum(max(0, reach) for reach in reaches)
+        first = last = self.offset
+        for extent, stride in zip(self.counts, self.strides, strict=True):
+            if extent == 0:
+                return 0, 0
+            reach = (extent - 1) * stride
+            if reach < 0:
+                first += reach
+            else:
+                last += reach
         return first, last + self.itemsize
 
     @property

@@ -273,11 +273,12 @@ class Phase:
 
     def all_known_to(self, mind: Mind) -> bool:
         """Whether every arrival of the phase happens before what `mind` does now."""
-        moments = all(mind.knows_moment(agent, moment) for agent, moment in self.arrivals.items())
-        return moments and all(mind.knows_work(work) for work in self.works)
+        return mind.knows_moments(self.arrivals) and all(map(mind.knows_work, self.works))
 
     def comes_after(self, moments: Clock) -> bool:
         """Whether each of `moments` happens before something without which the phase could not complete."""
+        if not moments:
+            return True
         clocks = [self.knowledge.clock, *(work.mind.clock for work in self.works)]
         return all(any(clock.get(agent, -1) >= moment for clock in clocks) for agent, moment in moments.items())
 

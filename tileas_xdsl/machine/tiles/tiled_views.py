@@ -108,6 +108,12 @@ def _piece(array: View, runs: Sequence[_Run]) -> Piece:
 
 def _runs(array: View, group: Sequence[int], start: int, extent: int) -> Iterator[_Run]:
     """The positions `start` to `start + extent` along the axes of `group`, as far as they exist."""
+    if len(group) == 1:
+        length, stride = array.shape[group[0]], array.strides[group[0]]
+        low, high = max(start, 0), min(start + extent, length)
+        if low < high:
+            yield _Run(low - start, high - low, low * stride, stride)
+        return
     axes = _collapsed([(array.shape[d], array.strides[d]) for d in group])
     low, high = max(start, 0), min(start + extent, prod(length for length, _ in axes))
     inner, stride = axes[-1]
