@@ -28,7 +28,7 @@ types: $(INSTALLED)
 unit: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# The corpora of random programs at full size, of which `unit` takes samples, with a report at the end. Takes hours.
+# The corpora of random programs at full size, of which `unit` takes samples, with a report at the end.
 test-full: $(INSTALLED)
 	TILEAS_CASES=full $(BIN)/python -m pytest -m corpus -n auto --dist worksteal
 

@@ -310,13 +310,19 @@ def _readers(ops: tuple[PlannedOp, ...]) -> dict[Stream, tuple[tuple[PlannedOp, 
 
 def _planned_slot(ops: tuple[PlannedOp, ...], timetable: Timetable, slot: TimeSlot) -> PlannedSlot:
     """The copies of the ops that may have an iteration in `slot`."""
-    copies: list[PlannedCopy] = []
-    for planned in ops:
-        iteration = timetable.iteration(slot, planned.stage)
-        if timetable.may_exist(slot, iteration):
-            guard = _guard(timetable, slot, iteration)
-            copies.append(PlannedCopy(planned, Iteration(slot.section, iteration), guard))
-    return PlannedSlot(slot, tuple(copies), _guard_of_slot(timetable, slot))
+    stages = {planned.stage for planned in ops}
+    # What a stage works on is the same for all of its ops.
+    work = {stage: found for stage in stages if (found := _work_of(stage, timetable, slot)) is not None}
+    copies = tuple(PlannedCopy(planned, *work[planned.stage]) for planned in ops if planned.stage in work)
+    return PlannedSlot(slot, copies, _guard_of_slot(timetable, slot))
+
+
+def _work_of(stage: int, timetable: Timetable, slot: TimeSlot) -> tuple[Iteration, Guard | None] | None:
+    """The iteration that `stage` works on in `slot`, and under which guard; None if there never is one."""
+    iteration = timetable.iteration(slot, stage)
+    if not timetable.may_exist(slot, iteration):
+        return None
+    return Iteration(slot.section, iteration), _guard(timetable, slot, iteration)
 
 
 def _guard_of_slot(timetable: Timetable, slot: TimeSlot) -> TripsAtLeast | None:
