@@ -8,7 +8,7 @@ from tileas_xdsl.analysis.dependence import Placement
 from tileas_xdsl.scheduling.async_pipeline.groups import cut_groups
 from tileas_xdsl.scheduling.async_pipeline.model import AsyncPipeline, Need
 from tileas_xdsl.scheduling.async_pipeline.versions import Meeting, version_count
-from tileas_xdsl.scheduling.async_pipeline.waits import Wait, plan_waits, undrained_queues
+from tileas_xdsl.scheduling.async_pipeline.waits import CountedWait, plan_waits, undrained_queues
 from tileas_xdsl.scheduling.timetable import Section, TimeSlot
 
 
@@ -65,9 +65,9 @@ def test_closed_form_of_the_interleaved_example(trips: int | None) -> None:
     """`m = 2, d = 3, b = 1, r = 1` gives 5; behind the last group `2 * (3 - e) - 2`."""
     plan = plan_waits(interleaved(trips))
     if trips is None or trips > 3:
-        assert plan[TimeSlot(Section.KERNEL, 0)] == {2: (Wait(0, 5),)}
+        assert plan[TimeSlot(Section.KERNEL, 0)] == {2: (CountedWait(0, 5),)}
     runs = [e for e in range(3) if trips is None or trips >= 3 - e]
-    assert [plan[TimeSlot(Section.EPILOGUE, e)] for e in runs] == [{2: (Wait(0, 4 - 2 * e),)} for e in runs]
+    assert [plan[TimeSlot(Section.EPILOGUE, e)] for e in runs] == [{2: (CountedWait(0, 4 - 2 * e),)} for e in runs]
     assert undrained_queues(interleaved(trips)) == ()
 
 
@@ -81,5 +81,8 @@ def test_later_consumer_of_an_unknown_loop_keeps_its_wait() -> None:
     groups = cut_groups((0, 3, 2), (0, 1, 2), [0], ())
     needs = (Need(1, 0, 0), Need(2, 0, 0))
     first = TimeSlot(Section.EPILOGUE, 0)
-    assert plan_waits(AsyncPipeline((0, 3, 2), groups, needs, 16))[first] == {1: (Wait(0, 1),)}
-    assert plan_waits(AsyncPipeline((0, 3, 2), groups, needs, None))[first] == {1: (Wait(0, 1),), 2: (Wait(0, 1),)}
+    assert plan_waits(AsyncPipeline((0, 3, 2), groups, needs, 16))[first] == {1: (CountedWait(0, 1),)}
+    assert plan_waits(AsyncPipeline((0, 3, 2), groups, needs, None))[first] == {
+        1: (CountedWait(0, 1),),
+        2: (CountedWait(0, 1),),
+    }

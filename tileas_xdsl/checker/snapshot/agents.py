@@ -15,7 +15,7 @@ from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
-from tileas_xdsl.machine.core.agents import Activation, Agent, Iteration
+from tileas_xdsl.machine.core.agents import Activation, Agent, LoopTurn
 from tileas_xdsl.machine.core.standings import Position
 from tileas_xdsl.machine.meanings.memref import EndOnStack
 from tileas_xdsl.machine.meanings.scf import WhileTurn
@@ -101,8 +101,8 @@ def _draw_activation(drawing: Drawing, agent: Agent, activation: Activation) -> 
     drawing.sequence(activation.endings)
 
 
-@draws_value(Iteration)
-def _iteration(drawing: Drawing, iteration: Iteration) -> None:
+@draws_value(LoopTurn)
+def _iteration(drawing: Drawing, iteration: LoopTurn) -> None:
     drawing.value(iteration.inductions)
     drawing.number(iteration.inductions[iteration.number])
 

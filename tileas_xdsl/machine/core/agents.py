@@ -527,7 +527,7 @@ class Agent:
         """
         observer = self.machine.observer
         turns = observer.loop(self, body, inductions) if observer.watches_steps else None
-        return run_iteration(self, tuple(carried), Iteration(body, inductions, self.iteration, turns))
+        return run_iteration(self, tuple(carried), LoopTurn(body, inductions, self.iteration, turns))
 
     def begin_iteration(self, body: Block, outside: tuple[int, ...], number: int) -> None:
         """Iteration `number` of the loop around `body` begins; `outside` are those of the loops around it."""
@@ -625,7 +625,7 @@ def _leave_call(agent: Agent, _op: Operation, results: Any, caller: Activation) 
     return results
 
 
-class Iteration(NamedTuple):
+class LoopTurn(NamedTuple):
     """Iteration `number` of a counted loop."""
 
     body: Block
@@ -636,11 +636,11 @@ class Iteration(NamedTuple):
     """What the observer of the execution notes of the loop."""
     number: int = 0
 
-    def next(self) -> Iteration:
-        return Iteration(self.body, self.inductions, self.outside, self.turns, self.number + 1)
+    def next(self) -> LoopTurn:
+        return LoopTurn(self.body, self.inductions, self.outside, self.turns, self.number + 1)
 
 
-def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: Iteration) -> Request:
+def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
     """Run `iteration`, if the loop has it, and those after it. The outcome is what the last one yields."""
     number, turns = iteration.number, iteration.turns
     if number == len(iteration.inductions):
@@ -653,19 +653,16 @@ def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: Iteration) 
     return _body_of(carried, iteration)
 
 
-def _body_of(carried: tuple[Any, ...], iteration: Iteration) -> Request:
+def _body_of(carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
     induction = iteration.inductions[iteration.number]
     return Enter(iteration.body, (induction, *carried)).then(_next_iteration, iteration)
 
 
 @continuation
-def _run_body(_agent: Agent, _op: Operation, _: None, carried: tuple[Any, ...], iteration: Iteration) -> Answer:
+def _run_body(_agent: Agent, _op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
     return _body_of(carried, iteration)
 
 
 @continuation
-def _next_iteration(agent: Agent, _op: Operation, carried: tuple[Any, ...], iteration: Iteration) -> Answer:
-    number, turns = iteration.number + 1, iteration.turns
-    return run_iteration(
-        agent, carried, Iteration(iteration.body, iteration.inductions, iteration.outside, turns, number)
-    )
+def _next_iteration(agent: Agent, _op: Operation, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
+    return run_iteration(agent, carried, iteration.next())

@@ -24,7 +24,7 @@ from tileas_xdsl.scheduling.timetable import Section, TimeSlot
 
 
 @dataclass(frozen=True)
-class Wait:
+class CountedWait:
     """Leave at most `count` of the youngest groups of the queue unfinished."""
 
     queue: int
@@ -43,7 +43,7 @@ class _Point:
     required: int
 
 
-WaitPlan = Mapping[TimeSlot, Mapping[int, tuple[Wait, ...]]]
+WaitPlan = Mapping[TimeSlot, Mapping[int, tuple[CountedWait, ...]]]
 """
 Slot -> component -> its waits, one for each queue. Slots that are not emitted and components without waits are absent.
 """
@@ -73,11 +73,11 @@ def _is_last_group(pipeline: AsyncPipeline, producer: int) -> bool:
     return pipeline.groups.index_of(producer) + 1 == pipeline.groups.count(pipeline.groups.queue_of(producer))
 
 
-def _slot_waits(pipeline: AsyncPipeline, slot: TimeSlot, merge: bool) -> dict[int, tuple[Wait, ...]]:
-    waits: dict[int, tuple[Wait, ...]] = {}
+def _slot_waits(pipeline: AsyncPipeline, slot: TimeSlot, merge: bool) -> dict[int, tuple[CountedWait, ...]]:
+    waits: dict[int, tuple[CountedWait, ...]] = {}
     for queue in pipeline.groups.of_queue:
         for point in _points(pipeline, slot, queue, merge):
-            wait = Wait(queue, point.committed - point.required)
+            wait = CountedWait(queue, point.committed - point.required)
             waits[point.component] = (*waits.get(point.component, ()), wait)
     return waits
 

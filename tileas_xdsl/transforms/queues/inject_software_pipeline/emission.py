@@ -26,7 +26,7 @@ from tileas_xdsl.analysis.dependence import DependenceGraph, Placement
 from tileas_xdsl.analysis.induction import constant_integer, static_trip_count
 from tileas_xdsl.dialects.async_queue import BlockOp, CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import erase_annotations
-from tileas_xdsl.scheduling.async_pipeline.waits import Wait
+from tileas_xdsl.scheduling.async_pipeline.waits import CountedWait
 from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander import Expansion, expand_loop
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, OpCopy
@@ -173,7 +173,7 @@ class _Scopes(ExpansionHooks):
     def zero(self) -> SSAValue:
         return self._constant(0)
 
-    def _wait(self, wait: Wait, ops: Sequence[Operation]) -> WaitOp:
+    def _wait(self, wait: CountedWait, ops: Sequence[Operation]) -> WaitOp:
         """A wait around `ops`. What counts executions waits for all groups, unless their number can be computed."""
         owner = self.plan.own_queues.get(wait.queue)
         queue, body = self.plan.queue_of(wait.queue), Region(Block(ops))
