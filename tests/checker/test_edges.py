@@ -1,0 +1,120 @@
+"""
+Programs at the edges of the model, in `edges/`: what is wrong is found, and what is right is not reported.
+
+The first line of each says what it should get: a kind of violation, `unsafe` for any kind, `safe`, `undecided`, or
+`decide`, where docs/decisions.md says how and why. A program that the checker does not judge so yet stands in one of
+the lists below, which only shrink: the test fails when it turns out right and is still listed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+
+from tests.support.ir import parse
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.violations import UnsupportedError
+
+EDGES = Path(__file__).parent / "edges"
+EXPECTATION = "// expect:"
+
+NOT_READ_YET = frozenset(
+    [
+        "atomic_counter",
+        "dsmem_exchange",
+        "dynamic_scheduler",
+        "forall",
+        "llvmfunc",
+        "multicast_half",
+        "nvvm_exit",
+        "parallel",
+        "rocdl_split_barrier",
+    ]
+)
+"""They use ops, forms or clusters that have no meaning here yet."""
+
+NOT_YET = frozenset(
+    [
+        "aa_store_load_no_token",
+        "amd_compiler_waits",
+        "amd_store_counts",
+        "barrier_under_tile",
+        "barriers_4_bytes_apart",
+        "cluster_relaxed",
+        "coprime_4_7",
+        "coprime_5_7",
+        "ctaid_bound",
+        "ctaid_branch",
+        "elected_store_wait",
+        "end_read_wait_only",
+        "gemm_persistent_arg",
+        "inval_then_data",
+        "mbar_relaxed",
+        "named_two_counts_seq",
+        "nocomplete_completes",
+        "predicate_false_arrive",
+        "predicate_false_init",
+        "q_nodepth",
+        "q_reuse",
+        "reinit_inval_race",
+        "reinit_inval_under_tma",
+        "reinit_per_tile",
+        "reinit_race",
+        "rocdl_sbarrier_no_order",
+        "spin_bounded",
+        "store_over_barrier",
+        "tensor_store_then_load",
+        "tensor_store_twice",
+        "tensormap_overwritten",
+        "testwait_elsebranch",
+        "testwait_ignored",
+        "three_args",
+        "tid_deadlock",
+        "tid_specialised",
+        "trywait_ignored",
+        "two_args",
+        "warps_elect_per_warp",
+        "warps_elect_race",
+    ]
+)
+"""They are judged wrongly, refused, or take more than 20 seconds."""
+
+PROGRAMS = sorted(path.stem for path in EDGES.glob("*.mlir"))
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in NOT_READ_YET | NOT_YET])
+def test_is_judged_as_it_says(name: str) -> None:
+    text = (EDGES / f"{name}.mlir").read_text()
+    expected = expectation(text)
+    said = verdict(text)
+    assert said == {expected} or expected in said or (expected == "unsafe" and is_violation(said)), said
+
+
+def test_the_lists_name_programs() -> None:
+    assert set(PROGRAMS) >= NOT_READ_YET | NOT_YET
+
+
+def expectation(text: str) -> str:
+    """What the first line of a program asks for."""
+    first = text.splitlines()[0]
+    assert first.startswith(EXPECTATION), first
+    return first.removeprefix(EXPECTATION).split(";")[0].strip()
+
+
+def verdict(text: str) -> set[str]:
+    """`safe`, `undecided`, `refused`, or the kinds of what is found."""
+    try:
+        report = check(parse(text))
+    except (UnsupportedError, ArgumentError, ParseError):
+        return {"refused"}
+    if report.verdict is not Verdict.VIOLATION:
+        return {str(report.verdict)}
+    return {str(finding.violation.kind) for finding in report.findings}
+
+
+def is_violation(said: set[str]) -> bool:
+    return not said & {"safe", "undecided", "refused"}
