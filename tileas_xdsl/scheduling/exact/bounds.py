@@ -1,0 +1,149 @@
+"""
+Lower bounds of the initiation interval (II). Each has a witness, which says why no schedule is faster.
+
+- A slot of capacity `c` gives `c * II` rows to an iteration (ResMII).
+- A footprint longer than II on a slot of capacity 1 would meet that of the next iteration.
+- Around a cycle of dependences, `II * distance` must cover the latency (RecMII).
+
+Rau, "Iterative Modulo Scheduling" (MICRO 1994), has the first and the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tileas_xdsl.scheduling.exact.cycles import Edge, largest_ratio
+from tileas_xdsl.scheduling.exact.problem import Dependence, Problem, Slot
+
+
+@dataclass(frozen=True)
+class SlotWitness:
+    """The ops that fill a slot, each with the rows times the amount that it takes."""
+
+    slot: Slot
+    demands: tuple[tuple[str, int], ...]
+
+    @property
+    def bound(self) -> int:
+        return -(-sum(rows for _, rows in self.demands) // self.slot.capacity)
+
+    def __str__(self) -> str:
+        ops = ", ".join(f"{name} {rows}" for name, rows in self.demands)
+        of = "" if self.slot.capacity == 1 else f" of {self.slot.capacity} a cycle"
+        return f"{self.slot}: {ops}{of}"
+
+
+@dataclass(frozen=True)
+class FootprintWitness:
+    """An op that holds a slot of capacity 1 for so long."""
+
+    slot: Slot
+    op: str
+    rows: int
+
+    @property
+    def bound(self) -> int:
+        return self.rows
+
+    def __str__(self) -> str:
+        return f"{self.slot}: {self.op} holds it for {self.rows}"
+
+
+@dataclass(frozen=True)
+class CycleWitness:
+    """A cycle of dependences that is carried from iteration to iteration."""
+
+    ops: tuple[str, ...]
+    latency: int
+    distance: int
+
+    @property
+    def bound(self) -> int:
+        return -(-self.latency // self.distance)
+
+    def __str__(self) -> str:
+        over = "an iteration" if self.distance == 1 else f"{self.distance} iterations"
+        return f"cycle {' -> '.join([*self.ops, self.ops[0]])}: {self.latency} in {over}"
+
+
+Witness = SlotWitness | FootprintWitness | CycleWitness
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The lower bounds of a problem. A bound without a witness is 1."""
+
+    slots: tuple[SlotWitness, ...]
+    """One for each slot that is used, the tightest first; of equal ones the first in the machine."""
+    footprint: FootprintWitness | None
+    cycle: CycleWitness | None
+
+    @property
+    def res_mii(self) -> int:
+        return max((witness.bound for witness in self.slots), default=1)
+
+    @property
+    def rec_mii(self) -> int:
+        return 1 if self.cycle is None else max(1, self.cycle.bound)
+
+    @property
+    def mii(self) -> int:
+        """The least initiation interval that no witness forbids."""
+        return max((witness.bound for witness in self.witnesses), default=1)
+
+    @property
+    def witnesses(self) -> tuple[Witness, ...]:
+        return tuple(self._witnesses())
+
+    @property
+    def binding(self) -> tuple[Witness, ...]:
+        """All that forbid `mii - 1`; none where `mii` is 1, which needs no witness."""
+        mii = self.mii
+        return tuple(witness for witness in self.witnesses if witness.bound == mii > 1)
+
+    def _witnesses(self) -> Iterator[Witness]:
+        yield from self.slots
+        if self.footprint is not None:
+            yield self.footprint
+        if self.cycle is not None:
+            yield self.cycle
+
+
+def bounds_of(problem: Problem) -> Bounds:
+    """The bounds of a checked problem whose slots are large enough for each op on its own."""
+    slots = sorted(_slot_witnesses(problem), key=lambda witness: -witness.bound)
+    return Bounds(tuple(slots), _longest_footprint(problem), _worst_recurrence(problem))
+
+
+def _slot_witnesses(problem: Problem) -> Iterator[SlotWitness]:
+    for slot in problem.machine.slots:
+        rows = [(op.name, sum(it.rows * it.amount for it in op.uses if it.slot == slot.name)) for op in problem.ops]
+        demands = tuple((name, demand) for name, demand in rows if demand)
+        if demands and slot.capacity:
+            yield SlotWitness(slot, demands)
+
+
+def _longest_footprint(problem: Problem) -> FootprintWitness | None:
+    """The first of the longest: by `max`."""
+    alone = [
+        FootprintWitness(slot, op.name, use.rows)
+        for op in problem.ops
+        for use in op.uses
+        if (slot := problem.slot(use.slot)).capacity == 1
+    ]
+    return max(alone, key=lambda witness: witness.rows, default=None)
+
+
+def _worst_recurrence(problem: Problem) -> CycleWitness | None:
+    cycle = largest_ratio(len(problem.ops), [edge_of(problem, dependence) for dependence in problem.dependences])
+    if cycle is None:
+        return None
+    names = tuple(problem.ops[edge.source].name for edge in cycle)
+    return CycleWitness(names, sum(edge.latency for edge in cycle), sum(edge.distance for edge in cycle))
+
+
+def edge_of(problem: Problem, dependence: Dependence) -> Edge:
+    """The difference constraint of a dependence whose ends share an agent; nodes are places in program order."""
+    source, sink = problem.positions[dependence.source], problem.positions[dependence.sink]
+    return Edge(source, sink, dependence.latency, dependence.distance)
