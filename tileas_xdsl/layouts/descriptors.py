@@ -1,0 +1,99 @@
+"""
+The 64-bit words by which the tensor core finds an operand in shared memory. Two instructions, two encodings.
+
+| bits | wgmma | tcgen05 |
+|---|---|---|
+| 0-13 | start address >> 4 | the same |
+| 16-29 | leading dimension byte offset >> 4 | the same |
+| 32-45 | stride dimension byte offset >> 4 | the same |
+| 46-48 | 0 | 0b001 |
+| 49-51 | base offset | the same |
+| 52 | 0 | leading dimension: 0 an offset, 1 an address |
+| 53-60 | 0 | 0 |
+| swizzle | 62-63: 0 none, 1 128 bytes, 2 64, 3 32 | 61-63: 0 none, 1 128 in chunks of 32 bytes, 2 128, 4 64, 6 32 |
+
+References: PTX ISA, Asynchronous Warpgroup Level Matrix Shared Memory Layout, Matrix Descriptor Format; PTX ISA,
+TensorCore 5th Generation, Shared Memory Descriptor.
+
+Addresses and offsets are bytes in shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tileas_xdsl.layouts.errors import LayoutError
+
+WGMMA_SWIZZLE = {0: 0, 128: 1, 64: 2, 32: 3}
+"""Swizzle in bytes -> bits 62-63 of wgmma's descriptor."""
+
+TCGEN05_SWIZZLE = {0: 0, 128: 2, 64: 4, 32: 6}
+"""Swizzle in bytes -> bits 61-63 of tcgen05's descriptor."""
+
+TCGEN05_SWIZZLE_128_ATOM_32 = 1
+"""128 bytes whose unit is a chunk of 32 bytes, in place of 16."""
+
+PATTERN = {32: 256, 64: 512, 128: 1024}
+"""Swizzle in bytes -> after how many bytes its pattern repeats."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """
+    Where a matrix lies in shared memory: its first byte, the two strides in bytes, and the swizzle in bytes.
+
+    `pattern` is the byte at which the pattern of the swizzle begins, in which the matrix may start anywhere.
+    """
+
+    address: int
+    leading: int
+    stride: int
+    swizzle: int = 0
+    pattern: int = 0
+
+
+def wgmma_descriptor(operand: Operand) -> int:
+    """The descriptor of an operand of wgmma. Raises `LayoutError` for what its fields cannot say."""
+    return _common(operand) | _swizzle(operand, WGMMA_SWIZZLE) << 62
+
+
+def tcgen05_descriptor(operand: Operand, *, atom_32: bool = False, absolute_leading: bool = False) -> int:
+    """
+    The descriptor of an operand of tcgen05.mma and tcgen05.cp. `atom_32` permutes chunks of 32 bytes, for a swizzle of
+    128 only; with `absolute_leading` (sm_103a) `leading` is an address. Raises `LayoutError` for what its fields cannot
+    say.
+    """
+    if atom_32 and operand.swizzle != 128:
+        raise LayoutError(f"chunks of 32 bytes are permuted with a swizzle of 128 bytes, not of {operand.swizzle}")
+    swizzle = TCGEN05_SWIZZLE_128_ATOM_32 if atom_32 else _swizzle(operand, TCGEN05_SWIZZLE)
+    return _common(operand) | 0b001 << 46 | int(absolute_leading) << 52 | swizzle << 61
+
+
+def _common(operand: Operand) -> int:
+    fields = (
+        (operand.address, 0, "start address"),
+        (operand.leading, 16, "leading dimension byte offset"),
+        (operand.stride, 32, "stride dimension byte offset"),
+    )
+    word = 0
+    for value, start, what in fields:
+        word |= _encoded(value, what) << start
+    return word | _base_offset(operand) << 49
+
+
+def _encoded(value: int, what: str) -> int:
+    if value % 16 or not 0 <= value < 1 << 18:
+        raise LayoutError(f"the {what} {value} is no multiple of 16 bytes below {1 << 18}")
+    return value >> 4
+
+
+def _swizzle(operand: Operand, code: dict[int, int]) -> int:
+    if operand.swizzle not in code:
+        raise LayoutError(f"a swizzle has 32, 64 or 128 bytes, or 0 for none, not {operand.swizzle}")
+    return code[operand.swizzle]
+
+
+def _base_offset(operand: Operand) -> int:
+    """0 where the pattern of the swizzle begins at a multiple of its length, else in which 128 bytes of it it does."""
+    period = PATTERN.get(operand.swizzle)
+    return 0 if period is None or operand.pattern % period == 0 else operand.pattern >> 7 & 0b111
