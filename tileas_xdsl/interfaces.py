@@ -257,11 +257,15 @@ class SideOrder:
     """
     The op keeps its order among the ops on one side of a pipeline, and touches no memory that other values name.
 
-    `pipeline` is a token of the pipeline, or an op on it; an analysis finds the pipeline itself.
+    `pipeline` is a token of the pipeline, or an op on it; an analysis finds the pipeline itself. Ops that only take
+    stages (an acquire, a wait) keep their order among all that take, ops that only give stages up (a commit, a release)
+    among all that give: the two need not alternate.
     """
 
     side: str
     pipeline: SSAValue | Operation
+    steps: Sequence[str] = ("take", "give")
+    """What the op does of the two."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ COPY = '"memref.copy"(%a, %b) : (memref<8xf32>, memref<8xf32>) -> ()'
         ("%v = llvm.load %p : !llvm.ptr -> i32", "reads %p"),
         ("%v = llvm.load %p atomic acquire {alignment = 4 : i64} : !llvm.ptr -> i32", "anything"),
         ("%v = arith.constant 1 : i32\nllvm.store %v, %p : i32, !llvm.ptr", "writes %p"),
-        ('cf.assert %q, "odd"', "writes any memory"),
+        ('cf.assert %q, "odd"', "reads any memory"),
         (f'"scf.execute_region"() ({{\n{COPY}\nscf.yield\n}}) : () -> ()', ""),
         ('"gpu.barrier"() : () -> ()', "anything"),
         ("func.call @f(%a, %b, %p, %q) : (memref<8xf32>, memref<8xf32>, !llvm.ptr, i1) -> ()", "anything"),

@@ -7,12 +7,14 @@ says that `p` in iteration `j` must be done before `c` in iteration `j + d`:
     %a = memref.load %A[%i]           %a -> store, flow, 0       (the value)
     memref.store %a, %A[%i + 1]       store -> load, flow, 1     (the next iteration loads what this one stores)
 
-Edges come from four sources:
+Edges come from five sources:
 
 1. SSA values, also through loop-carried arguments;
 2. memory: two accesses that may touch the same bytes, at least one of them a write;
 3. ops whose effects are unknown: they keep their order with every effect;
-4. *providers*: functions that a dialect adds for what memory does not show, such as a pipeline slot that must be
+4. asynchronous products: who reads an accumulator comes after the wait for it, and before the product that adds to it
+   next (`analysis/product_waits.py`); a wait is no reason to hold back that product;
+5. *providers*: functions that a dialect adds for what memory does not show, such as a pipeline slot that must be
    released before it is acquired again.
 
 Distances are exact where the subscripts are linear in the induction variable, else the least possible.
@@ -30,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -40,6 +43,12 @@ from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
 from tileas_xdsl.analysis.memory.objects import may_alias
 from tileas_xdsl.analysis.memory.places import AccessPlace
+
+if TYPE_CHECKING:
+    from tileas_xdsl.analysis.product_waits import ProductChain
+
+ASYNC_PRODUCT = "nv_tileas.async.dot"
+"""Ops of this name are issued, and read and write their operands until somebody waits for them."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +165,8 @@ def dependence_graph(
     adds edges between ops of the body.
     """
     values = LoopValues(loop)
-    edges = [*_value_edges(values), *_MemoryEdges(values, arguments_alias).edges()]
+    memory = _MemoryEdges(values, arguments_alias)
+    edges = [*_value_edges(values), *memory.edges(), *memory.product_edges()]
     for provider in providers:
         edges.extend(provider(values))
     return DependenceGraph(loop, values.ops, _in_order(edges, values))
@@ -238,7 +248,48 @@ class _MemoryEdges:
         self.position = values.position
         self.arguments_alias = arguments_alias
         self.trips = static_trip_count(values.loop)
-        self.locations = _locations(values)
+        self.values = values
+        self.reader = AccessReader(LoopIndices(values.loop))
+        self.chains = _chains(values)
+        self.locations = _locations(values, self.reader, self._product_waits())
+
+    def _product_waits(self) -> Mapping[Operation, None]:
+        if not self.chains:
+            return {}
+        from tileas_xdsl.analysis.product_waits import product_waits
+
+        return product_waits(self.chains)
+
+    def product_edges(self) -> Iterator[DependenceEdge]:
+        """The edges between the waits for asynchronous products, the readers of their tiles, and the products."""
+        for chain in self.chains:
+            for op in self.values.ops:
+                if op in chain.waits or not self._reads_tile(op, chain):
+                    continue
+                for wait in chain.waits:
+                    yield self._in_turn(wait, op, DependenceKind.FLOW)
+                for product in chain.products:
+                    if product is not op:
+                        yield self._in_turn(op, product, DependenceKind.ANTI)
+
+    def _reads_tile(self, op: Operation, chain: ProductChain) -> bool:
+        """Whether `op` touches the tile of `chain` otherwise than by adding to it."""
+        if op in chain.products or op.name == chain.products[0].name:
+            return chain.values_read_by(op, self.values)
+        if chain.values_read_by(op, self.values):
+            return True
+        tile = [item for product in chain.products for item in self.reader.objects_of(product.c)]
+        return any(
+            may_alias(mine, theirs, arguments_alias=self.arguments_alias)
+            for access in self.reader.accesses_of(op)
+            for mine in access.place.objects
+            for theirs in tile
+        )
+
+    def _in_turn(self, first: Operation, second: Operation, kind: DependenceKind) -> DependenceEdge:
+        """The two keep the order that they have in the body, from the last run of `first` to the next of `second`."""
+        distance = 0 if self.position[first] < self.position[second] else 1
+        return DependenceEdge(first, second, kind, distance, "a product's accumulator")
 
     def edges(self) -> Iterator[DependenceEdge]:
         """All pairs of locations, also of one with itself."""
@@ -315,11 +366,21 @@ class _MemoryEdges:
         return DependenceEdge(source.op, sink.op, kind, distance, through)
 
 
-def _locations(values: LoopValues) -> list[_Location]:
-    """The accesses of the body, gathered by place."""
-    reader = AccessReader(LoopIndices(values.loop))
+def _chains(values: LoopValues) -> Sequence[ProductChain]:
+    # The dialect of the products is large: it need not be loaded for a body without any.
+    if not any(op.name == ASYNC_PRODUCT for op in values.ops):
+        return ()
+    from tileas_xdsl.analysis.product_waits import product_chains
+
+    return product_chains(values)
+
+
+def _locations(values: LoopValues, reader: AccessReader, without: Mapping[Operation, None]) -> list[_Location]:
+    """The accesses of the body, gathered by place; those of the ops in `without` are left out."""
     gathered: dict[tuple[AccessPlace, bool], list[BodyAccess]] = {}
     for op in values.ops:
+        if op in without:
+            continue
         for access in reader.accesses_of(op):
             gathered.setdefault((access.place, access.opaque), []).append(access)
     return [_Location(place, opaque, tuple(accesses)) for (place, opaque), accesses in gathered.items()]

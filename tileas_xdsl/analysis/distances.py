@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from math import gcd, lcm
 
 from tileas_xdsl.analysis.induction import RotatingIndex
-from tileas_xdsl.analysis.memory.objects import ObjectKind
 from tileas_xdsl.analysis.memory.places import AccessPlace, IndexSpan, byte_span
 
 
@@ -35,7 +34,7 @@ def smallest_distance(source: AccessPlace, sink: AccessPlace, least: int, trips:
     if len(objects) > 1 or len(source.objects) != 1:
         return least
     (target,) = source.objects
-    if target.kind is ObjectKind.UNKNOWN and target.key is None:
+    if target.is_anything:
         return least
     if target.fresh and least > 0:
         return None

@@ -5,7 +5,8 @@ Each side of a pipeline takes its stages in order, so the ops of one side keep t
 Between the sides there are three kinds of edges:
 
     produce (commits)   -> consume (waits)      distance 0     the stage must be published before it is taken
-    use of a read view  -> op that releases     distance 0     the slot may be overwritten from then on
+    use of a read view  -> op that releases     distance 0     the slot may be overwritten from then on; an
+                                                               asynchronous use ends with the wait for it
     op that releases    -> produce (acquires)   distance d     the slot comes round again after `depth` stages
 
 With `m` stages produced per iteration and `n` slots, the release of stage `r` of an iteration precedes the acquire of
@@ -25,10 +26,12 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceKind
 from tileas_xdsl.analysis.loop_values import LoopValues
+from tileas_xdsl.analysis.memory.awaited import works_behind
 from tileas_xdsl.analysis.memory.effects import name_of
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.analysis.pipeline_steps import own_steps
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
     ConsumerReleaseOp,
@@ -37,6 +40,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
     ProducerWriteOp,
 )
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.dialects.tiles.views import is_view, names_bytes_of_operand
 
@@ -62,6 +66,8 @@ class _Sides:
     releases: list[Operation] = field(default_factory=list[Operation])
     views: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, list[Operation]])
     """Op that takes a stage -> the ops of the body that use a view of it."""
+    writes: list[Operation] = field(default_factory=list[Operation])
+    """The ops of the body that fill a stage."""
     countable: bool = True
     """Whether each step happens exactly once in every iteration."""
 
@@ -76,13 +82,34 @@ def pipeline_edges(values: LoopValues) -> Iterator[DependenceEdge]:
         else:
             yield from _in_turn(values, sides.commits, sides.waits, DependenceKind.TOKEN, name)
             yield from _in_turn(values, sides.releases, sides.acquires, DependenceKind.ANTI, name)
+        yield from _before_given_up(values, sides, name)
         for users in sides.views.values():
-            for user in users:
+            for user in (*users, *_waits_for(users, values)):
                 yield from (
                     DependenceEdge(user, r, DependenceKind.ANTI, 0, name)
                     for r in sides.releases
                     if _after(values, user, r)
                 )
+
+
+def _before_given_up(values: LoopValues, sides: _Sides, name: str) -> Iterator[DependenceEdge]:
+    """A stage is written before it is committed, and read before it is released, whichever tokens the ops take."""
+    for uses, gives in ((sides.writes, sides.commits), (sides.views, sides.releases)):
+        for use in uses:
+            if use in gives:
+                continue
+            later = (give for give in gives if _after(values, use, give))
+            if (first := next(later, None)) is not None:
+                yield DependenceEdge(use, first, DependenceKind.ANTI, 0, name)
+
+
+def _waits_for(users: Sequence[Operation], values: LoopValues) -> list[Operation]:
+    """The waits of the body for those of `users` that read asynchronously: until then they still use the view."""
+    products = {user for user in users if isinstance(user, AsyncDotOp)}
+    if not products:
+        return []
+    waits = (op for op in values.ops if isinstance(op, AsyncWaitOp))
+    return [wait for wait in waits if products.intersection(works_behind(wait.token) or ())]
 
 
 def _publication(values: LoopValues, sides: _Sides, name: str) -> Iterator[DependenceEdge]:
@@ -166,6 +193,8 @@ def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, roots: PipelineR
         sides.waits.append(op)
     if isinstance(inner, ConsumerReleaseOp) or (gives and isinstance(inner, ConsumeOp)):
         sides.releases.extend([op] * _stages_of(inner, sides.root, roots))
+    if isinstance(inner, ProduceOp | ProducerWriteOp) and inner is op:
+        sides.writes.append(op)
     if isinstance(inner, ConsumeOp | ConsumerReadOp) and inner is op:
         sides.views[op] = _users_of_views(op)
 

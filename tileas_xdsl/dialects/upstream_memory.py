@@ -198,8 +198,11 @@ def _(_op: Operation) -> Sequence[Effect]:
 
 @accesses(cf.AssertOp)
 def _(_op: cf.AssertOp) -> Sequence[Effect]:
-    """May end the program, and no access may be moved across that. MLIR calls it a write of no memory in particular."""
-    return (Effect(True, None),)
+    """
+    May end the program. What has been written by then may be seen, so no write moves across it, as if it read all that
+    there is; reads may. MLIR calls it a write of no memory in particular.
+    """
+    return (Effect(False, None),)
 
 
 @accesses(

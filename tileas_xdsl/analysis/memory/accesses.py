@@ -10,14 +10,14 @@ object (`places`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.induction import LoopIndices
 from tileas_xdsl.analysis.memory.effects import EffectReader, speaks_for_itself_only
-from tileas_xdsl.analysis.memory.objects import UNKNOWN, ObjectFinder
+from tileas_xdsl.analysis.memory.objects import UNKNOWN, MemoryRoot, ObjectFinder
 from tileas_xdsl.analysis.memory.places import AccessPlace, PlaceFinder
 
 
@@ -37,7 +37,12 @@ class AccessReader:
 
     def __init__(self, indices: LoopIndices) -> None:
         self._effects = EffectReader()
-        self._places = PlaceFinder(indices, ObjectFinder(indices, self._effects))
+        self._objects = ObjectFinder(indices, self._effects)
+        self._places = PlaceFinder(indices, self._objects)
+
+    def objects_of(self, value: SSAValue) -> Sequence[MemoryRoot]:
+        """The memory objects that `value` may name."""
+        return self._objects.objects_of(value)
 
     def accesses_of(self, op: Operation) -> Iterator[BodyAccess]:
         """The accesses of `op`, an op of the body, in program order. Linear in the ops nested in it."""

@@ -29,7 +29,7 @@ from xdsl.traits import (
     is_side_effect_free,
 )
 
-from tileas_xdsl.dialects.tiles.traits import OwnStorage, SlotStorage
+from tileas_xdsl.dialects.tiles.traits import OwnStorage, SlotArguments, SlotStorage
 from tileas_xdsl.dialects.upstream_memory import ACCESSES, ALLOCATIONS
 from tileas_xdsl.interfaces import Effect, EffectResource, MemoryAccessOpInterface, SideOrder, TokenWait
 
@@ -62,20 +62,48 @@ class EffectReader:
                 case Effect():
                     yield access
                 case TokenWait():
-                    # A wait for a stage orders through its token; any other may be what makes some memory readable.
+                    # A wait for a stage orders through its token; any other is what makes some memory readable.
                     if self._roots.of(access.token) is None:
-                        yield Effect(True, None)
+                        yield from self._completed(access.token)
                 case SideOrder():
-                    sides[self._side(access)] = None
+                    sides.update(dict.fromkeys(self._sides(access)))
         yield from (Effect(True, side) for side in sides)
 
-    def _side(self, order: SideOrder) -> EffectResource:
+    def _completed(self, token: SSAValue) -> Sequence[Effect]:
         """
-        The resource for one side of the op's pipeline. Ops whose pipeline is unknown share one resource for each side.
+        What a wait for `token` completes: what the works that the token may stand for do. Where not all of them are
+        known, the wait may make any memory readable.
+        """
+        from tileas_xdsl.analysis.memory.awaited import works_behind
+
+        works = works_behind(token)
+        if works is None:
+            return (Effect(True, None),)
+        done = [self.effects_of(work) for work in works]
+        if any(effects is None for effects in done):
+            return (Effect(True, None),)
+        return [effect for effects in done for effect in effects or ()]
+
+    def slots_of(self, op: Operation) -> EffectResource | None:
+        """
+        The slots of the pipeline that `op` works on, where its region's arguments name one of them and no buffer of the
+        program does; else None.
+        """
+        if not op.has_trait(SlotArguments, value_if_unregistered=False):
+            return None
+        root = self._roots.of_op(op)
+        if root is None or root.has_buffers:
+            return None
+        return EffectResource(f"the slots of {name_of(root)}", root.key)
+
+    def _sides(self, order: SideOrder) -> Iterator[EffectResource]:
+        """
+        The resources for one side of the op's pipeline, one for each step. Ops whose pipeline is unknown share them.
         """
         of = order.pipeline
         root = self._roots.of(of) if isinstance(of, SSAValue) else self._roots.of_op(of)
-        return EffectResource(f"the {order.side}'s side of {name_of(root)}", None if root is None else root.key)
+        name = f"the {order.side}'s side of {name_of(root)}"
+        return (EffectResource(name, (None if root is None else root.key, step)) for step in order.steps)
 
     def has_own_storage(self, op: Operation) -> bool:
         """Whether the results of `op` lie in storage that no other value names."""

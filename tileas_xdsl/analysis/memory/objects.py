@@ -6,7 +6,8 @@ branches and loop-carried arguments to where the memory comes from:
 
     %V = memref.subview %W[...]     %W, which is     scf.if -> %A or %B     so %V may show %A or %B
 
-Different objects share no bytes, except those of unknown origin (`may_alias`).
+Different objects share no bytes, except those of unknown origin (`may_alias`). Nor do those where they lie in different
+memory spaces: a tile in registers is nobody's array in global memory.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import cast
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, TensorType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.induction import LoopIndices
 from tileas_xdsl.analysis.memory.effects import EffectReader
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
+from tileas_xdsl.dialects.tiles.types import residency_of
 from tileas_xdsl.dialects.upstream_memory import VIEWS
 from tileas_xdsl.interfaces import AllocationOpInterface, EffectResource, FunctionOpInterface, LoopLikeOpInterface
 
@@ -43,6 +47,13 @@ class MemoryRoot:
     key: SSAValue | EffectResource | str | None = None
     fresh: bool = False
     """Allocated in the loop body, so every iteration has an object of its own."""
+    spaces: frozenset[str] | None = None
+    """The memory spaces that it may lie in; None where nothing says so (`storage_spaces`)."""
+
+    @property
+    def is_anything(self) -> bool:
+        """Whether it stands for memory of which neither the origin nor a name is known."""
+        return self.kind is ObjectKind.UNKNOWN and self.key is None
 
     def __str__(self) -> str:
         if isinstance(self.key, SSAValue):
@@ -60,6 +71,8 @@ def may_alias(first: MemoryRoot, second: MemoryRoot, *, arguments_alias: bool) -
     """
     if first == second:
         return True
+    if first.spaces is not None and second.spaces is not None and not first.spaces & second.spaces:
+        return False
     kinds = {first.kind, second.kind}
     if ObjectKind.RESOURCE in kinds or ObjectKind.ALLOCATION in kinds:
         return ObjectKind.UNKNOWN in kinds and ObjectKind.RESOURCE not in kinds
@@ -88,16 +101,18 @@ class ObjectFinder:
         found = dict.fromkeys(item for source in sources for item in self._objects(source, seen))
         if isinstance(value, BlockArgument) and value.block is self._indices.loop.body.block:
             # A buffer of an earlier iteration is not the one that this iteration allocates.
-            found = dict.fromkeys(UNKNOWN if item.fresh else item for item in found)
+            found = dict.fromkeys(
+                MemoryRoot(ObjectKind.UNKNOWN, spaces=item.spaces) if item.fresh else item for item in found
+            )
         return tuple(found)
 
     def _object(self, value: SSAValue) -> MemoryRoot:
         owner = value.owner
         inside = self._indices.defined_inside(value)
-        unknown = UNKNOWN if inside else MemoryRoot(ObjectKind.UNKNOWN, value)
+        spaces = storage_spaces(value.type)
+        unknown = MemoryRoot(ObjectKind.UNKNOWN, None if inside else value, spaces=spaces)
         if isinstance(owner, Block):
-            is_argument = FunctionOpInterface.of(owner.parent_op()) is not None
-            return MemoryRoot(ObjectKind.ARGUMENT, value) if is_argument else unknown
+            return self._object_of_argument(value, owner, unknown, inside)
         if isinstance(owner, memref.GetGlobalOp):
             return MemoryRoot(ObjectKind.GLOBAL, f"@{owner.name_.string_value()}")
         allocation = AllocationOpInterface.of(owner)
@@ -105,6 +120,45 @@ class ObjectFinder:
         if is_allocated or self._effects.has_own_storage(owner):
             return MemoryRoot(ObjectKind.ALLOCATION, value, fresh=inside)
         return unknown
+
+    def _object_of_argument(self, value: SSAValue, block: Block, unknown: MemoryRoot, inside: bool) -> MemoryRoot:
+        """The object of a block argument that no loop carries: of a function, of a region on a slot, or of another."""
+        parent = block.parent_op()
+        if FunctionOpInterface.of(parent) is not None:
+            return MemoryRoot(ObjectKind.ARGUMENT, value, spaces=unknown.spaces)
+        if parent is not None and (slots := self._effects.slots_of(parent)) is not None:
+            return MemoryRoot(ObjectKind.ALLOCATION, slots, fresh=inside)
+        return unknown
+
+
+REGISTER, SHARED, TENSOR, GLOBAL, GENERIC = "register", "shared", "tensor", "global", "generic"
+
+TILE_SPACES = {"rmem": REGISTER, "smem": SHARED, "tmem": TENSOR, "gmem": GLOBAL, None: REGISTER}
+"""Residency of a tile -> the memory space of its storage. A tile that says nothing lies in registers."""
+
+SHARED_MEMREF, GLOBAL_MEMREF = 3, 1
+"""Numbers of memory spaces in memref types (NVPTX user guide, "Address Spaces")."""
+
+
+def storage_spaces(type_: Attribute) -> frozenset[str] | None:
+    """
+    The memory spaces in which the storage of a value of `type_` may lie; None where the type does not say.
+
+    A memref is reached by a generic address, so memrefs of all spaces may share bytes; but the storage of tiles is the
+    compiler's own: no memref in global memory names it.
+    """
+    if isinstance(type_, TensorType):
+        space = TILE_SPACES.get(residency_of(cast(Attribute, type_)))
+        return None if space is None else frozenset([space])
+    if not isinstance(type_, MemRefType):
+        return None
+    number = type_.memory_space
+    if isinstance(number, NoneAttr):
+        return frozenset([GLOBAL, GENERIC])
+    if not isinstance(number, IntegerAttr):
+        return None
+    named = {SHARED_MEMREF: SHARED, GLOBAL_MEMREF: GLOBAL}.get(number.value.data)
+    return None if named is None else frozenset([named, GENERIC])
 
 
 def memory_sources(value: SSAValue) -> Sequence[SSAValue] | None:

@@ -192,7 +192,7 @@ class PlaceFinder:
 
 def _is_origin(value: SSAValue, objects: Sequence[MemoryRoot]) -> bool:
     """Whether `value` is itself an object, one and the same in every iteration or a new one in each."""
-    return memory_sources(value) is None and list(objects) != [UNKNOWN]
+    return memory_sources(value) is None and not (len(objects) == 1 and objects[0].is_anything)
 
 
 def _memref_type(value: SSAValue) -> MemRefType[Attribute] | None:

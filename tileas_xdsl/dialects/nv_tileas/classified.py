@@ -55,6 +55,9 @@ from tileas_xdsl.interfaces import (
 
 PIPELINE_YIELD = "nv_tileas.async.pipeline.yield"
 
+TAKES, GIVES = ("take",), ("give",)
+"""The step of its side that an op does: it takes a stage (acquire, wait), or gives one up (commit, release)."""
+
 PRODUCER_KINDS = ("tma", "async_copy", "sync")
 """Instruction families that fill a stage; what `producer_kind` may say."""
 
@@ -199,6 +202,17 @@ class RegionOp(ClassifiedOp, ABC):
     traits = traits_def(NoTerminator(), SlotArguments())
 
     @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        """An op on a stage that its side has taken already orders itself by its token."""
+        return [] if self.is_on_taken_stage else super().memory_accesses
+
+    @property
+    def is_on_taken_stage(self) -> bool:
+        """Whether the token operand comes from an op of the same side: then the stage is that op's."""
+        owner = self.token.owner if self.token is not None else None
+        return isinstance(owner, ClassifiedOp) and owner.OWNERSHIP is self.OWNERSHIP
+
+    @property
     def is_abstract(self) -> bool:
         """Whether the op says only that data moves, without a body that says how."""
         return self.body.first_block is None
@@ -272,6 +286,11 @@ class StagedOp(RegionOp, ABC):
     """The number of the implicit pipeline that the op and its clones belong to."""
 
     traits = traits_def(Synchronizes())
+
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        """What nobody does in its place the op does itself: it takes its stage, unless it has, and gives it up."""
+        return [SideOrder(self.side, self, GIVES if self.is_on_taken_stage else (*TAKES, *GIVES))]
 
     def verify_contract(self) -> None:
         self.verify_schedule()

@@ -32,6 +32,7 @@ from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.nv_tileas.verification import expect_count, type_list, types_of
 from tileas_xdsl.dialects.tiles.functions import TileFunction
 from tileas_xdsl.dialects.tiles.syntax import TileOp
+from tileas_xdsl.interfaces import Effect, EffectResource, MemoryAccessOpInterface, SideOrder, TokenWait
 
 
 @irdl_op_definition
@@ -113,7 +114,7 @@ class ReturnOp(TileOp):
 
 
 @irdl_op_definition
-class PragmaOp(TileOp):
+class PragmaOp(TileOp, MemoryAccessOpInterface):
     """
     Directives for the back end, around its body where there is one.
 
@@ -128,6 +129,11 @@ class PragmaOp(TileOp):
     leave_directives = opt_prop_def(ArrayAttr[StringAttr], prop_name="ocgLeaveDirectives")
 
     traits = traits_def(NoTerminator(), Synchronizes())
+
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        """Directives touch no memory; they keep their order among themselves. What is in the body speaks for itself."""
+        return [Effect(True, EffectResource("the directives of the back end"))]
 
     def __init__(
         self,

@@ -42,6 +42,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import (
+    GIVES,
+    TAKES,
     ClassifiedOp,
     ConsumeOp,
     ProduceOp,
@@ -410,6 +412,11 @@ class SlotStepOp(StepOp, ABC):
 
     SIGNATURE: ClassVar = Signature(token_results=(1, 1))
 
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        """Stages are taken in order."""
+        return [SideOrder(self.side, self, TAKES)]
+
     def __init__(
         self, token: SSAValue, stage: SSAValue | None = None, *, attributes: Mapping[str, Attribute] | None = None
     ) -> None:
@@ -426,7 +433,7 @@ class PublishOp(StepOp, ABC):
     @property
     def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
         """The op keeps its order in each pipeline of which it hands a slot over."""
-        return [SideOrder(self.side, token) for token in self.tokens]
+        return [SideOrder(self.side, token, GIVES) for token in self.tokens]
 
     def __init__(
         self, *tokens: SSAValue, returns: bool = False, attributes: Mapping[str, Attribute] | None = None

@@ -55,7 +55,7 @@ from tileas_xdsl.dialects.tiles.access import verify_optional_operands
 from tileas_xdsl.dialects.tiles.effects import Accesses
 from tileas_xdsl.dialects.tiles.policies import PaddingValue
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import MemoryConsistency
+from tileas_xdsl.dialects.tiles.traits import LeadsToOperand, MemoryConsistency
 from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 MAXIMUM_RANK = 5
@@ -90,7 +90,7 @@ class MakeTiledTmaDescOp(TileOp):
     oob_mode = opt_prop_def(OutOfBoundsModeAttr)
     tma_idx = opt_prop_def(I32, prop_name="tmaIdx")
 
-    traits = traits_def(NoMemoryEffect(), MemoryConsistency())
+    traits = traits_def(NoMemoryEffect(), MemoryConsistency(), LeadsToOperand())
 
     def __init__(
         self,

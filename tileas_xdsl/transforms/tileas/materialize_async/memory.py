@@ -26,17 +26,18 @@ class MemoryRoots:
 
     def __init__(self) -> None:
         self._first_access: dict[MemoryRoot, Operation] = {}
-        self._of_kind: dict[ObjectKind, MemoryRoot] = {}
+        self._of_kind: dict[tuple[ObjectKind, frozenset[str] | None], MemoryRoot] = {}
 
     def add(self, access: BodyAccess) -> None:
         for item in access.place.objects:
             known = replace(item, fresh=False)
             self._first_access.setdefault(known, access.op)
-            self._of_kind.setdefault(known.kind, known)
+            self._of_kind.setdefault((known.kind, known.spaces), known)
 
     def accessed_by(self, item: MemoryRoot) -> Operation | None:
         """
-        The op that touches `item`, or an object that may alias it, or None. Objects that differ do so by their kinds.
+        The op that touches `item`, or an object that may alias it, or None. Objects that differ do so by their kinds
+        and spaces.
         """
         known = replace(item, fresh=False)
         if known in self._first_access:

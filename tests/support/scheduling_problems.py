@@ -1,0 +1,80 @@
+"""
+Random scheduling problems, and the smallest initiation interval of small ones by trying all rows.
+
+The search tries every assignment of rows at an initiation interval; stages follow from the dependences as difference
+constraints, so "infeasible" means infeasible with any number of stages.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, TimedEdge, TimedOp, Use
+
+
+def random_problem(seed: int, *, most_ops: int = 6, slots: int = 3, most_stages: int = NO_LIMIT) -> Problem:
+    """Ops on one or two of `slots` slots each, some dependences, and some of them carried."""
+    rng = random.Random(seed)
+    count = rng.randint(3, most_ops)
+    ops: list[TimedOp] = []
+    for number in range(count):
+        names = rng.sample(range(slots), rng.randint(1, 2))
+        uses = tuple(Use(f"s{name}", rng.randint(1, 4)) for name in names)
+        ops.append(TimedOp(f"o{number}", uses, rng.randint(1, 8)))
+    edges = [
+        TimedEdge(first, second, ops[first].latency)
+        for first in range(count)
+        for second in range(first + 1, count)
+        if rng.random() < 0.3
+    ]
+    for _ in range(rng.randint(0, 3)):
+        first, second = sorted((rng.randrange(count), rng.randrange(count)))
+        edges.append(TimedEdge(second, first, rng.randint(1, 6), rng.randint(1, 2)))
+    return Problem(tuple(ops), tuple(edges), most_stages=most_stages)
+
+
+def optimum(problem: Problem, first: int, last: int) -> int | None:
+    """The smallest feasible initiation interval from `first` to `last`, by trying everything."""
+    return next((ii for ii in range(first, last + 1) if is_feasible(problem, ii)), None)
+
+
+def is_feasible(problem: Problem, ii: int) -> bool:
+    return any(_stages_exist(problem, ii, rows) for rows in _rows(problem, ii, [], {}))
+
+
+def _rows(problem: Problem, ii: int, chosen: list[int], taken: dict[tuple[str, int], int]) -> Iterator[Sequence[int]]:
+    if len(chosen) == len(problem.ops):
+        yield chosen
+        return
+    op = problem.ops[len(chosen)]
+    # A schedule may be turned round the circle of rows, unless the stages are counted.
+    choices = range(ii) if chosen or problem.most_stages < NO_LIMIT else range(1)
+    for row in choices:
+        wanted: dict[tuple[str, int], int] = {}
+        for use in op.uses:
+            for cycle in range(row, row + use.rows):
+                key = (use.slot, cycle % ii)
+                wanted[key] = wanted.get(key, 0) + use.amount
+        if any(taken.get(key, 0) + amount > problem.capacities.get(key[0], 1) for key, amount in wanted.items()):
+            continue
+        for key, amount in wanted.items():
+            taken[key] = taken.get(key, 0) + amount
+        yield from _rows(problem, ii, [*chosen, row], taken)
+        for key, amount in wanted.items():
+            taken[key] -= amount
+
+
+def _stages_exist(problem: Problem, ii: int, rows: Sequence[int]) -> bool:
+    """Least stages by Bellman and Ford; they exist unless a cycle pushes itself ever later."""
+    stages = [0] * len(rows)
+    for _ in range(len(rows) + 1):
+        changed = False
+        for edge in problem.edges:
+            gap = rows[edge.source] + edge.latency - rows[edge.sink]
+            least = stages[edge.source] + -(-gap // ii) - edge.distance
+            if least > stages[edge.sink]:
+                stages[edge.sink], changed = least, True
+        if not changed:
+            return max(stages) < problem.most_stages
+    return False

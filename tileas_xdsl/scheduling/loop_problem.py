@@ -1,0 +1,282 @@
+"""
+From a loop to a scheduling problem: its dependence graph with latencies, the footprints of its ops, its rings.
+
+Every edge of the dependence graph gets a latency: until its agent is free of the source, or, where the sink waits for
+what the source started, until that is complete. What a produce op starts is waited for by the consumer of its stage.
+
+A ring whose turns are all in this loop, one in each iteration, is as deep as the schedule asks for; it becomes a `Ring`
+of the problem, and the dependence from its release to its acquire goes. Of every other ring the depth stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr
+from xdsl.ir import Attribute, Operation
+
+from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceGraph, DependenceKind, dependence_graph
+from tileas_xdsl.analysis.loop_values import LoopValues
+from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
+from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    ConsumerWaitOp,
+    CreatePipelineOp,
+    ProducerAcquireOp,
+)
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
+from tileas_xdsl.scheduling.modulo.problem import (
+    NO_LIMIT,
+    Constraints,
+    Problem,
+    Ring,
+    RingUse,
+    TimedEdge,
+    TimedOp,
+    Use,
+)
+from tileas_xdsl.scheduling.op_times import OpTime, memory_space, op_time, tile_bytes
+from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.targets.machine_models import AGENT
+
+CONSTRAINT = "tileas.schedule.constraint."
+
+LOOP_CONTROL = "the loop's own arithmetic"
+"""The op that stands for what an expanded loop computes of its induction variable."""
+
+
+@dataclass(frozen=True)
+class LoopProblem:
+    """A loop, and the problem whose op number `k` is its op number `k`; what the problem has beyond them is no op."""
+
+    loop: scf.ForOp
+    ops: tuple[Operation, ...]
+    problem: Problem
+    rings: tuple[CreatePipelineOp, ...] = ()
+    """For each ring of the problem the op that makes it."""
+    times: Mapping[Operation, OpTime] = field(default_factory=dict[Operation, OpTime])
+
+
+def loop_problem(
+    loop: scf.ForOp, model: MachineModel, *, most_stages: int = NO_LIMIT, pending: Sequence[Operation] = ()
+) -> LoopProblem:
+    """The problem of scheduling the body of `loop` on `model`, in at most `most_stages` stages."""
+    values = LoopValues(loop)
+    roots = PipelineRoots()
+    free = _free_rings(loop, values, roots)
+    graph = _without_reuse(dependence_graph(loop, providers=[pipeline_edges]), free, roots)
+    times = {op: op_time(op, model) for op in values.ops}
+    position = values.position
+    ops = [
+        TimedOp(_label(op, number), times[op].uses, times[op].latency, constraints_of(op, op in pending))
+        for number, op in enumerate(values.ops)
+    ]
+    edges = [
+        TimedEdge(
+            position[edge.source],
+            position[edge.sink],
+            _latency(edge, times),
+            edge.distance,
+            edge.carrier,
+        )
+        for edge in graph.edges
+    ]
+    edges += _transfers(values, roots, times)
+    rings = tuple(_ring(root, sides, position, times) for root, sides in free.items())
+    control = _loop_control(loop, model, most_stages)
+    problem = Problem(
+        (*ops, *control),
+        tuple(edges),
+        rings,
+        model.capacities,
+        {"shared": model.shared_bytes, "tensor": model.tensor_bytes},
+        most_stages,
+        model.ceilings[0] if model.ceilings else NO_LIMIT,
+    )
+    makers = tuple(root.op for root in free if isinstance(root.op, CreatePipelineOp))
+    return LoopProblem(loop, values.ops, problem, makers, times)
+
+
+def _label(op: Operation, number: int) -> str:
+    """A name for reports: the SSA name of a result, or the op's own, and its place."""
+    hint = next((result.name_hint for result in op.results if result.name_hint), None)
+    short = op_name(op).rsplit(".", 1)[-1]
+    return f"{short} %{hint}" if hint else f"{short} #{number}"
+
+
+def _loop_control(loop: scf.ForOp, model: MachineModel, most_stages: int) -> list[TimedOp]:
+    """Where stages work on different iterations, each needs its own induction variable: an addition or two."""
+    if model.timing is None or most_stages == 1:
+        return []
+    users = sum(1 for _ in loop.body.block.args[0].uses)
+    cycles = 2 * min(users, most_stages) * model.timing.instruction
+    return [TimedOp(LOOP_CONTROL, (Use(AGENT, cycles),), cycles)] if cycles else []
+
+
+def constraints_of(op: Operation, is_pending: bool = False) -> Constraints:
+    """The constraint attributes of `op`; an inherent attribute wins over a discardable one."""
+
+    def number(name: str) -> int:
+        entry: Attribute | None = op.properties.get(CONSTRAINT + name) or op.attributes.get(CONSTRAINT + name)
+        value = entry.value.data if isinstance(entry, IntegerAttr) else 0
+        return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+    return Constraints(number("gid"), number("leader_gid"), number("max_depth"), is_pending)
+
+
+def is_forced_serial(op: Operation) -> bool:
+    """Whether the unit attribute is there that asks for a serial schedule."""
+    name = CONSTRAINT + "force_serial_execution"
+    return isinstance(op.attributes.get(name) or op.properties.get(name), UnitAttr)
+
+
+# Edges ----------------------------------------------------------------------------------------------------------------
+
+
+def _latency(edge: DependenceEdge, times: Mapping[Operation, OpTime]) -> int:
+    """Until the sink may start, from the start of the source."""
+    source = times[edge.source]
+    if isinstance(edge.source, AsyncDotOp) and isinstance(edge.sink, AsyncDotOp):
+        # Products on one tile are performed in order: each begins, once issued, when the one before is complete.
+        adds_again = edge.kind in (DependenceKind.FLOW, DependenceKind.OUTPUT)
+        return source.latency - source.agent if adds_again else source.agent
+    return source.latency if isinstance(edge.sink, AsyncWaitOp | FutureWaitOp) else source.agent
+
+
+def _transfers(values: LoopValues, roots: PipelineRoots, times: Mapping[Operation, OpTime]) -> list[TimedEdge]:
+    """From each op that starts to fill a stage to the op that waits for it: the first with the first, and so on."""
+    fills: dict[PipelineRoot, list[Operation]] = {}
+    waits: dict[PipelineRoot, list[Operation]] = {}
+    tokens: list[TimedEdge] = []
+    for op in values.ops:
+        if isinstance(op, ProduceOp) and times[op].completion is not None and (root := roots.of_op(op)) is not None:
+            fills.setdefault(root, []).append(op)
+        elif isinstance(op, ConsumerWaitOp | ConsumeOp) and (root := roots.of_op(op)) is not None:
+            waits.setdefault(root, []).append(op)
+        elif isinstance(op, AsyncWaitOp):
+            tokens += _awaited_transfers(op, values, roots, times)
+    pairs = [pair for root, made in fills.items() for pair in zip(made, waits.get(root, ()), strict=False)]
+    position = values.position
+    return tokens + [
+        TimedEdge(position[fill], position[wait], times[fill].latency, 0, "the stage that is filled")
+        for fill, wait in pairs
+        if position[fill] < position[wait]
+    ]
+
+
+def _awaited_transfers(
+    wait: AsyncWaitOp, values: LoopValues, roots: PipelineRoots, times: Mapping[Operation, OpTime]
+) -> list[TimedEdge]:
+    """From the transfers of the same iteration that a wait for committed stages completes."""
+    edges: list[TimedEdge] = []
+    stack = [wait.token]
+    while stack:
+        owner = stack.pop().owner
+        if not isinstance(owner, Operation) or owner not in values.position:
+            continue
+        if isinstance(owner, ProduceOp):
+            if (completion := times[owner].completion) is not None:
+                pair = values.position[owner], values.position[wait]
+                edges.append(TimedEdge(*pair, completion, 0, "the transfer"))
+        elif isinstance(owner, ClassifiedOp) and owner.side == "producer":
+            stack.extend(owner.tokens)
+        elif isinstance(owner, TokenToAsyncOp | ToAsyncOp):
+            stack.append(owner.operands[0])
+    return edges
+
+
+# Rings ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """The ops of one iteration that begin and end the use of a slot, and what it holds."""
+
+    acquire: Operation
+    release: Operation
+    payload: tuple[Attribute, ...]
+
+
+def _free_rings(loop: scf.ForOp, values: LoopValues, roots: PipelineRoots) -> dict[PipelineRoot, _Turns]:
+    """The rings whose depth is the schedule's to choose."""
+    begins: dict[PipelineRoot, list[Operation]] = {}
+    ends: dict[PipelineRoot, list[Operation]] = {}
+    payloads: dict[PipelineRoot, tuple[Attribute, ...]] = {}
+    for op in values.ops:
+        if not isinstance(op, ClassifiedOp):
+            continue
+        for root in _roots_of(op, roots):
+            if isinstance(op, ProducerAcquireOp):
+                begins.setdefault(root, []).append(op)
+            elif isinstance(op, ConsumerReleaseOp):
+                ends.setdefault(root, []).append(op)
+            if (held := payload_of(op)) and root not in payloads:
+                payloads[root] = held
+    found: dict[PipelineRoot, _Turns] = {}
+    for root, acquires in begins.items():
+        releases = ends.get(root, [])
+        if len(acquires) == len(releases) == 1 and _is_ours(root, loop, roots):
+            found[root] = _Turns(acquires[0], releases[0], payloads.get(root, ()))
+    return found
+
+
+def payload_of(op: Operation) -> tuple[Attribute, ...]:
+    """The types of what lies in the slot that `op` works on, where it says so."""
+    if isinstance(op, RegionOp) and op.payload:
+        return op.payload
+    return tuple(value.type for value in op.value_results) if isinstance(op, ConsumerReadOp) else ()
+
+
+def _roots_of(op: ClassifiedOp, roots: PipelineRoots) -> list[PipelineRoot]:
+    if isinstance(op, ConsumerReleaseOp):
+        return [root for token in op.tokens if (root := roots.of(token)) is not None]
+    root = roots.of_op(op)
+    return [] if root is None else [root]
+
+
+def _is_ours(root: PipelineRoot, loop: scf.ForOp, roots: PipelineRoots) -> bool:
+    """Whether the ring has no buffer that the program gave it, and all its turns are in `loop`."""
+    if not isinstance(root.op, CreatePipelineOp) or root.has_buffers:
+        return False
+    scope = root.op.parent_op()
+    if scope is None or loop.is_ancestor(root.op):
+        return False
+    turns = (op for op in scope.walk() if isinstance(op, ClassifiedOp) and root in _roots_of(op, roots))
+    return all(op.parent_block() is loop.body.block for op in turns)
+
+
+def _without_reuse(
+    graph: DependenceGraph, free: Mapping[PipelineRoot, _Turns], roots: PipelineRoots
+) -> DependenceGraph:
+    turns = {(sides.release, sides.acquire) for sides in free.values()}
+    return graph.keeping(
+        lambda edge: (
+            edge.kind is not DependenceKind.ANTI
+            or edge.distance == 0
+            or (edge.source, edge.sink) not in turns
+            or _shares_another(edge, free, roots)
+        )
+    )
+
+
+def _shares_another(edge: DependenceEdge, free: Mapping[PipelineRoot, _Turns], roots: PipelineRoots) -> bool:
+    """Whether the release stands for stages of more than one ring: then another one's depth may be fixed."""
+    assert isinstance(edge.source, ConsumerReleaseOp)
+    return any(root not in free for root in _roots_of(edge.source, roots))
+
+
+def _ring(
+    root: PipelineRoot, sides: _Turns, position: Mapping[Operation, int], times: Mapping[Operation, OpTime]
+) -> Ring:
+    spaces = [memory_space(type_) for type_ in sides.payload]
+    size = sum(tile_bytes(type_) for type_ in sides.payload)
+    name = root.op.results[0].name_hint or "an unnamed ring"
+    use = RingUse(position[sides.release], times[sides.release].agent)
+    return Ring(name, spaces[0] if spaces else "register", size, position[sides.acquire], (use,))

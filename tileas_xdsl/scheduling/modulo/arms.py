@@ -1,0 +1,248 @@
+"""
+The four published ways to seat a group of ops at one initiation interval. The first that succeeds wins the group; one
+that fails leaves the table as it was.
+
+| arm | order of the ops | seat |
+|---|---|---|
+| PERMUTE | by their distance to what they depend on | the earliest |
+| FUSE | the same; independent ops that take the same slots sit side by side | the earliest for both |
+| RETRY | by the longest path to the end of the iteration; dead ops are skipped | the earliest |
+| COST-BASED | as in RETRY | that of the least cost vector |
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tileas_xdsl.scheduling.modulo.attempt import DEAD, Attempt
+from tileas_xdsl.scheduling.modulo.cost_vector import cost_of
+from tileas_xdsl.scheduling.modulo.distances import (
+    NO_PATH,
+    distance_matrix,
+    earliest_starts,
+    heights,
+    topological_order,
+)
+from tileas_xdsl.scheduling.modulo.problem import Problem
+
+PERMUTE, FUSE, RETRY, COST = "PERMUTE", "FUSE", "RETRY", "COST-BASED"
+
+COMBINER_GID = 4
+"""The group whose candidates FUSE compares by what depends on them, not by what they depend on."""
+
+MOST_COSTED = 1 << 20
+"""COST-BASED compares each op, behind each other op, with every one; beyond so many comparisons it refuses at once."""
+
+MOST_FUSED = 128
+"""FUSE needs all distances, which are cubic in the ops; beyond so many ops it refuses at once."""
+
+
+@dataclass
+class Facts:
+    """What the arms ask of a problem, worked out once for all initiation intervals."""
+
+    problem: Problem
+
+    @cached_property
+    def topological(self) -> Mapping[int, int]:
+        """Op -> its place in an order in which nothing precedes what it depends on."""
+        return {op: place for place, op in enumerate(topological_order(self.problem))}
+
+    @cached_property
+    def earliest(self) -> Sequence[int]:
+        return earliest_starts(self.problem)
+
+    @cached_property
+    def height(self) -> Sequence[int]:
+        return heights(self.problem)
+
+    @cached_property
+    def _closures(self) -> dict[int, NDArray[np.int64]]:
+        return {}
+
+    def distances(self, ii: int) -> NDArray[np.int64]:
+        """All longest paths at `ii`; the last one asked for is kept."""
+        if ii not in self._closures:
+            self._closures.clear()
+            self._closures[ii] = distance_matrix(self.problem, ii)
+        return self._closures[ii]
+
+    def by_distance(self, op: int) -> tuple[int, int]:
+        return self.earliest[op], self.topological[op]
+
+    def by_height(self, op: int) -> tuple[int, int]:
+        return -self.height[op], self.topological[op]
+
+
+Arm = Callable[[Attempt, Facts, Sequence[int], dict[int, int]], bool]
+"""Seats the ops of a group, or returns False. The dictionary is the snapshot: op -> depth, `DEAD` without a seat."""
+
+
+def permute(attempt: Attempt, facts: Facts, group: Sequence[int], _: dict[int, int]) -> bool:
+    """Each op at its earliest legal cycle; fails on the first without one."""
+    seated: list[int] = []
+    for op in sorted(group, key=facts.by_distance):
+        start = next(attempt.seats(op), None)
+        if start is None:
+            attempt.unseat(seated)
+            return False
+        attempt.seat(op, start, PERMUTE)
+        seated.append(op)
+    return True
+
+
+def retry(attempt: Attempt, facts: Facts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
+    """The most urgent ops first; an op without a seat is dead, and the arm fails, also where it had to skip one."""
+    seated: list[int] = []
+    alive = [op for op in group if snapshot.get(op) != DEAD]
+    for op in sorted(alive, key=facts.by_height):
+        start = next(attempt.seats(op), None)
+        if start is None:
+            snapshot[op] = DEAD
+            attempt.unseat(seated)
+            return False
+        attempt.seat(op, start, RETRY)
+        snapshot[op] = start // attempt.ii
+        seated.append(op)
+    if len(alive) < len(group):
+        attempt.unseat(seated)
+        return False
+    return True
+
+
+def cost_based(attempt: Attempt, facts: Facts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
+    """Each op in the cycle of the least cost of all that pass the gates."""
+    if len(group) ** 3 > MOST_COSTED:
+        return False
+    seated: list[int] = []
+    for op in sorted(group, key=facts.by_height):
+        if snapshot.get(op) == DEAD:
+            attempt.unseat(seated)
+            return False
+        lengths = [
+            (e.source, e.latency - attempt.ii * e.distance)
+            for e in attempt.problem.incoming[op]
+            if e.source in attempt.table.starts
+        ]
+        seats = candidate_seats(attempt, op, follows=bool(lengths))
+        best = min((cost_of(attempt.table, op, start, lengths) for start in seats), default=None)
+        if best is None:
+            snapshot[op] = DEAD
+            attempt.unseat(seated)
+            return False
+        attempt.seat(op, best.start, COST)
+        snapshot[op] = best.start // attempt.ii
+        seated.append(op)
+    return True
+
+
+def candidate_seats(attempt: Attempt, op: int, *, follows: bool) -> Iterator[int]:
+    """
+    The seats of `op` among which the least cost is. Where it follows an op that is seated, the first entry of the cost
+    grows with every cycle, so that is the earliest. Else the cost changes only at rows in which others start, so it is
+    one of those or the first seat behind one.
+    """
+    seats = attempt.seats(op)
+    if follows:
+        yield from (start for start in [next(seats, None)] if start is not None)
+        return
+    rows = sorted({at % attempt.ii for at in attempt.table.starts.values()} | {0})
+    last_stretch: int | None = None
+    for start in seats:
+        row = start % attempt.ii
+        stretch = bisect_right(rows, row)
+        if stretch != last_stretch or rows[stretch - 1] == row:
+            yield start
+        last_stretch = None if rows[stretch - 1] == row else stretch
+
+
+# Fusing ---------------------------------------------------------------------------------------------------------------
+
+
+def fuse(attempt: Attempt, facts: Facts, group: Sequence[int], _: dict[int, int]) -> bool:
+    """Pairs side by side, everything else as in PERMUTE."""
+    if len(group) > MOST_FUSED:
+        return False
+    partner = fused_pairs(attempt, facts, group)
+    if not partner:
+        return False
+    seated: list[int] = []
+    for op in sorted(group, key=lambda op: max(facts.by_distance(op), facts.by_distance(partner.get(op, op)))):
+        if op in attempt.table.starts:
+            continue
+        ops = (op,) if op not in partner else tuple(sorted((op, partner[op]), key=facts.by_distance))
+        if not _seat_together(attempt, ops):
+            attempt.unseat(seated)
+            return False
+        seated += ops
+    return True
+
+
+def _seat_together(attempt: Attempt, ops: Sequence[int]) -> bool:
+    """Seat one op, or two so that the second starts when the first gives its slots back."""
+    if len(ops) == 1:
+        start = next(attempt.seats(ops[0]), None)
+        if start is not None:
+            attempt.seat(ops[0], start, FUSE)
+        return start is not None
+    first, second = ops
+    rows = attempt.problem.ops[first].rows
+    for start in attempt.seats(first):
+        if start + rows < attempt.earliest(second):
+            continue
+        attempt.seat(first, start, FUSE)
+        if start + rows in attempt.seats(second):
+            attempt.seat(second, start + rows, FUSE)
+            return True
+        attempt.unseat([first])
+    return False
+
+
+def fused_pairs(attempt: Attempt, facts: Facts, group: Sequence[int]) -> dict[int, int]:
+    """
+    Op -> partner: no order is required between the two, they take the same slots, and together no more of a pool than
+    there is. Candidates come by the structural comparator, and each op has one partner at most.
+    """
+    distances = facts.distances(attempt.ii)
+    problem = attempt.problem
+    partner: dict[int, int] = {}
+    candidates = sorted(group, key=lambda op: (structure_of(problem, op), facts.by_distance(op)))
+    for index, first in enumerate(candidates):
+        if first in partner or not problem.ops[first].rows:
+            continue
+        for second in candidates[index + 1 :]:
+            if second in partner or not may_fuse(problem, distances, first, second):
+                continue
+            partner |= {first: second, second: first}
+            break
+    return partner
+
+
+def may_fuse(problem: Problem, distances: NDArray[np.int64], first: int, second: int) -> bool:
+    """Whether two ops may sit side by side."""
+    if distances[first, second] != NO_PATH or distances[second, first] != NO_PATH:
+        return False
+    mine, theirs = problem.ops[first].uses, problem.ops[second].uses
+    if {use.slot for use in mine} != {use.slot for use in theirs}:
+        return False
+    demand: dict[str, int] = {}
+    for use in (*mine, *theirs):
+        demand[use.slot] = demand.get(use.slot, 0) + use.amount
+    return all(total <= max(problem.capacity(slot), 2) for slot, total in demand.items())
+
+
+def structure_of(problem: Problem, op: int) -> tuple[int, ...]:
+    """What the comparator looks at: what the op depends on; for the combiner's group, what depends on it."""
+    if problem.ops[op].constraints.gid == COMBINER_GID:
+        return tuple(sorted(edge.sink for edge in problem.outgoing[op]))
+    return tuple(sorted(edge.source for edge in problem.incoming[op]))
+
+
+ARMS: tuple[tuple[str, Arm], ...] = ((PERMUTE, permute), (FUSE, fuse), (RETRY, retry), (COST, cost_based))
+"""The published arms in the order in which they are tried."""

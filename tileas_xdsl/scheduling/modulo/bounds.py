@@ -1,0 +1,248 @@
+"""
+Lower bounds of the initiation interval, each with what binds.
+
+    ResMII    a slot or pool that serves all ops of an iteration needs so many cycles
+    RecMII    a cycle of dependences: its latency, divided by the iterations that it spans
+    FineMII   ops of which any two exclude each other, on whichever slots, start one after the other
+    DepMII    an op that may start in the first S stages only, and at the earliest in some cycle
+
+No schedule has a smaller II than any of them: the first two are Rau's (MICRO 1994). For the third: where two ops share
+a slot that serves one, their footprints are disjoint for at least the shorter of the two there; so ops that exclude
+each other in pairs take at least the sum of their shortest footprints. The fourth: a start below `S * II`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tileas_xdsl.scheduling.modulo.distances import earliest_starts, topological_order
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, TimedEdge
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One lower bound. `reason` completes "II is at least ... because of"."""
+
+    name: str
+    value: int
+    reason: str
+    ops: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The four bounds of one problem."""
+
+    res: Bound
+    rec: Bound
+    fine: Bound
+    dep: Bound
+
+    @property
+    def all(self) -> tuple[Bound, ...]:
+        return (self.res, self.rec, self.fine, self.dep)
+
+    @property
+    def mii(self) -> int:
+        """The largest of them, and 1."""
+        return max(1, *(bound.value for bound in self.all))
+
+    @property
+    def binding(self) -> Bound:
+        """The bound that is the largest; the first of several."""
+        return max(self.all, key=lambda bound: bound.value)
+
+
+def bounds_of(problem: Problem) -> Bounds:
+    """The bounds of `problem`. Raises `DependenceCycleError` where no II is feasible."""
+    topological_order(problem)
+    return Bounds(res_mii(problem), rec_mii(problem), fine_mii(problem), dep_mii(problem))
+
+
+# Resources ------------------------------------------------------------------------------------------------------------
+
+
+def res_mii(problem: Problem) -> Bound:
+    """The slot or pool with the most to do in one iteration."""
+    demand: dict[str, int] = {}
+    users: dict[str, list[int]] = {}
+    for number, op in enumerate(problem.ops):
+        for use in op.uses:
+            demand[use.slot] = demand.get(use.slot, 0) + use.rows * use.amount
+            users.setdefault(use.slot, []).append(number)
+    best = Bound("ResMII", 0, "no slot is used")
+    for slot, total in demand.items():
+        capacity = problem.capacity(slot)
+        value = -(-total // capacity)
+        if value > best.value:
+            shares = ", ".join(_share(problem, op, slot) for op in users[slot])
+            best = Bound("ResMII", value, f"slot {slot}{_of(capacity)}: {shares}", tuple(users[slot]))
+    return best
+
+
+def _of(capacity: int) -> str:
+    return "" if capacity == 1 else f" (serves {capacity})"
+
+
+def _share(problem: Problem, op: int, slot: str) -> str:
+    rows = sum(use.rows * use.amount for use in problem.ops[op].uses if use.slot == slot)
+    return f"{problem.ops[op].name} {rows}"
+
+
+def fine_mii(problem: Problem) -> Bound:
+    """The heaviest set of ops that exclude each other which a greedy search finds; any such set is a lower bound."""
+    chosen: list[int] = []
+    by_slot: dict[str, list[int]] = {}
+    for number, op in enumerate(problem.ops):
+        for use in op.uses:
+            if use.rows:
+                by_slot.setdefault(use.slot, []).append(number)
+    best: tuple[int, list[int]] = (0, [])
+    seeds = {min(ops, key=lambda op: (-problem.ops[op].rows, op)) for ops in by_slot.values()}
+    for seed in sorted(seeds):
+        chosen = [seed]
+        neighbours = {op for use in problem.ops[seed].uses for op in by_slot.get(use.slot, ())} - {seed}
+        for op in sorted(neighbours, key=lambda op: (-_shortest(problem, op), op)):
+            if all(_exclude(problem, op, other) for other in chosen):
+                chosen.append(op)
+        total = sum(_shortest(problem, op) for op in chosen)
+        if total > best[0]:
+            best = (total, chosen)
+    names = ", ".join(f"{problem.ops[op].name} {_shortest(problem, op)}" for op in best[1])
+    return Bound("FineMII", best[0], f"ops that exclude each other: {names}", tuple(best[1]))
+
+
+def _shortest(problem: Problem, op: int) -> int:
+    return min((use.rows for use in problem.ops[op].uses if use.rows), default=0)
+
+
+def _exclude(problem: Problem, first: int, second: int) -> bool:
+    """Whether the two take more of some slot together than it has."""
+    return any(
+        mine.slot == theirs.slot
+        and mine.rows
+        and theirs.rows
+        and mine.amount + theirs.amount > problem.capacity(mine.slot)
+        for mine in problem.ops[first].uses
+        for theirs in problem.ops[second].uses
+    )
+
+
+# Dependences ----------------------------------------------------------------------------------------------------------
+
+
+def rec_mii(problem: Problem) -> Bound:
+    """The cycle of dependences with the largest latency for each iteration that it spans."""
+    value, cycle = 0, ()
+    while (found := positive_cycle(problem, value)) is not None:
+        latency = sum(edge.latency for edge in found)
+        distance = sum(edge.distance for edge in found)
+        value, cycle = -(-latency // distance), found
+    if not cycle:
+        return Bound("RecMII", 0, "no cycle of dependences")
+    return Bound("RecMII", value, f"the cycle {described_cycle(problem, cycle)}", tuple(e.source for e in cycle))
+
+
+def described_cycle(problem: Problem, cycle: Sequence[TimedEdge]) -> str:
+    """`a -> b -> a: 20 cycles over 2 iterations`."""
+    names = " -> ".join(problem.ops[edge.source].name for edge in (*cycle, cycle[0]))
+    latency, distance = sum(edge.latency for edge in cycle), sum(edge.distance for edge in cycle)
+    return f"{names}: {latency} cycles over {distance} iteration{'' if distance == 1 else 's'}"
+
+
+def positive_cycle(problem: Problem, ii: int) -> tuple[TimedEdge, ...] | None:
+    """
+    A cycle whose latency is more than `ii` cycles for each iteration that it spans, or None (Bellman and Ford over
+    longest paths). Cycles within one iteration have been refused before.
+    """
+    carried = [edge for edge in problem.edges if edge.distance > 0]
+    if not carried:
+        return None
+    count = len(problem.ops)
+    longest = [0] * count
+    through: list[TimedEdge | None] = [None] * count
+    changed: int | None = None
+    for _ in range(count + 1):
+        changed = None
+        for edge in problem.edges:
+            length = longest[edge.source] + edge.latency - ii * edge.distance
+            if length > longest[edge.sink]:
+                longest[edge.sink], through[edge.sink], changed = length, edge, edge.sink
+        if changed is None:
+            return None
+        if (found := _cycle_through(through, changed)) is not None:
+            return found
+    return None
+
+
+def _cycle_through(through: Sequence[TimedEdge | None], op: int) -> tuple[TimedEdge, ...] | None:
+    """The cycle among the edges by which longest paths were reached, going back from `op`; None if there is none."""
+    seen: dict[int, int] = {}
+    path: list[TimedEdge] = []
+    node = op
+    while (edge := through[node]) is not None:
+        if node in seen:
+            return tuple(reversed(path[seen[node] :]))
+        seen[node] = len(path)
+        path.append(edge)
+        node = edge.source
+    return None
+
+
+MOST_FOR_SLOTS = 128
+"""Up to so many ops the earliest starts take slots into account; paths between all pairs are needed for it."""
+
+
+def dep_mii(problem: Problem) -> Bound:
+    """The op that starts too late for the stages in which it may start."""
+    best = Bound("DepMII", 0, "no op is limited to some stages")
+    limits = [problem.stage_limit(number) for number in range(len(problem.ops))]
+    if all(limit >= NO_LIMIT for limit in limits):
+        return best
+    for number, earliest in enumerate(earliest_on_slots(problem)):
+        limit = limits[number]
+        if limit >= NO_LIMIT:
+            continue
+        value = -(-(earliest + 1) // limit)
+        if value > best.value:
+            name = problem.ops[number].name
+            reason = f"{name} starts in cycle {earliest} at the earliest, and in the first {limit} stages"
+            best = Bound("DepMII", value, reason, (number,))
+    return best
+
+
+def earliest_on_slots(problem: Problem) -> list[int]:
+    """
+    The earliest start of each op over the dependences of one iteration, and over slots that serve one op: all ops
+    before it that take such a slot take it one after the other, and from each of them it is still some way.
+    """
+    earliest = earliest_starts(problem)
+    if len(problem.ops) > MOST_FOR_SLOTS:
+        return earliest
+    order = topological_order(problem)
+    paths: list[dict[int, int]] = [{} for _ in problem.ops]
+    for op in order:
+        for edge in problem.incoming[op]:
+            if edge.distance == 0:
+                earliest[op] = max(earliest[op], earliest[edge.source] + edge.latency)
+                for before, length in (*paths[edge.source].items(), (edge.source, 0)):
+                    paths[op][before] = max(paths[op].get(before, 0), length + edge.latency)
+        earliest[op] = max(earliest[op], *_behind_slots(problem, earliest, paths[op]).values(), 0)
+    return earliest
+
+
+def _behind_slots(problem: Problem, earliest: Sequence[int], paths: dict[int, int]) -> dict[str, int]:
+    """Slot -> when an op may start whose distances from the ops before it are `paths`."""
+    users: dict[str, list[tuple[int, int]]] = {}
+    for before in paths:
+        for use in problem.ops[before].uses:
+            if use.rows and problem.capacity(use.slot) == 1:
+                users.setdefault(use.slot, []).append((before, use.rows))
+    return {
+        slot: min(earliest[op] for op, _ in taken)
+        + sum(rows for _, rows in taken)
+        + min(paths[op] - rows for op, rows in taken)
+        for slot, taken in users.items()
+        if all(paths[op] >= rows for op, rows in taken)
+    }

@@ -1,0 +1,156 @@
+"""
+The search for the smallest initiation interval, and the refinement by constraints.
+
+The initiation interval goes up one by one from the largest bound: feasibility is not monotone, so bisection could miss
+the smallest. What a round finds is held against the budget of memory. Where rings take too much, the next round limits
+their copies; each such limit is a dependence from the last reader back to the writer. When the rounds are used up, the
+serial schedule is what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from tileas_xdsl.scheduling.modulo.arms import Facts
+from tileas_xdsl.scheduling.modulo.attempt import Attempt
+from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of
+from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, Ring, TimedEdge
+from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
+from tileas_xdsl.scheduling.modulo.serial import serial_schedule
+
+ROUNDS = 10
+"""Rounds of the refinement, where nobody says otherwise."""
+
+MOST_STEPS = 4096
+"""How many initiation intervals are tried from the bound on."""
+
+
+class InfeasibleError(ValueError):
+    """No schedule exists, or none was found; the text says which slot, pool, cycle or budget stands in the way."""
+
+
+@dataclass(frozen=True)
+class SearchLimits:
+    """How much is tried."""
+
+    rounds: int = ROUNDS
+    steps: int = MOST_STEPS
+    arms: Collection[str] = EVERY_ARM
+
+
+def schedule(problem: Problem, strategy: Strategy, limits: SearchLimits | None = None) -> ModuloSchedule:
+    """
+    A schedule of `problem` under `strategy`, which is SERIAL, COST_BASED or FAST.
+
+    Raises `DependenceCycleError` for ops of one iteration that wait for each other, `InfeasibleError` where even one
+    copy of every ring is too much.
+    """
+    limits = limits or SearchLimits()
+    refuse_too_small_a_budget(problem)
+    if strategy is Strategy.SERIAL or not problem.ops:
+        return serial_schedule(problem, bounds_of(problem))
+    current = with_limited_rings(problem)
+    for number in range(1, limits.rounds + 1):
+        bounds = bounds_of(current)
+        attempt = smallest(current, bounds, limits)
+        if attempt is None:
+            break
+        if strategy is Strategy.COST_BASED:
+            shorten_lives(attempt)
+        starts = tuple(attempt.table.starts[op] for op in range(len(problem.ops)))
+        arms = tuple(attempt.arms[op] for op in range(len(problem.ops)))
+        found = ModuloSchedule(problem, attempt.ii, starts, strategy, bounds, arms, rounds=number)
+        tighter = _with_fewer_copies(current, found)
+        if tighter is None:
+            return found
+        current = tighter
+    return replace(serial_schedule(problem, bounds_of(problem)), rounds=limits.rounds, is_truncated=True)
+
+
+def smallest(problem: Problem, bounds: Bounds, limits: SearchLimits) -> Attempt | None:
+    """The complete attempt at the smallest initiation interval that the arms find, or None."""
+    facts = Facts(problem)
+    for ii in range(bounds.mii, bounds.mii + limits.steps):
+        attempt = place(facts, ii, limits.arms)
+        if attempt is not None:
+            return attempt
+    return None
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def refuse_too_small_a_budget(problem: Problem) -> None:
+    """Raises `InfeasibleError` where one copy of every ring does not fit."""
+    for space, limit in problem.space_bytes.items():
+        rings = [ring for ring in problem.rings if ring.space == space]
+        total = sum(ring.bytes for ring in rings)
+        if total > limit:
+            sizes = ", ".join(f"{ring.name} {ring.bytes}" for ring in rings)
+            raise InfeasibleError(
+                f"{space} memory lacks {total - limit} bytes: one copy of each ring takes {total} of {limit} ({sizes})"
+            )
+
+
+def with_limited_rings(problem: Problem) -> Problem:
+    """`problem` with a dependence for each ring whose copies are limited."""
+    edges = [edge for ring in problem.rings if ring.most_copies < NO_LIMIT for edge in reuse_edges(ring)]
+    return replace(problem, edges=(*problem.edges, *edges)) if edges else problem
+
+
+def reuse_edges(ring: Ring) -> list[TimedEdge]:
+    """A copy is written again only when its readers, `most_copies` iterations earlier, are done."""
+    reason = f"{ring.most_copies} copies of {ring.name}"
+    return [
+        TimedEdge(use.op, ring.writer, use.hold, ring.most_copies - use.distance, reason)
+        for use in ring.readers
+        if ring.most_copies - use.distance > 0 or use.op != ring.writer
+    ]
+
+
+def _with_fewer_copies(problem: Problem, found: ModuloSchedule) -> Problem | None:
+    """
+    None where the rings of `found` fit. Else the problem with limits for them: from the copies that they take now, the
+    largest ring of a space that overflows loses one after the other until the rest fits.
+    """
+    copies = dict(enumerate(found.copies))
+    overflow = False
+    for space, limit in problem.space_bytes.items():
+        members = [number for number, ring in enumerate(problem.rings) if ring.space == space]
+        total = sum(copies[number] * problem.rings[number].bytes for number in members)
+        while total > limit:
+            overflow = True
+            shrinkable = [number for number in members if copies[number] > 1]
+            number = max(shrinkable, key=lambda number: (copies[number], problem.rings[number].bytes, -number))
+            copies[number] -= 1
+            total -= problem.rings[number].bytes
+    if not overflow:
+        return None
+    rings = tuple(
+        replace(ring, most_copies=min(ring.most_copies, copies[number])) for number, ring in enumerate(problem.rings)
+    )
+    added = [edge for ring in rings for edge in reuse_edges(ring)]
+    return replace(problem, rings=rings, edges=(*problem.edges, *added))
+
+
+# Lives ----------------------------------------------------------------------------------------------------------------
+
+
+def shorten_lives(attempt: Attempt) -> None:
+    """
+    Start each op as late as those that depend on it allow, from the last one to the first, where that keeps it in a
+    free row: so rings hold fewer copies, and fewer stages overlap. Ops without any that depend on them stay.
+    """
+    problem, table = attempt.problem, attempt.table
+    grouped = {op for group in problem.groups for op in group}
+    for op in sorted(table.starts, key=lambda op: (-table.starts[op], op)):
+        if op in grouped or not any(edge.distance == 0 for edge in problem.outgoing[op]):
+            continue
+        start, arm = table.starts[op], attempt.arms[op]
+        latest = attempt.latest(op)
+        table.remove(op)
+        better = max(table.fitting(op, max(start, latest - attempt.ii + 1), latest), default=start)
+        table.enter(op, max(better, start))
+        attempt.arms[op] = arm
