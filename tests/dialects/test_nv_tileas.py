@@ -32,7 +32,8 @@ from tileas_xdsl.dialects.float4 import Float4E0M3Type
 from tileas_xdsl.dialects.nv_tileaa.types import MemTokenType, ProgramIdType
 from tileas_xdsl.dialects.nv_tileas import NvTileAS, compute, control, memory, pipeline, slices, structure, tma, tokens
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
-from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, AtomFamily, AtomPlanAttr, LayoutAttr
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, AtomFamily, AtomPlanAttr
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
 from tileas_xdsl.dialects.nv_tileas.types import (
     AsyncTokenType,
     ConsumerTokenType,

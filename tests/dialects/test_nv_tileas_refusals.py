@@ -119,7 +119,7 @@ def test_ops_inside_a_malformed_parent_are_no_reason_to_crash() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("#nv_tileas.layout<smem, swizzled>", "tag of a layout"),
+        ("#nv_tileas.layout<smem, swizzled>", "'swizzled' is none of the layouts"),
         ("#nv_tileas.layout<>", "memory space of a layout"),
         ("#nv_tileas.atom_plan<smem = 1>", "tag"),
         ("#nv_tileas.atom_plan<tag = 1, smem = 1 : i32, smem = 2 : i32>", "'smem' stands twice in this atom plan"),

@@ -174,7 +174,8 @@ def _going_together(side: LinearLayout, word: Sequence[int], element_bits: int, 
         if f2.within(lanes[2:], word):
             return f2.basis([*word, *lanes[:2], *f2.extension([*word, *lanes], registers)[:1]])
     group = exponent(min(together(max(1, width), banks), 1 << len(lanes)), "the lanes that go together")
-    return f2.basis([*word, *lanes[:group]])
+    in_word = exponent(max(1, 8 * banks.width // element_bits), "the elements of a word")
+    return f2.basis([*word[: max(wide, in_word)], *lanes[:group]])
 
 
 def _enlarged(span: Sequence[int], preferred: Sequence[int], size: int, dimension: int) -> tuple[int, ...]:

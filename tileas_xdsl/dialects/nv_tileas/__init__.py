@@ -18,7 +18,6 @@ from tileas_xdsl.dialects.nv_tileas.attributes import (
     AtomPlanAttr,
     CacheModifierAttr,
     EvictionPolicyAttr,
-    LayoutAttr,
     MemScopeAttr,
     MemSemanticAttr,
     OutOfBoundsModeAttr,
@@ -28,6 +27,7 @@ from tileas_xdsl.dialects.nv_tileas.attributes import (
 )
 from tileas_xdsl.dialects.nv_tileas.compute import COMPUTE_OPS
 from tileas_xdsl.dialects.nv_tileas.control import CONTROL_OPS
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, LayoutFormAttr
 from tileas_xdsl.dialects.nv_tileas.memory import MEMORY_OPS
 from tileas_xdsl.dialects.nv_tileas.pipeline import PIPELINE_OPS
 from tileas_xdsl.dialects.nv_tileas.pointers import POINTER_OPS
@@ -69,6 +69,7 @@ NvTileAS = Dialect(
         TiledViewType,
         Float4E0M3Type,
         LayoutAttr,
+        LayoutFormAttr,
         AtomAttr,
         AtomPlanAttr,
         CacheModifierAttr,

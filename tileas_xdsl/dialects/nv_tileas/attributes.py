@@ -1,14 +1,12 @@
 """
 The attributes of `nv_tileas`.
 
-    #nv_tileas.layout<smem>                where a tile lives
-    #nv_tileas.layout<smem, "swizzled">    and how it is laid out there, in words that passes share
     #nv_tileas<atom tma_load>              the instruction that moves or multiplies a tile
     #nv_tileas<atom tma_load {box = array<i64: 64, 128>}>
     #nv_tileas.atom_plan<tag = 1, smem = #s, atom_layout = #l, atom_descriptor = #a>
     #nv_tileas<mem_semantic relaxed>       and the other policies of memory ops
 
-The quoted spelling `#nv_tileas.layout<"smem", "">` is read too.
+Layouts have a file of their own, `layout.py`.
 """
 
 from __future__ import annotations
@@ -37,46 +35,6 @@ from tileas_xdsl.dialects.tiles.policies import (
     PaddingValue,
     RmwMode,
 )
-from tileas_xdsl.dialects.tiles.types import RESIDENCIES
-
-
-@irdl_attr_definition
-class LayoutAttr(ParametrizedAttribute):
-    """
-    `#nv_tileas.layout<smem, "swizzled">`: the encoding of a tile.
-
-    `space` is one of `RESIDENCIES`. `tag` is free text, empty where the space alone determines the layout.
-    """
-
-    name = "nv_tileas.layout"
-
-    space: StringAttr
-    tag: StringAttr
-
-    @staticmethod
-    def of(space: str, tag: str = "") -> LayoutAttr:
-        """The layout `tag` in memory `space`."""
-        return LayoutAttr(StringAttr(space), StringAttr(tag))
-
-    def verify(self) -> None:
-        if self.space.data not in RESIDENCIES:
-            raise VerifyException(f"a layout lives in one of {', '.join(RESIDENCIES)}, not in '{self.space.data}'")
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        tag = ""
-        with parser.in_angle_brackets():
-            space = parser.parse_identifier_or_str_literal(" for the memory space of a layout")
-            if parser.parse_optional_punctuation(",") is not None:
-                tag = parser.parse_str_literal(" for the tag of a layout")
-        return (StringAttr(space), StringAttr(tag))
-
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string(self.space.data)
-            if self.tag.data:
-                printer.print_string(", ")
-                printer.print_string_literal(self.tag.data)
 
 
 class AtomFamily(StrEnum):

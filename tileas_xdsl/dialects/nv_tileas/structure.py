@@ -40,6 +40,7 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
 from tileas_xdsl.dialects.nv_tileas.effects import CopiesIntoDestination
+from tileas_xdsl.dialects.nv_tileas.layout import verify_within_warps
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nv_tileas.verification import (
     I32,
@@ -313,6 +314,8 @@ class ConvertLayoutOp(TileOp):
         smem = self.atom_plan.smem_layout
         if self.atom_plan.tag.data == 0 and smem is not None:
             raise VerifyException(f"expects no smem layout in an atom plan of tag 0, but got {smem}")
+        if self.atom_plan.tag.data == 0:
+            verify_within_warps(self.source.type, self.result.type)
         if self.atom_plan.tag.data == 1 and (smem is None or smem != layout_of(self.source.type)):
             raise VerifyException(
                 "expects an atom plan of tag 1 to name the operand's layout as smem, "

@@ -11,7 +11,6 @@ from typing import cast
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
-    FixedBitwidthType,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -27,7 +26,7 @@ from xdsl.irdl import AnyOf, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa import types as nv_tileaa
-from tileas_xdsl.dialects.nv_tileas.attributes import LayoutAttr
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TiledViewType
 from tileas_xdsl.dialects.tiles.types import element_type_of
 
@@ -111,12 +110,6 @@ def static_shape(type_: Attribute) -> tuple[int, ...] | None:
         return None
     shape = type_.get_shape()
     return None if DYNAMIC_INDEX in shape else shape
-
-
-def element_bits(type_: Attribute) -> int | None:
-    """The width of an element in bits, or None where it depends on the target."""
-    element = element_type_of(type_)
-    return element.bitwidth if isinstance(element, FixedBitwidthType | IntegerType) else None
 
 
 def size_in_bits(type_: Attribute) -> int | None:

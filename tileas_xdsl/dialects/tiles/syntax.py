@@ -17,7 +17,7 @@ regions. The generic form remains what MLIR reads; both forms parse, and each pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Protocol, Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Attribute, Region, SSAValue
@@ -36,6 +36,22 @@ from xdsl.utils.exceptions import VerifyException
 SEGMENTS = "operandSegmentSizes"
 
 
+class EncodingOfTiles(Protocol):
+    """The encoding of a tile type that can tell whether it fits the tile."""
+
+    def verify_tile(self, tile: Attribute) -> None:
+        """Raises `VerifyException` where it does not."""
+        ...
+
+
+def verify_encodings(op: IRDLOperation) -> None:
+    """Raises `VerifyException` where the layout of an operand or result does not fit its tile."""
+    for tile in dict.fromkeys(value.type for value in (*op.operands, *op.results)):
+        encoding = getattr(tile, "encoding", None)
+        if hasattr(encoding, "verify_tile"):
+            cast(EncodingOfTiles, encoding).verify_tile(tile)
+
+
 class TileOp(IRDLOperation):
     """
     Base of the tile ops: gives each the shared custom form, derived from its operand definitions.
@@ -52,6 +68,7 @@ class TileOp(IRDLOperation):
     def verify_(self) -> None:
         try:
             self.verify_contract()
+            verify_encodings(self)
         except VerifyException as error:
             raise VerifyException(f"'{self.name}' op {error}") from error
 
