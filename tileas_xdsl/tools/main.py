@@ -3,6 +3,7 @@ The `tileas` command, for everything that is not a pass. (Passes are run by stoc
 
     tileas check FILE        races and deadlocks, or a proof that there are none
     tileas explain FILE      what each pass does to it, as one page
+    tileas layout LAYOUT     who holds which element of a tile
     tileas passes            what there is to put behind `xdsl-opt -p`
     tileas run FILE          a function on numbers
     tileas timeline FILE     a picture of what agents and engines do, in simulated time
@@ -24,6 +25,7 @@ from importlib import import_module
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "find races and deadlocks, each with a witness, or prove that there are none"),
     "explain": ("explain", "show what each pass does to a program, as one page"),
+    "layout": ("layout", "show who holds which element of a tile, and what leads from one layout to another"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),
     "run": ("run", "run a function on numbers"),
     "timeline": ("timeline", "draw what agents and engines do, in simulated time"),

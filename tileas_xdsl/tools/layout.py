@@ -1,0 +1,95 @@
+"""
+`tileas layout LAYOUT [TARGET]`: who holds which element of a tile, or where it lies; what leads from one layout to
+another.
+
+Layouts are written as in a type, `#nv_tileas.layout<smem, swizzle<128>>`, or only what stands between the brackets.
+Exit status 0: said or drawn. 1: no plan leads from the first to the second. 2: there is no such layout.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
+
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, linear_layout
+from tileas_xdsl.layouts.conversion import Abilities
+from tileas_xdsl.layouts.errors import LayoutError
+from tileas_xdsl.layouts.linear import LinearLayout
+from tileas_xdsl.layouts.moves import described, is_memory, moves
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.inputs import full_context
+from tileas_xdsl.tools.output_files import write_text
+from tileas_xdsl.views.layouts import Panel, conversion_svg, layout_svg
+
+POSSIBLE, IMPOSSIBLE = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("layout", metavar="LAYOUT", help="such as 'smem, swizzle<128>'")
+    parser.add_argument("target", metavar="TARGET", nargs="?", help="another layout of the tile, to convert it into")
+    parser.add_argument("--tile", metavar="TILE", default="64x64xf16", help="extents and type (default: 64x64xf16)")
+    parser.add_argument("-o", "--out", metavar="OUT", help="the picture to write: something.svg")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.out is not None and not arguments.out.endswith(".svg"):
+        raise InputError([f"error: -o {arguments.out}: the file must be called something.svg"])
+    panels = [panel_of(text, arguments.tile) for text in (arguments.layout, arguments.target) if text is not None]
+    for panel in panels:
+        print("\n".join(_said(panel)))
+    if len(panels) == 1:
+        if arguments.out is not None:
+            write_text(arguments.out, layout_svg(panels[0]))
+        return POSSIBLE
+    way, possible = _way(*panels)
+    print(way)
+    if arguments.out is not None:
+        write_text(arguments.out, conversion_svg(panels[0], panels[1], way))
+    return POSSIBLE if possible else IMPOSSIBLE
+
+
+def panel_of(text: str, tile: str) -> Panel:
+    """The layout that `text` means for a tile. Raises `InputError` for what is none, or does not fit."""
+    whole = text if text.startswith("#") else f"#nv_tileas.layout<{text}>"
+    type_ = _parsed(f"tensor<{tile}, {whole}>", f"{tile}, {whole}")
+    try:
+        layout = linear_layout(type_)
+    except LayoutError as error:
+        raise InputError([f"error: {whole} is no layout of {tile}: {error}"]) from None
+    bits = element_bits(type_)
+    if layout is None or bits is None:
+        raise InputError([f"error: {whole} does not say which bits: give a layout such as 'smem, swizzle<128>'"])
+    return Panel(f"{tile}, {form_of(type_)}", layout, bits)
+
+
+def _parsed(text: str, shown: str) -> Attribute:
+    parser = Parser(full_context(), text)
+    try:
+        type_ = parser.parse_type()
+    except ParseError as error:
+        raise InputError([f"error: {shown} does not parse: {error.msg}"]) from None
+    if not isinstance(type_, TensorType):
+        raise InputError([f"error: {shown} is no tile"])
+    return cast(Attribute, type_)
+
+
+def _said(panel: Panel) -> list[str]:
+    """The bases, place by place."""
+    return [panel.title, *(f"  {name}: {_bases(panel.layout, name)}" for name in panel.layout.input_names)]
+
+
+def _bases(layout: LinearLayout, name: str) -> str:
+    return " ".join(str(list(basis)) for basis in layout.bases(name)) or "-"
+
+
+def _way(source: Panel, target: Panel) -> tuple[str, bool]:
+    try:
+        best = moves(source.layout, target.layout, source.element_bits, Abilities())[0]
+    except LayoutError as error:
+        return f"no plan: {error}", False
+    return described(best, loads=is_memory(source.layout)), True

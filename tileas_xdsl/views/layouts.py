@@ -1,0 +1,147 @@
+"""
+Pictures of layouts: who holds which element, and where an element lies.
+
+A tile is drawn as a grid of its elements, the first `ROWS` rows and `COLUMNS` columns of it. In registers, a cell
+names lane and register, and its colour is the lane's, darker from warp to warp. In memory, a cell names the byte, and
+its colour is the bank: cells of one colour in lanes that go together are a bank conflict. A tile with one dimension
+is one row; of more than two, the last two are drawn, at 0 in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from tileas_xdsl.layouts.banks import SHARED
+from tileas_xdsl.layouts.distributed import BLOCK, LANE, REGISTER, WARP
+from tileas_xdsl.layouts.linear import LinearLayout
+from tileas_xdsl.layouts.memory import OFFSET
+from tileas_xdsl.layouts.moves import is_memory
+
+ROWS, COLUMNS = 16, 32
+CELL_WIDTH, CELL_HEIGHT = 34, 18
+MARGIN, TITLE = 24, 44
+BETWEEN = 190
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One layout with what stands above it."""
+
+    title: str
+    layout: LinearLayout
+    element_bits: int
+
+
+def layout_svg(panel: Panel) -> str:
+    """The picture of one layout."""
+    body, width, height = _panel(panel, MARGIN)
+    return _svg(body, width + 2 * MARGIN, height)
+
+
+def conversion_svg(source: Panel, target: Panel, way: str) -> str:
+    """Two pictures with the exchange between them."""
+    left, left_width, left_height = _panel(source, MARGIN)
+    start = MARGIN + left_width + BETWEEN
+    right, right_width, right_height = _panel(target, start)
+    middle = MARGIN + left_width + BETWEEN // 2
+    arrow = _arrow(MARGIN + left_width + 12, start - 12, TITLE + 60)
+    words = _paragraph(way, middle, TITLE + 84)
+    return _svg([*left, arrow, *words, *right], start + right_width + MARGIN, max(left_height, right_height))
+
+
+def _svg(body: Sequence[str], width: int, height: int) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + MARGIN}" font-family="monospace" '
+        'font-size="10" style="background: white">'
+    )
+    return "\n".join([head, *body, "</svg>"]) + "\n"
+
+
+def _panel(panel: Panel, left: int) -> tuple[list[str], int, int]:
+    """The elements of a panel whose left edge is `left`, its width, and where it ends below."""
+    rows, columns = _extents(panel.layout)
+    shown_rows, shown_columns = min(rows, ROWS), min(columns, COLUMNS)
+    width = max(shown_columns * CELL_WIDTH, 7 * len(panel.title))
+    lines = [f'<text x="{left}" y="{MARGIN}" font-size="12">{escape(panel.title)}</text>']
+    note = _legend(panel.layout)
+    if (rows, columns) != (shown_rows, shown_columns):
+        note += f"; the first {shown_rows} x {shown_columns} of {rows} x {columns} elements"
+    lines.append(f'<text x="{left}" y="{MARGIN + 14}" fill="#555">{escape(note)}</text>')
+    lines.append('<g text-anchor="middle">')
+    places = _places(panel.layout)
+    for row in range(shown_rows):
+        for column in range(shown_columns):
+            x, y = left + column * CELL_WIDTH, TITLE + row * CELL_HEIGHT
+            place = places[_element(panel.layout, row, column)]
+            lines += _memory_cell(place, panel.element_bits, x, y) if is_memory(panel.layout) else _cell(place, x, y)
+    lines.append("</g>")
+    return lines, max(width, 7 * len(note) - 60), TITLE + shown_rows * CELL_HEIGHT
+
+
+def _extents(layout: LinearLayout) -> tuple[int, int]:
+    shape = layout.shape
+    return (shape[-2] if len(shape) > 1 else 1), (shape[-1] if shape else 1)
+
+
+def _element(layout: LinearLayout, row: int, column: int) -> int:
+    """The packed coordinates of a cell."""
+    rank = len(layout.shape)
+    return layout.packed([0] * (rank - 2) + [row, column][max(0, 2 - rank) :])
+
+
+def _places(layout: LinearLayout) -> list[dict[str, int]]:
+    """For each element the first place that holds it."""
+    found: list[dict[str, int]] = [{} for _ in range(1 << layout.output_bits)]
+    for place, element in enumerate(layout.table):
+        if not found[element]:
+            for name, images in layout.inputs:
+                found[element][name] = place & ((1 << len(images)) - 1)
+                place >>= len(images)
+    return found
+
+
+def _legend(layout: LinearLayout) -> str:
+    if is_memory(layout):
+        return "byte of each element; the colour is its bank"
+    copies = 1 << (len(layout.columns) - layout.output_bits)
+    held = f", each held {copies} times" if copies > 1 else ""
+    return f"lane:register{held}; darker from warp to warp"
+
+
+def _cell(place: dict[str, int], x: int, y: int) -> list[str]:
+    lane, register = place[LANE], place[REGISTER]
+    warp = place.get(WARP, 0) + 8 * place.get(BLOCK, 0)
+    hue, light = lane * 360 // 32, 90 - 14 * (warp % 4)
+    return _box(x, y, f"hsl({hue},70%,{light}%)", f"{lane}:{register}")
+
+
+def _memory_cell(place: dict[str, int], element_bits: int, x: int, y: int) -> list[str]:
+    bits = place[OFFSET] * element_bits
+    byte, bank = bits // 8, bits // 8 // SHARED.width % SHARED.count
+    return _box(x, y, f"hsl({bank * 360 // SHARED.count},70%,80%)", str(byte))
+
+
+def _box(x: int, y: int, colour: str, text: str) -> list[str]:
+    return [
+        f'<rect x="{x}" y="{y}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}" fill="{colour}"/>'
+        f'<text x="{x + CELL_WIDTH // 2}" y="{y + 13}">{text}</text>'
+    ]
+
+
+def _arrow(start: int, end: int, y: int) -> str:
+    return f'<path d="M {start} {y} H {end} m -8 -5 l 8 5 l -8 5" stroke="black" fill="none"/>'
+
+
+def _paragraph(text: str, middle: int, top: int) -> list[str]:
+    """Text in short lines around `middle`."""
+    lines: list[str] = [""]
+    for word in text.split():
+        if len(lines[-1]) + len(word) > 24:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return [
+        f'<text x="{middle}" y="{top + 14 * number}" text-anchor="middle">{escape(line)}</text>'
+        for number, line in enumerate(lines)
+    ]
