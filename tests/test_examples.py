@@ -69,4 +69,4 @@ def test_the_demo_writes_stages_that_can_be_read(tmp_path: Path, monkeypatch: py
     stages = sorted(tmp_path.glob("*.mlir"))
     assert len(stages) == sum(1 + len(road.passes) for road in demo.ROADS)
     for stage in stages:
-        assert check(parse(stage.read_text())).verdict_line == "safe for every trip count", stage.name
+        assert check(parse(stage.read_text())).verdict_line.startswith("safe for every trip count"), stage.name

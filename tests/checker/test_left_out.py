@@ -56,8 +56,8 @@ def test_exactly_the_calls_without_a_positive_step_are_left_out(
 
 def test_the_step_alone_is_tried_from_one_on() -> None:
     report = check(parse(fill(SAME)), args={"n": 20})
-    assert report.verdict_line == "safe for trip counts 1..8"
-    assert "\n\nleft out: @fill: 'scf.for' has no positive step where s is 0\n\n" in str(report)
+    assert report.verdict_line == "safe for trip counts 1..8, with n = 20"
+    assert "left out: @fill: 'scf.for' has no positive step where s is 0\n\n" in str(report)
     assert report.bounded == ["@fill: 'scf.for' takes its step from s; fix it with --arg s=1"]
 
 
@@ -88,5 +88,5 @@ def test_a_constant_that_is_the_step_too_does_not_become_an_argument() -> None:
     step = "%step = arith.constant 300 : index"
     long_loop = f"{STORE}\n}}\nscf.for %j = %c0 to %step step %c1 {{\n"
     report = check(parse(fill(step, long_loop)), args={"n": 2})
-    assert report.verdict_line == "safe for every trip count"
+    assert report.verdict_line == "safe, with n = 2"
     assert report.left_out == []

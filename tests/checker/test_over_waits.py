@@ -125,3 +125,35 @@ def test_warnings_do_not_touch_the_verdict_and_stand_in_the_data() -> None:
     assert report.verdict.exit_status == 0
     [warning] = report.as_data()["warnings"]
     assert (warning["kind"], warning["more"], warning["counts"]) == ("over-wait", None, [0])
+
+
+def far_ring(keep: int) -> str:
+    """Copies into a ring of 12 slots, of which the loop leaves `keep` in flight: from 13 turns on they need a wait."""
+    return f"""
+func.func @far(%src: memref<?xf32>, %n: index) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c12 = arith.constant 12 : index
+  %ring = memref.alloc() : memref<12xf32, 3>
+  scf.for %k = %c0 to %n step %c1 {{
+    %s = arith.remui %k, %c12 : index
+    async_queue.commit 0 {{
+      async_queue.scope {{
+        %x = memref.load %src[%k] : memref<?xf32>
+        memref.store %x, %ring[%s] : memref<12xf32, 3>
+      }}
+    }}
+    async_queue.wait 0, {keep}
+  }}
+  async_queue.wait 0, 0
+  func.return
+}}
+"""
+
+
+def test_advice_holds_for_every_trip_count_and_not_for_those_executed_alone() -> None:
+    """Without the wait nothing goes wrong up to 12 turns; 11 in flight are right for ever."""
+    [warning] = check(parse(far_ring(3))).warnings
+    assert warning.advice == "waits until at most 3 are in flight, where 11 would do"
+    assert check(parse(far_ring(11))).warnings == []
+    assert check(parse(far_ring(12))).kinds == ["race"]

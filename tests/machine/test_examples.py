@@ -150,7 +150,8 @@ FILES = sorted(path.name for path in (ROOT / "examples").glob("*.mlir"))
 @pytest.mark.parametrize("file", [file for file in FILES if "_race" not in file])
 def test_every_right_example_is_proved_for_every_trip_count(file: str) -> None:
     report = check(example(file))
-    assert report.verdict_line == "safe for every trip count", str(report)
+    assert report.is_proved
+    assert report.verdict_line.startswith("safe for every trip count"), str(report)
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if "_race" in file])

@@ -49,7 +49,8 @@ VERDICTS: dict[str, tuple[str, int, str]] = {
 def test_the_status_and_the_last_line_are_the_verdict(name: str, check: Run) -> None:
     text, status, line = VERDICTS[name]
     found, out, err = check(text)
-    assert (found, out.splitlines()[-1], err) == (status, line, "")
+    said, _, _scope = out.splitlines()[-1].partition("; assumed: ")
+    assert (found, said, err) == (status, line, "")
 
 
 @pytest.mark.parametrize("expected", ["c1", "bytes"])
@@ -79,7 +80,7 @@ def test_examples_from_another_process() -> None:
     ]
     assert [result.returncode for result in results] == [SAFE, VIOLATION, INPUT]
     assert "over-wait: 'async_queue.wait' can go: nothing relies on it" in results[0].stdout
-    assert results[0].stdout.endswith("\n\nsafe for every trip count\n")
+    assert "\n\nsafe for every trip count; assumed: " in results[0].stdout
     assert results[2].stderr == "no-such-file.mlir: error: no such file or directory\n"
     assert "Traceback" not in "".join(result.stderr for result in results)
 
@@ -94,7 +95,7 @@ def test_a_bounded_verdict_says_why_it_is_not_for_every_trip_count(check: Run) -
         "reaches outside 'src' in iteration 8: index 8 of dimension 0, which has 8; run it with matching sizes, or "
         "fix the index"
     )
-    assert verdict == "safe for trip counts 0..8\n"
+    assert verdict == "safe for trip counts 0..8; assumed: no two of src, dst overlap\n"
 
 
 # The report -----------------------------------------------------------------------------------------------------------
@@ -264,7 +265,11 @@ def test_arguments_whose_names_differ_only_in_a_number_are_told_apart(check: Run
     )
     _, out, _ = check(text)
     assert "2 arguments bound loops (n#0, n#1); every n#0 is proved where n#1 is 0..8; " in out
-    assert check(text, "--arg", "n#1=4", "--may-alias", "a#0,a#1") == (SAFE, "safe for every trip count\n", "")
+    assert check(text, "--arg", "n#1=4", "--may-alias", "a#0,a#1") == (
+        SAFE,
+        "safe for every n#0, with n#1 = 4; assumed: n#0 >= 0\n",
+        "",
+    )
 
 
 def test_too_many_combinations_are_refused_with_the_way_out(check: Run) -> None:

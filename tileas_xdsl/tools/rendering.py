@@ -132,9 +132,7 @@ def report_lines(report: Report, source: Source) -> list[Line]:
         lines += [[("left out: ", LABEL), (calls, "")], []]
     for reason in report.bounds_that_matter:
         lines += [[("not for every trip count: ", LABEL), (reason, "")], []]
-    for end in report.ends:
-        lines += [[("as far as arrays reach: ", LABEL), (end, "")], []]
-    return [*lines, [(report.verdict_line, VERDICT_STYLES[report.verdict])]]
+    return [*lines, [(report.last_line, VERDICT_STYLES[report.verdict])]]
 
 
 def findings_lines(findings: Sequence[Finding], source: Source) -> list[Line]:

@@ -55,6 +55,8 @@ class Case:
         """The calls that are no programs: with their values a loop has no positive step."""
         self.is_open = False
         """Whether something was found, or left undecided."""
+        self.is_bounded = False
+        """Whether it is not proved for every trip count."""
         self._seen: set[object] = set()
         self.right: list[Sequence[int]] = []
         """The values that were executed and found right."""
@@ -94,6 +96,7 @@ class Case:
     def _report(self, values: Sequence[int], decision: Decision) -> None:
         report = self.report
         report.executions += decision.executions
+        report.assumed.update(decision.machine.assumptions)
         self.is_open |= bool(decision.violations) or decision.doubt is not None
         scalars = self.scalars(values)
         arguments = {name: scalars[name] for name in self.told}

@@ -116,6 +116,8 @@ def _check_function(
             f"of trip counts; fix some with --arg {bounds[-1]}=4"
         )
     report.makes_up_extents |= made_up_extent(op) is not None
+    report.fixed.update(fixed)
+    report.varied += bounds
     case = Case(name, Subject(op, body, assumptions), fixed, bounds, report, tell)
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if bounds or not asks_for_all or not _holds_in_general(case, counts):
@@ -147,10 +149,11 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
     except UnsupportedError:
         return False
     case.report.executions += report.executions
-    if report.holds_for_every_trip_count:
+    if report.is_proved:
         case.report.proofs |= report.proofs
+        case.report.assumed |= report.assumed
         case.report.warnings += report.warnings
-    return report.holds_for_every_trip_count
+    return report.is_proved
 
 
 def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tuple[int, ...]:
@@ -172,8 +175,8 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
         counts = (*counts, *more)
     if report.tries_every_trip_count and not case.is_open:
         check_every_trip_count(case, counts)
-    if report.tries_every_trip_count and not case.is_open:
-        look_for_over_waits(case)
+    if report.tries_every_trip_count and not case.is_open and not case.is_bounded:
+        look_for_over_waits(case, counts)
     report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
     return tuple(count for count in counts if (count,) not in case.left_out)
 

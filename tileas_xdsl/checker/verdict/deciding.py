@@ -16,15 +16,23 @@ from typing import Any
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.interleavings import RedundantRunError, explore
+from tileas_xdsl.checker.verdict.scope import assumptions_about_memory
 from tileas_xdsl.checker.witnesses.diagnosis import blame_first_wait
 from tileas_xdsl.checker.witnesses.investigator import Investigator
-from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, is_argument, symbolic_arguments
+from tileas_xdsl.machine.arguments import (
+    DYNAMIC_EXTENT,
+    argument_names,
+    is_argument,
+    object_behind,
+    symbolic_arguments,
+)
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.orders import Lazy, Order
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.core.what_if import WhatIf
@@ -64,10 +72,18 @@ class Subject:
     def execute(self, machine: Machine, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> None:
         """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
         machine.at_end.append(report_undrained)
-        execute(machine, self.op, self.arguments(scalars, extent))
+        arguments = self.arguments(scalars, extent)
+        execute(machine, self.op, arguments)
         # Work that nothing waits for completes some time, too, and may complete a phase of a barrier.
         machine.perform_all()
         judge_open_phases(machine)
+        for assumption in assumptions_about_memory(machine, self._memory_of(arguments)):
+            machine.assume(assumption)
+
+    def _memory_of(self, arguments: Sequence[Any]) -> dict[str, MemoryObject]:
+        """The objects in memory that `arguments`, the values of the call's arguments, name: by name of the argument."""
+        objects = zip(argument_names(self.body), map(object_behind, arguments), strict=True)
+        return {name: base for name, base in objects if base is not None}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ Over-waits, waits that are stronger than the program needs: each is weakened by 
 
 Each trial is the whole function at every trip count that was executed: a wait is too strong only if no access, no other
 wait and no end of a buffer relies on it. The count of a wait is raised by one as long as that stays right; a wait for a
-token is left out. Waits for phases of barriers and stages of pipelines are not judged: they synchronise agents.
+token is left out. What goes right at these trip counts is then proved for every one, as the function itself is: a ring
+of 12 slots needs its wait from trip count 13 on. Without such a proof nothing is said.
+Waits for phases of barriers and stages of pipelines are not judged: they synchronise agents.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.verdict.cases import Case
+from tileas_xdsl.checker.verdict.proving import is_proved_with
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.orders import Lazy
@@ -101,19 +104,34 @@ Waits = Mapping[Operation, Mapping[int | None, None]]
 """The waits that were executed -> the counts that each left unfinished; None for a token."""
 
 
+Judge = Callable[[Relaxation], bool]
+
+
 def over_waits(
-    waits: Waits, is_right: Callable[[Relaxation], bool]
+    waits: Waits, goes_right: Judge, is_proved: Judge
 ) -> Iterator[tuple[Relaxation, tuple[int | None, ...]]]:
-    """The over-waits among `waits`: each weakened as far as `is_right` allows, with the counts that it had."""
+    """
+    The over-waits among `waits`: each weakened as far as it goes right in executions and is proved to do so in all
+    others, with the counts that it had.
+    """
     for op, counts in list(waits.items())[:MOST_WAITS]:
-        weakest = _weakest(op, counts, is_right)
-        if weakest is not None:
-            yield weakest, tuple(counts)
+        weakest = _weakest(op, counts, goes_right)
+        if weakest is not None and (proved := _proved(weakest, is_proved)) is not None:
+            yield proved, tuple(counts)
 
 
-def _weakest(
-    op: Operation, counts: Mapping[int | None, None], is_right: Callable[[Relaxation], bool]
-) -> Relaxation | None:
+def _proved(weakest: Relaxation, is_proved: Judge) -> Relaxation | None:
+    """The weakest that is proved of those up to `weakest`. What is right stays right with a wait less weakened."""
+    if is_proved(weakest):
+        return weakest
+    known, most = 0, (MOST_MORE if weakest.more is None else weakest.more - 1)
+    while known < most:
+        middle = (known + most + 1) // 2
+        known, most = (middle, most) if is_proved(Relaxation(weakest.op, middle)) else (known, middle - 1)
+    return Relaxation(weakest.op, known) if known else None
+
+
+def _weakest(op: Operation, counts: Mapping[int | None, None], is_right: Judge) -> Relaxation | None:
     gone = Relaxation(op, None)
     if None in counts:
         return gone if is_right(gone) else None
@@ -134,10 +152,20 @@ TIMED_AS = "generic"
 """The target whose table of cycles the cost of a wait is computed with."""
 
 
-def look_for_over_waits(case: Case) -> None:
-    """Report each wait that could be weaker at all of the trip counts that were executed and found right."""
-    for relaxation, counts in over_waits(case.waits, lambda relaxation: _is_right_with(case, relaxation)):
-        case.report.warnings.append(OverWait(case.name, relaxation, counts, _cost_of(case, relaxation)))
+def look_for_over_waits(case: Case, counts: Sequence[int]) -> None:
+    """
+    Report each wait that could be weaker at every trip count, of a function that is right for every one. `counts` are
+    the trip counts that were tried.
+    """
+
+    def goes_right(relaxation: Relaxation) -> bool:
+        return _is_right_with(case, relaxation)
+
+    def is_proved(relaxation: Relaxation) -> bool:
+        return is_proved_with(case, WhatIf(relaxed=relaxation), counts)
+
+    for relaxation, counts_met in over_waits(case.waits, goes_right, is_proved):
+        case.report.warnings.append(OverWait(case.name, relaxation, counts_met, _cost_of(case, relaxation)))
 
 
 def _is_right_with(case: Case, relaxation: Relaxation) -> bool:

@@ -19,6 +19,7 @@ from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.orders import Prompt
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
@@ -38,6 +39,7 @@ def check_every_trip_count(case: Case, counts: Sequence[int]) -> None:
     """Prove what was found right so far for every trip count, or report why not, or what is wrong."""
     reason = _reason_against(case, counts)
     if reason is not None:
+        case.is_bounded = True
         case.report.bounded.append(f"@{case.name}: {reason}")
 
 
@@ -105,12 +107,32 @@ def _is_proved(case: Case, name: str, counts: Sequence[int]) -> bool:
     return True
 
 
-def _execute(case: Case, trip_count: int, run: RecordedRun) -> bool:
+def is_proved_with(case: Case, changed: WhatIf, counts: Sequence[int]) -> bool:
+    """
+    Whether the function is right for every trip count with a wait `changed`, given that it is right, and proved, as it
+    stands, and right with that change for `counts`. Nothing is reported.
+    """
+    if not case.bounds:
+        return True
+    if len(case.bounds) > 1:
+        return False
+    from tileas_xdsl.checker.proof.induction import prove
+    from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
+
+    try:
+        prove(partial(_execute, case, changed=changed), counts[-1], case.target)
+    except (NoProofError, WrongError):
+        return False
+    return True
+
+
+def _execute(case: Case, trip_count: int, run: RecordedRun, changed: WhatIf = AS_WRITTEN) -> bool:
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
-    case.report.executions += 1
+    case.report.executions += changed is AS_WRITTEN
     case.tell(f"{case.call((trip_count,))}: proving every trip count")
     machine = case.subject.machine(Prompt())
+    machine.what_if = changed
     machine.trace.recording = False
     machine.observer = run
     machine.step_budget = STEPS_OF_PROOFS

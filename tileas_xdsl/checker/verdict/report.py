@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
+from tileas_xdsl.checker.verdict.scope import NOT_NEGATIVE, Scope, scope_of
 from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
+from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.violations import Party, Violation
 
 if TYPE_CHECKING:
-    from tileas_xdsl.checker.proof.outcomes import End, Proof
+    from tileas_xdsl.checker.proof.outcomes import Proof
     from tileas_xdsl.checker.verdict.over_waits import OverWait
 
 
@@ -121,6 +123,14 @@ class Report:
     """Whether any of the functions has an argument that takes `trip_counts`."""
     makes_up_extents: bool = False
     """Whether an extent that a type leaves open bounds a loop of one of them; `DYNAMIC_EXTENT` is taken for it."""
+    varied: list[str] = field(default_factory=list[str])
+    """The arguments that take `trip_counts`, by name."""
+    fixed: dict[str, int] = field(default_factory=dict[str, int])
+    """The arguments to which the caller gave a number, by name."""
+    only_tried: dict[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
+    """Ids and extents of blocks that decide something, with the numbers that were tried and not proved to be all."""
+    assumed: dict[Assumption, None] = field(default_factory=dict[Assumption, None])
+    """What executions rested on and nobody looked for (`scope`)."""
     left_out: list[str] = field(default_factory=list[str])
     """Which values of arguments were left out, because a loop has no positive step with them: sentences."""
     bounded: list[str] = field(default_factory=list[str])
@@ -133,8 +143,21 @@ class Report:
         return Verdict.UNDECIDED if self.undecided else Verdict.SAFE
 
     @property
-    def holds_for_every_trip_count(self) -> bool:
+    def is_proved(self) -> bool:
+        """Whether it is right for every trip count within its scope: as far as arrays reach, with what was fixed."""
         return self.verdict is Verdict.SAFE and self.tries_every_trip_count and not self.bounded
+
+    @property
+    def holds_for_every_trip_count(self) -> bool:
+        """Whether it is right for every trip count, without any limit of that scope."""
+        return self.is_proved and not (self.fixed or self.only_tried or self.ends)
+
+    @property
+    def scope(self) -> Scope:
+        """What the verdict holds for, beside the trip counts that its line names."""
+        tried = {} if self.is_proved else dict.fromkeys(self.varied, self.trip_counts)
+        signs = map(NOT_NEGATIVE.about, self.varied if self.is_proved else ())
+        return scope_of(self.fixed, {**tried, **self.only_tried}, [*signs, *self.assumed], self.left_out)
 
     @property
     def kinds(self) -> list[str]:
@@ -148,28 +171,44 @@ class Report:
 
     @property
     def ends(self) -> list[str]:
-        """Where arrays of fixed sizes end before "every trip count" does, one sentence a function."""
-        if not self.holds_for_every_trip_count:
+        """Where arrays of fixed sizes end before "every trip count" does, one clause a function."""
+        if not self.is_proved:
             return []
         ends = {name: proof.end for name, proof in self.proofs.items()}
-        return [f"@{name}: {_stops(end)}" for name, end in ends.items() if end is not None]
+        return [f"@{name} up to trip count {end.trip_count - 1}" for name, end in ends.items() if end is not None]
 
     @property
     def verdict_line(self) -> str:
-        match self.verdict:
-            case Verdict.SAFE if self.holds_for_every_trip_count:
-                return "safe for every trip count"
-            case Verdict.SAFE | Verdict.UNDECIDED:
-                return " for ".join([str(self.verdict), *self._tried])
-            case Verdict.VIOLATION:
-                return f"unsafe: {', '.join(self.kinds)}"
+        """The verdict, with the trip counts and the numbers that it is restricted to."""
+        if self.verdict is Verdict.VIOLATION:
+            return f"unsafe: {', '.join(self.kinds)}"
+        given = [f"{name} = {value}" for name, value in self.fixed.items()]
+        given += [f"{name} in {span(numbers)}" for name, numbers in self.only_tried.items()]
+        with_ = [f"with {', '.join(given)}"] if given else []
+        return ", ".join([" for ".join([str(self.verdict), *self._covered]), *with_])
 
     @property
-    def _tried(self) -> list[str]:
-        """The trip counts or extents that the verdict is restricted to; empty where it is not."""
+    def last_line(self) -> str:
+        """The verdict line and, where it says that something is right, the rest of its scope."""
+        clauses = self.scope.clauses if self.verdict is Verdict.SAFE else []
+        return "; ".join([self.verdict_line, *clauses])
+
+    @property
+    def _covered(self) -> list[str]:
+        """The trip counts or extents that the verdict is about; empty where no argument varies."""
+        if self.is_proved:
+            return self._proved
         if self.varies_trip_counts:
             return [f"trip counts {span(self.trip_counts)}"]
         return [f"open extents of {DYNAMIC_EXTENT}"] if self.makes_up_extents else []
+
+    @property
+    def _proved(self) -> list[str]:
+        if self.ends:
+            return [f"every trip count as far as arrays reach: {', '.join(self.ends)}"]
+        if self.holds_for_every_trip_count:
+            return ["every trip count"]
+        return [", ".join(f"every {name}" for name in dict.fromkeys(self.varied))] if self.varied else []
 
     def __str__(self) -> str:
         parts = [str(finding) for finding in self.findings]
@@ -178,14 +217,14 @@ class Report:
         parts += [f"not all tried: {reason}" for reason in self.unexplored]
         parts += [f"left out: {calls}" for calls in self.left_out]
         parts += [f"not for every trip count: {reason}" for reason in self.bounds_that_matter]
-        parts += [f"as far as arrays reach: {end}" for end in self.ends]
-        return "\n\n".join([*parts, self.verdict_line])
+        return "\n\n".join([*parts, self.last_line])
 
     def as_data(self) -> dict[str, Any]:
         """The report as plain data, for JSON."""
         return {
             "verdict": str(self.verdict),
-            "line": self.verdict_line,
+            "line": self.last_line,
+            "scope": self.scope.as_data(),
             "functions": self.functions,
             "trip_counts": list(self.trip_counts),
             "findings": [finding.as_data() for finding in self.findings],
@@ -198,11 +237,6 @@ class Report:
             "bounded": self.bounds_that_matter,
             "proofs": {name: _proof_data(proof) for name, proof in self.proofs.items()},
         }
-
-
-def _stops(end: End) -> str:
-    """`up to trip count 64; then ring.mlir:4:5: 'memref.load' reaches outside 'src'`."""
-    return f"up to trip count {end.trip_count - 1}; then {sentence(end.op, end.what)}"
 
 
 def _proof_data(proof: Proof) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from xdsl.traits import IsTerminator, get_effects
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent, Step
+from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import kind_of_conflict, violation_of_conflict
@@ -90,6 +91,8 @@ class Machine:
     observer: Observer = NOBODY
     open_questions: list[Indeterminacy] = field(default_factory=list[Indeterminacy])
     """What no further execution can answer: functions without a body that may touch memory in use."""
+    assumptions: dict[Assumption, None] = field(default_factory=dict[Assumption, None])
+    """What the execution rests on and nobody looks for, in the order of first use."""
     step_number: int = 0
     parts: Parts[SharedPart] = field(default_factory=Parts[SharedPart])
     """State that rooms of the machine keep for the execution: queues by number, barriers by address, pipelines."""
@@ -316,6 +319,10 @@ class Machine:
         """Record at `op` the reason why one execution may not speak for all."""
         self.indeterminacies.append(Indeterminacy(op, reason))
 
+    def assume(self, assumption: Assumption) -> None:
+        """Note that the execution rests on `assumption`, which the verdict will name."""
+        self.assumptions[assumption] = None
+
     def shares(self, name: str, *, alone: bool) -> None:
         """
         Note that the present step depends on, or changes, the barrier, queue or resource `name`.
@@ -395,6 +402,7 @@ class Machine:
     ) -> AsyncWork:
         """Issue asynchronous work for `agent`; `Agent.issue` describes the arguments."""
         if self.capture == "issue":
+            self.assume(CAPTURED_AT_ISSUE)
             with agent.delegating():
                 for touch in touches:
                     if not touch.is_write:
@@ -603,5 +611,13 @@ def _is_tile_arithmetic(op: Operation, kind: Kind) -> bool:
     return any(isinstance(operand.type, TensorType) for operand in op.operands)
 
 
-def _uninterpreted(_agent: Agent, op: Operation, *_operands: Any) -> Any:
+CAPTURED_AT_ISSUE = Assumption("asynchronous work reads its sources when it is issued")
+"""Given by the caller, as `capture="issue"`."""
+ONLY_COMPUTES = Assumption("{} only computes from its operands")
+"""Of an op that the caller of a check names in `assume_pure`."""
+
+
+def _uninterpreted(agent: Agent, op: Operation, *_operands: Any) -> Any:
+    if op_name(op) in agent.machine.assume_pure:
+        agent.machine.assume(ONLY_COMPUTES.about(op_name(op)))
     return unknown_outcome(op)

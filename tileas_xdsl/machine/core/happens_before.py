@@ -254,6 +254,11 @@ class AccessHistory:
             and self._supersedes(access, other)
         ]
 
+    @property
+    def holds_a_write(self) -> bool:
+        """Whether any of the recorded accesses is a write."""
+        return any(access.is_write for part in (self._wide, *self._buckets.values()) for access in part)
+
     def all(self) -> list[Access]:
         """All recorded accesses, oldest first."""
         found = dict.fromkeys(self._wide)

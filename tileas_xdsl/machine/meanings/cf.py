@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects import cf
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import ASSERTION_HOLDS
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect, jump
 from tileas_xdsl.machine.core.standings import Enter
@@ -54,5 +55,7 @@ def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Enter:
 @effect(cf.AssertOp)
 def _assert(agent: Agent, op: cf.AssertOp, condition: Any) -> None:
     """A condition on data that is not computed when checking is taken to hold."""
-    if condition is not UNKNOWN and not agent.known(condition, op, "asserts"):
+    if condition is UNKNOWN:
+        agent.machine.assume(ASSERTION_HOLDS)
+    elif not agent.known(condition, op, "asserts"):
         raise UnsupportedError(op, f'fails{agent.in_iteration}: "{op.msg.data}"')

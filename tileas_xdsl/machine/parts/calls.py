@@ -12,6 +12,7 @@ from xdsl.traits import SymbolTable
 
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.handles import unknown_results
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Done, Request
@@ -21,6 +22,9 @@ from tileas_xdsl.machine.tiles.pointers import Pointer
 
 DEEPEST_CALL = 1000
 """How many calls may be inside each other: more of them are taken for a recursion without an end."""
+
+REACHES_ARGUMENTS_ONLY = Assumption("{} touches only what its arguments reach, and starts and awaits nothing")
+"""Of a function without a body."""
 
 
 def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Request:
@@ -47,4 +51,5 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
             raise UndecidedError(op, f"hands @{callee.string_value()} memory that depends on what is not computed")
         if isinstance(argument, View | Pointer):
             agent.machine.doubt_access(agent, argument.base.whole(), op)
+    agent.machine.assume(REACHES_ARGUMENTS_ONLY.about(f"@{callee.string_value()}"))
     return Done(unknown_results(op))

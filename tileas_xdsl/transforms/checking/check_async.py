@@ -60,9 +60,7 @@ class CheckAsyncPass(ModulePass):
             remark(op, f"is checked without some calls: {calls}")
         for reason in report.bounds_that_matter:
             remark(op, f"is not shown to be safe for every trip count: {reason}")
-        for end in report.ends:
-            remark(op, f"is safe as far as its arrays reach: {end}")
-        remark(op, f"is {report.verdict_line}")
+        remark(op, f"is {report.last_line}")
 
     def _report(self, module: ModuleOp) -> Report:
         try:

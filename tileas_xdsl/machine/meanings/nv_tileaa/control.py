@@ -18,6 +18,7 @@ from xdsl.ir import Attribute
 from tileas_xdsl.dialects.nv_tileaa import control
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate, BoundedAttr, DivByAttr, SameElementsAttr
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import ASSERTION_HOLDS
 from tileas_xdsl.machine.core.meaning import control as runs_regions
 from tileas_xdsl.machine.core.meaning import effect, pure, terminators
 from tileas_xdsl.machine.core.memory import View
@@ -88,7 +89,9 @@ def _equal_in_groups(numbers: Array, axis: int, group: int) -> bool:
 @effect(control.AssertOp)
 def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
     holds = read_tile(agent, condition, op)
-    if holds is not UNKNOWN and not np.all(holds):
+    if holds is UNKNOWN:
+        agent.machine.assume(ASSERTION_HOLDS)
+    elif not np.all(holds):
         raise UnsupportedError(op, f'fails{agent.in_iteration}: "{op.message.data}"')
 
 

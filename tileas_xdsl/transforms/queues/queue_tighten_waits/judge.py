@@ -128,7 +128,7 @@ def _doubt(report: Report, prove: bool) -> Fault | None:
     if report.findings:
         finding = report.findings[0]
         return Fault(f"{finding.violation.message}, {finding.call}", is_mistake=True)
-    if report.verdict is Verdict.SAFE and (report.holds_for_every_trip_count or not prove):
+    if report.verdict is Verdict.SAFE and (report.is_proved or not prove):
         return None
     text = next(iter([*report.undecided, *report.bounded]), report.verdict_line)
     return Fault(text, next(iter(report.stopped_at), None))

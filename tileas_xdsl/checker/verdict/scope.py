@@ -1,0 +1,89 @@
+"""
+The scope of a verdict: what was fixed, only tried, assumed or left out in this program.
+
+Everything that a reader must know beside `safe` stands here once, for the last line of a report and for JSON. What is
+assumed comes from the machine (`Machine.assume`), from the arguments that are varied, and from the memory that the
+executions touched (`assumptions_about_memory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tileas_xdsl.machine.core.assumptions import Assumption, in_words
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.memory import MemoryObject
+
+NOT_NEGATIVE = Assumption("{} >= 0")
+"""An argument that a loop bound or a branch follows takes the numbers from 0 up."""
+STAYS_INSIDE = Assumption("indices stay inside {}")
+"""An array whose extent is open is taken to be as large as the loops that walk it."""
+SEPARATE = Assumption("no two of {} overlap")
+"""Arguments that name arrays are objects of their own, unless `may_alias` pairs them."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a verdict holds for, beside the trip counts that its line names. Empty where nothing is to be said."""
+
+    fixed: tuple[tuple[str, int], ...] = ()
+    """Arguments, and the number that the caller gave to each."""
+    tried: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """What was tried at some numbers and not proved for the others: arguments and block ids, with the numbers."""
+    assumed: tuple[str, ...] = ()
+    """Clauses, in the order in which the program came to rest on them."""
+    left_out: tuple[str, ...] = ()
+    """Calls that were left out: sentences."""
+
+    @property
+    def clauses(self) -> list[str]:
+        """The end of the last line of a report: one clause each for what was assumed and left out."""
+        parts = [f"assumed: {'; '.join(self.assumed)}"] if self.assumed else []
+        return [*parts, "left out: calls in which a loop has no positive step"] if self.left_out else parts
+
+    def as_data(self) -> dict[str, Any]:
+        """The scope as plain data, for JSON."""
+        return {
+            "fixed": dict(self.fixed),
+            "tried": {name: list(numbers) for name, numbers in self.tried},
+            "assumed": list(self.assumed),
+            "left_out": list(self.left_out),
+        }
+
+
+def scope_of(
+    fixed: Mapping[str, int],
+    tried: Mapping[str, Sequence[int]],
+    assumed: Iterable[Assumption],
+    left_out: Iterable[str],
+) -> Scope:
+    """The scope from what a report has collected."""
+    return Scope(
+        tuple(fixed.items()),
+        tuple((name, tuple(numbers)) for name, numbers in tried.items()),
+        tuple(in_words(assumed)),
+        tuple(left_out),
+    )
+
+
+def assumptions_about_memory(machine: Machine, arguments: Mapping[str, MemoryObject]) -> Iterable[Assumption]:
+    """
+    What an execution on `machine` rests on, of the `arguments` that name memory: their extents, and that they do not
+    overlap. Only of those that it touched, and the latter only if it writes to one of several in one space.
+    """
+    touched = {name: base for name, base in arguments.items() if machine.history_of(base) is not None}
+    yield from (STAYS_INSIDE.about(name) for name, base in touched.items() if base.is_open)
+    for space in dict.fromkeys(base.space for base in touched.values()):
+        names = {name: base for name, base in touched.items() if base.space == space}
+        several = len({id(base) for base in names.values()}) > 1
+        if several and any(_is_written(machine, base) for base in names.values()):
+            yield from map(SEPARATE.about, names)
+
+
+def _is_written(machine: Machine, base: MemoryObject) -> bool:
+    history = machine.history_of(base)
+    return history is not None and history.holds_a_write
