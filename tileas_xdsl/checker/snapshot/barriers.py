@@ -46,6 +46,7 @@ def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
 def _draw_phase(drawing: Drawing, phase: Phase) -> None:
     drawing.literal((phase.arrived, phase.bytes_arrived))
     drawing.value(phase.knowledge)
+    drawing.clock(phase.order)
     for moments in (phase.arrivals, phase.expectations, phase.waits):
         drawing.moments(moments)
     drawing.works(phase.works)
@@ -56,6 +57,13 @@ def _placed_barrier(drawing: Drawing, barrier: PlacedBarrier) -> None:
     drawing.thing(barrier.state)
     drawing.moment(barrier.maker.number, barrier.moment)
     drawing.literal((id(barrier.op), barrier.fenced))
+    # Who knows of a use may invalidate the barrier. Of one that all know of nothing can come.
+    drawing.moments({agent: moment for agent, moment in barrier.uses.items() if not _all_know(drawing, agent, moment)})
+    drawing.works(work for work in barrier.works if not is_settled(work, drawing.actors))
+
+
+def _all_know(drawing: Drawing, agent: int, moment: int) -> bool:
+    return all(actor.knows_moment(agent, moment) for actor in drawing.actors)
 
 
 @draws_value(Signal)
@@ -68,6 +76,9 @@ def _signal(drawing: Drawing, signal: Signal) -> None:
 def _rendezvous(drawing: Drawing, barrier: Rendezvous) -> None:
     drawing.literal((barrier.name, barrier.expected, barrier.arrived))
     drawing.value(barrier.gathering)
+    drawing.moments(barrier.gathered)
+    drawing.moments(barrier.arrivals)
+    drawing.sequence(barrier.passed.get(agent.number, -1) == barrier.generation - 1 for agent in drawing.machine.live)
     for generation in sorted(barrier.opened):
         drawing.literal(generation - barrier.generation)
         drawing.value(barrier.opened[generation])
@@ -158,12 +169,13 @@ def _counter_condition(drawing: Drawing, condition: CounterCondition) -> None:
 def _phase_condition(drawing: Drawing, condition: PhaseCondition) -> None:
     barrier = condition.barrier
     drawing.literal(("phase", drawing.parity(barrier, condition.parity), condition.meant - barrier.current.index))
+    drawing.literal(condition.acquires)
     drawing.thing(barrier)
 
 
 @draws_value(StateCondition)
 def _state_condition(drawing: Drawing, condition: StateCondition) -> None:
-    drawing.literal(("state", condition.phase - condition.barrier.current.index))
+    drawing.literal(("state", condition.phase - condition.barrier.current.index, condition.acquires))
     drawing.thing(condition.barrier)
 
 

@@ -90,7 +90,8 @@ class PutOff:
 
     def barrier(self, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> None:
         """Put off, or draw, a barrier at byte `offset` of `base`, which is None if it cannot be named any more."""
-        if self.drawing.gathers_leftovers and _is_at_rest(self.drawing, barrier.state):
+        signalled = all(is_settled(work, self.drawing.actors) for work in barrier.works)
+        if self.drawing.gathers_leftovers and signalled and _is_at_rest(self.drawing, barrier.state):
             self.barriers.append((base, offset, barrier))
         else:
             self._draw_barrier((base, offset, barrier))
@@ -193,7 +194,7 @@ def _left_task(child: Agent, op: Operation) -> Leftover:
 def _left_barrier(drawing: Drawing, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> Leftover:
     state = barrier.state
     last = state.last_completed
-    moments = [{agent: clock[agent]} for clock in _moments_of(last) for agent in sorted(clock)]
+    moments = [{agent: clock[agent]} for clock in (*_moments_of(last), barrier.uses) for agent in sorted(clock)]
     kind = (
         "barrier",
         id(barrier.op),
@@ -201,7 +202,7 @@ def _left_barrier(drawing: Drawing, base: MemoryObject | None, offset: int, barr
         barrier.fenced,
         drawing.unfenced.get(id(barrier)),
         (state.expected, state.counted_by_hand, state.valid, drawing.parity(state, state.current.index)),
-        (last.arrived, last.bytes_arrived, *map(len, _moments_of(last))),
+        (last.arrived, last.bytes_arrived, *map(len, _moments_of(last)), len(barrier.uses)),
     )
     known_by = ({barrier.maker.number: barrier.moment}, *moments)
     return Leftover(kind, known_by, base, offset, apart=state.current.index)

@@ -76,10 +76,10 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     """
     Whether the present phase could still get arrivals or bytes if some agent were not blocked.
 
-    That is so if work that counts for it is under way, if an agent that arrived is still in the same turn of its loop,
-    or if an agent that runs the same code as one that arrives has not come to this phase yet.
+    That is so if work that counts for it is under way, if an arrival was switched off by its predicate, if an agent
+    that arrived is still in the same turn of its loop, or if an agent that runs the same code as one that arrives has not come to this phase yet.
     """
-    if any(not work.complete for work in barrier.contributors):
+    if any(not work.complete for work in barrier.contributors) or _was_switched_off(machine, barrier):
         return True
     steps = list(_steps_for(machine, barrier, barrier.current.index))
     been = {step.agent for step in steps}
@@ -88,6 +88,11 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     serving = {_agent_region(op) for op in _serving_ops(machine, barrier)}
     waiting = [agent for agent in machine.live if agent.number not in been and agent.waiting_at is not None]
     return any(agent.waiting_at is not None and _agent_region(agent.waiting_at) in serving for agent in waiting)
+
+
+def _was_switched_off(machine: Machine, barrier: PhaseBarrier) -> bool:
+    """Whether an arrival for the present phase did not take place since its predicate is false."""
+    return any(step.kind == "skip" and step.turn == barrier.current.index for step in machine.trace.about([barrier]))
 
 
 def _steps_for(machine: Machine, barrier: PhaseBarrier, phase: int) -> Iterator[Happening]:

@@ -16,19 +16,21 @@ from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Request, Standing, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
-from tileas_xdsl.machine.core.violations import StuckError
+from tileas_xdsl.machine.core.violations import NoMeaningError, StuckError
 
 
 def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """
     Call `function` on `machine`, which must be fresh. Returns its results; a deadlock is reported as a violation,
-    without results.
+    without results. There are none either where the execution comes to something that has no meaning.
     """
     returned: Sequence[Any] = ()
     try:
         returned = machine.run("main", Standing(function, _call_entry, (tuple(arguments),))).outcome
     except StuckError:
         machine.report_standstill()
+    except NoMeaningError:
+        pass  # It has been reported.
     machine.observer.ended(machine)
     return tuple(_result(value) for value in returned)
 

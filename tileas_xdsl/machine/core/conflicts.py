@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import Access, Conflict
 from tileas_xdsl.machine.core.memory import ByteRegion
 from tileas_xdsl.machine.core.resources import Resource
@@ -58,6 +59,18 @@ def violation_of_conflict(conflict: Conflict) -> Violation:
             "issuer after it waited for it"
         )
     return Violation(kind_of_conflict(conflict), message, parties, missing)
+
+
+def violation_of_access_to_object(access: Access, name: str) -> tuple[Violation, Misuse]:
+    """The violation of an ordinary access to the bytes of the live mbarrier `name`, and its evidence."""
+    party = party_of(access)
+    violation = Violation(
+        ViolationKind.RACE,
+        f"{name} is valid, and an ordinary access {access.verb} its bytes",
+        (party,),
+        "other bytes for the access, or an nvvm.mbarrier.inval before it, after every use of the barrier",
+    )
+    return violation, Misuse(access.agent, (), (party,))
 
 
 def _missing_edge(earlier: Access, later: Access) -> str:

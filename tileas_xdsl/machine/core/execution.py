@@ -23,7 +23,11 @@ from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.code import Code
-from tileas_xdsl.machine.core.conflicts import kind_of_conflict, violation_of_conflict
+from tileas_xdsl.machine.core.conflicts import (
+    kind_of_conflict,
+    violation_of_access_to_object,
+    violation_of_conflict,
+)
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
@@ -260,6 +264,8 @@ class Machine:
         conflicts = list(history.record(access, mind))
         for conflict in conflicts:
             self.report_conflict(conflict)
+        if base.objects and (name := base.object_under(access.region)) is not None:
+            self.report(*violation_of_access_to_object(access, name))
         if base.lifetime_over and not conflicts:
             raise UnsupportedError(access.op, f"touches '{base.name}' after its end; end its lifetime later")
 

@@ -28,6 +28,8 @@ _serial = count()
 
 LARGEST_SCALAR = 16
 """Bytes."""
+OBJECT_BYTES = 8
+"""Bytes of an mbarrier object (PTX ISA, "Size and alignment of mbarrier object")."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class MemoryObject:
     """A name that all slots of one ring share; the name of the object itself if it is no slot."""
     is_open: bool = False
     """Whether its extents are assumed, because the program leaves its size open."""
+    objects: dict[int, str] = field(default_factory=dict[int, str])
+    """Byte offset -> name of each thing of `OBJECT_BYTES` that lives there, and that no ordinary access may touch."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     serial: int = field(default_factory=lambda: next(_serial))
@@ -88,6 +92,13 @@ class MemoryObject:
         for offset in [o for o in near if o in self.cells] if len(near) < len(self.cells) else list(self.cells):
             if offset < stop and start < offset + self.cells[offset].element.size:
                 del self.cells[offset]
+
+    def object_under(self, region: ByteRegion) -> str | None:
+        """The name of a thing in `objects` some byte of which is in `region`; None if there is none."""
+        for offset, name in self.objects.items():
+            if ByteRegion(self, offset, (), (), OBJECT_BYTES).overlaps(region):
+                return name
+        return None
 
     def whole(self) -> View:
         return View(self, 0, self.shape, self.strides, self.element)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event
-from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, observe
+from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, join, observe
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -267,19 +267,28 @@ class Phase:
     """Latest moment of each agent that arrived."""
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
     expectations: Clock = field(default_factory=dict[int, int])
-    """Latest moment of each agent that announced bytes."""
+    """
+    Latest moment of each agent that announced bytes, and the one after each arrival that must not complete the phase:
+    the phase may complete only after these.
+    """
     waits: Clock = field(default_factory=dict[int, int])
     """Latest moment of each agent that waited for this phase and went on."""
+    order: Clock = field(default_factory=dict[int, int])
+    """What comes before the arrivals that hand over nothing."""
 
     def all_known_to(self, mind: Mind) -> bool:
         """Whether every arrival of the phase happens before what `mind` does now."""
         return mind.knows_moments(self.arrivals) and all(map(mind.knows_work, self.works))
 
+    def is_behind(self, agent: Agent) -> bool:
+        """Whether the phase is complete before what `agent` does now: it has waited for it, or knows its arrivals."""
+        return agent.number in self.waits or self.all_known_to(agent.mind)
+
     def comes_after(self, moments: Clock) -> bool:
         """Whether each of `moments` happens before something without which the phase could not complete."""
         if not moments:
             return True
-        clocks = [self.knowledge.clock, *(work.mind.clock for work in self.works)]
+        clocks = [self.knowledge.clock, self.order, *(work.mind.clock for work in self.works)]
         return all(any(clock.get(agent, -1) >= moment for clock in clocks) for agent, moment in moments.items())
 
 
@@ -323,24 +332,35 @@ class PhaseBarrier:
         """Whether a wait for `parity` goes through now."""
         return (self.current.index & 1) != parity
 
-    def phase_named(self, parity: int, mind: Mind) -> int:
+    def phase_named(self, parity: int, agent: Agent) -> int:
         """
-        The number of the phase that a wait for `parity` means, when made by someone who knows `mind`: the last phase
-        known to be complete if it has that parity, else the one after it. -1 is the phase before phase 0.
+        The number of the phase that a wait of `agent` for `parity` means: the last phase that it knows to be complete
+        if that has this parity, else the one after it. -1 is the phase before phase 0.
         """
         known = -1
         for phase in reversed(self.completed):
-            if phase.all_known_to(mind):
+            if phase.is_behind(agent):
                 known = phase.index
                 break
         return known if (known & 1) == parity else known + 1
 
-    def arrive(self, knowledge: Knowledge, agent: int, moment: int, count: int) -> None:
-        """Count an arrival of `agent`, which hands over `knowledge` and made it at `moment`."""
-        self.current.knowledge.merge(knowledge)
-        self.current.arrivals[agent] = moment
-        self.current.arrived += count
+    def arrive(
+        self, knowledge: Knowledge, agent: int, moment: int, count: int = 0, size: int = 0, *, hands_over: bool = True
+    ) -> None:
+        """
+        Count `count` arrivals of `agent`, and `size` bytes that it reports itself. It knows `knowledge`, which it hands
+        over or not, and does it at `moment`.
+        """
+        phase = self.current
+        if hands_over:
+            phase.knowledge.merge(knowledge)
+        else:
+            join(phase.order, knowledge.clock)
+        phase.arrivals[agent] = moment
+        phase.arrived += count
+        phase.bytes_arrived += size
         self.pending -= count
+        self.bytes_outstanding -= size
         self._flip_if_complete()
 
     @property
@@ -363,14 +383,6 @@ class PhaseBarrier:
         """Let the present phase complete only after `bytes_expected` bytes more, as `agent` announces at `moment`."""
         self.current.expectations[agent] = moment
         self.bytes_outstanding += bytes_expected
-
-    def count_bytes(self, knowledge: Knowledge, agent: int, moment: int, bytes_arrived: int) -> None:
-        """Count bytes that `agent` reports at `moment` itself; it hands over `knowledge`."""
-        self.current.knowledge.merge(knowledge)
-        self.current.arrivals[agent] = moment
-        self.current.bytes_arrived += bytes_arrived
-        self.bytes_outstanding -= bytes_arrived
-        self._flip_if_complete()
 
     def complete_bytes(self, work: AsyncWork, bytes_arrived: int) -> None:
         self.contributors.pop(work, None)
@@ -408,6 +420,8 @@ class PhaseCondition(Condition):
     parity: int
     meant: int
     """The phase that the waiting agent means (`PhaseBarrier.phase_named`)."""
+    acquires: bool = True
+    """Whether the agent learns what the arrivals have handed over."""
 
     def holds(self) -> bool:
         return self.barrier.passes(self.parity)
@@ -417,7 +431,8 @@ class PhaseCondition(Condition):
 
     def observe(self, agent: Agent) -> None:
         phase = self.barrier.last_completed
-        agent.learn(phase.knowledge)
+        if self.acquires:
+            agent.learn(phase.knowledge)
         phase.waits[agent.number] = agent.moment
 
     def describe(self) -> str:
@@ -471,25 +486,32 @@ class Rendezvous:
         self.arrived = 0
         self.generation = 0
         self.gathering = Knowledge()
+        self.gathered: Clock = {}
+        """The moment of each agent's arrival in the present generation, though it may hand over nothing."""
         self.opened: dict[int, Knowledge] = {}
+        self.arrivals: Clock = {}
+        """The same as `gathered` for the last complete generation."""
+        self.passed: dict[int, int] = {}
+        """The last generation that each agent has waited for and seen complete."""
 
-    def is_ahead(self, mind: Mind) -> bool:
+    def is_ahead(self, agent: int, mind: Mind) -> bool:
         """
-        Whether an agent that knows `mind` might arrive, in another interleaving, before the last generation was
+        Whether `agent`, which knows `mind`, might arrive, in another interleaving, before the last generation was
         complete.
         """
-        last = self.opened.get(self.generation - 1)
-        return last is not None and not all(mind.knows_moment(a, moment) for a, moment in last.clock.items())
+        return self.passed.get(agent, -1) < self.generation - 1 and not mind.knows_moments(self.arrivals)
 
-    def arrive(self, knowledge: Knowledge, count: int) -> int:
-        """Count an arrival; returns the generation that it belongs to."""
+    def arrive(self, knowledge: Knowledge, agent: int, moment: int, count: int) -> int:
+        """Count an arrival of `agent` at `moment`; returns the generation that it belongs to."""
         mine = self.generation
         self.gathering.merge(knowledge)
+        self.gathered[agent] = moment
         self.arrived += count
         if self.arrived >= self.expected:
             self.opened[mine] = self.gathering
             self.opened.pop(mine - 2, None)
             self.gathering = Knowledge()
+            self.arrivals, self.gathered = self.gathered, {}
             self.arrived = 0
             self.generation += 1
         return mine
@@ -512,6 +534,7 @@ class RendezvousCondition(Condition):
         knowledge = self.barrier.opened.get(self.generation)
         if knowledge is not None:
             agent.learn(knowledge)
+        self.barrier.passed[agent.number] = self.generation
 
     def describe(self) -> str:
         return f"{self.barrier.name}: {self.barrier.arrived} of {self.barrier.expected} arrived"

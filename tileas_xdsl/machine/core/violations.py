@@ -122,5 +122,9 @@ class NoStepError(UnsupportedError):
     """A loop has a step that is not positive: the function is not defined for these arguments."""
 
 
+class NoMeaningError(Exception):
+    """What comes next has no meaning, as the violation says that was reported for it: the execution ends here."""
+
+
 class StuckError(Exception):
     """No agent can step and no issued work can complete. The machine turns this into a violation."""

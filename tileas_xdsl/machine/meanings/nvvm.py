@@ -31,11 +31,11 @@ from tileas_xdsl.dialects.nvvm.barrier import (
     MapaOp,
     SyncWarpOp,
 )
-from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp
+from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.evidence import Misuse
-from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Proxy
+from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
 from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
@@ -47,6 +47,13 @@ from tileas_xdsl.machine.core.synchronization import (
 )
 from tileas_xdsl.machine.core.values import ELECTED
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.parts.barrier_lives import (
+    end_barrier,
+    make_barrier,
+    note_signal,
+    note_switched_off,
+    use_barrier,
+)
 from tileas_xdsl.machine.parts.barriers import (
     arrive,
     expect_bytes,
@@ -58,11 +65,9 @@ from tileas_xdsl.machine.parts.barriers import (
 )
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
 from tileas_xdsl.machine.parts.placed_barriers import (
-    BarrierLook,
     ClusterArrival,
     NamedBarriers,
     PlacedBarrier,
-    PlacedBarriers,
     UnfencedInits,
 )
 from tileas_xdsl.machine.tiles.pointers import Pointer
@@ -75,39 +80,15 @@ BOX_BYTES = "tileas.box_bytes"
 
 
 def _at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
-    """
-    The barrier at `address`. Raises `UnsupportedError` before its initialisation, and reports a race where that is
-    unordered with this use.
-    """
-    pointer: Pointer = agent.known(address, op, "uses a barrier at")
-    _note_look(agent, op, pointer)
-    found = agent.machine.part(PlacedBarriers).at.get(pointer.key)
-    if found is None:
-        raise UnsupportedError(
-            op, f"uses the barrier at '{pointer.base.name}' + {pointer.offset} before it is initialised"
-        )
-    if not agent.mind.knows_moment(found.maker.number, found.moment):
-        _unordered_init(agent, op, found)
-    return found
+    """The barrier at `address`; see `use_barrier` for what is reported."""
+    return use_barrier(agent, op, agent.known(address, op, "uses a barrier at"))
 
 
-def _note_look(agent: Agent, op: Operation, pointer: Pointer) -> None:
-    if agent.machine.observer.watches_steps:
-        agent.machine.observer.looks(BarrierLook(op, pointer.base, pointer.offset))
-
-
-def _unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
-    parties = (
-        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
-        Party(op, agent.name, agent.iteration, "uses the barrier"),
-    )
-    violation = Violation(
-        ViolationKind.RACE,
-        f"{barrier.state.name} is used by {agent.name} with nothing that orders its initialisation before",
-        parties,
-        "a barrier of all threads between the initialisation and the first use",
-    )
-    agent.machine.report(violation, Misuse(agent, [barrier.maker, agent], parties))
+def _taking_part(agent: Agent, op: Operation, predicate: Any) -> int:
+    """How many threads of `agent` do `op`: none where its predicate is false, one where it is an election."""
+    if not agent.known(predicate, op, "has a predicate from"):
+        return 0
+    return 1 if predicate is ELECTED else agent.threads
 
 
 MOST_ARRIVALS = (1 << 20) - 1
@@ -115,24 +96,19 @@ MOST_ARRIVALS = (1 << 20) - 1
 
 
 @sync(mbarrier.MBarrierInitOp)
-def _init(agent: Agent, op: Operation, address: Any, count: Any, *_predicate: Any) -> None:
-    pointer: Pointer = agent.known(address, op, "makes a barrier at")
+def _init(agent: Agent, op: Operation, address: Any, count: Any, predicate: Any = True) -> None:
+    if not _taking_part(agent, op, predicate):
+        return
+    place: Pointer = agent.known(address, op, "makes a barrier at")
     expected = agent.known(count, op, "takes as its count")
     if not 1 <= expected <= MOST_ARRIVALS:
         raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
-    name = f"mbarrier '{pointer.base.name}' + {pointer.offset}"
-    barrier = PlacedBarrier(PhaseBarrier(name, expected, op, counted_by_hand=True), agent, agent.moment, op)
-    _note_look(agent, op, pointer)
-    agent.machine.part(PlacedBarriers).at[pointer.key] = barrier
-    agent.part(UnfencedInits).barriers.append(barrier)
-    agent.machine.happened(agent, op, "init", f"makes {name} for {expected} arrivals a phase", on=barrier.state)
+    make_barrier(agent, op, place, expected)
 
 
 @sync(mbarrier.MBarrierInvalOp)
 def _inval(agent: Agent, op: Operation, address: Any) -> None:
-    pointer: Pointer = agent.known(address, op, "invalidates a barrier at")
-    _note_look(agent, op, pointer)
-    agent.machine.part(PlacedBarriers).at.pop(pointer.key, None)
+    end_barrier(agent, op, agent.known(address, op, "invalidates a barrier at"))
 
 
 def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
@@ -141,16 +117,31 @@ def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
     return each * agent.threads
 
 
-def _reaches_its_barrier(op: Operation) -> bool:
-    """Whether the release of an arrive reaches those who wait: one of block scope never leaves the block."""
-    return not (isinstance(op, ArriveLikeOp) and op.is_remote and op.scope.data is MemScope.CTA)
+def _is_relaxed(op: Operation) -> bool:
+    """Whether it orders no memory (PTX ISA, "mbarrier.arrive": `.relaxed`)."""
+    return isinstance(op, ArriveLikeOp | WaitOp) and bool(op.relaxed.value.data)
+
+
+def _hands_over(op: Operation) -> bool:
+    """
+    Whether an arrive releases, and to those who wait: a relaxed one releases nothing, and one of block scope never
+    leaves the block.
+    """
+    if not isinstance(op, ArriveLikeOp):
+        return True
+    return not (_is_relaxed(op) or (op.is_remote and op.scope.data is MemScope.CTA))
+
+
+def _may_complete(op: Operation) -> bool:
+    """Whether an arrive may be the last of its phase."""
+    return not isinstance(op, NoCompleteOp)
 
 
 @sync(mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveNocompleteOp)
 def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
     barrier = _at(agent, op, address).state
     phase = barrier.phases_completed
-    arrive(agent, barrier, op, _count(agent, op, count), hands_over=_reaches_its_barrier(op))
+    arrive(agent, barrier, op, _count(agent, op, count), hands_over=_hands_over(op), may_complete=_may_complete(op))
     return phase if op.results else None
 
 
@@ -159,12 +150,12 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
     barrier = _at(agent, op, address).state
     phase, arrivals = barrier.phases_completed, _count(agent, op, count)
     barrier.expected -= arrivals
-    arrive(agent, barrier, op, arrivals, hands_over=_reaches_its_barrier(op))
+    arrive(agent, barrier, op, arrivals, hands_over=_hands_over(op), may_complete=_may_complete(op))
     return phase if op.results else None
 
 
 @sync(mbarrier.MBarrierExpectTxOp)
-def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> None:
+def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     barrier, count = _at(agent, op, address).state, agent.known(size, op, "expects") * agent.threads
     expect_bytes(agent, barrier, op, count)
     phase = barrier.phases_completed
@@ -178,13 +169,17 @@ def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
 
 
 @sync(mbarrier.MBarrierArriveExpectTxOp, mbarrier.MBarrierArriveDropExpectTxOp)
-def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, *_predicate: Any) -> int | None:
+def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, predicate: Any = True) -> int | None:
+    threads = _taking_part(agent, op, predicate)
+    if not threads:
+        note_switched_off(agent, op, agent.known(address, op, "uses a barrier at"))
+        return None
     barrier = _at(agent, op, address).state
     phase = barrier.phases_completed
-    expect_bytes(agent, barrier, op, agent.known(size, op, "expects") * agent.threads)
+    expect_bytes(agent, barrier, op, agent.known(size, op, "expects") * threads)
     if isinstance(op, mbarrier.MBarrierArriveDropExpectTxOp):
-        barrier.expected -= agent.threads
-    arrive(agent, barrier, op, agent.threads, hands_over=_reaches_its_barrier(op))
+        barrier.expected -= threads
+    arrive(agent, barrier, op, threads, hands_over=_hands_over(op))
     return phase if op.results else None
 
 
@@ -200,6 +195,7 @@ class StateCondition(Condition):
 
     barrier: PhaseBarrier
     phase: int
+    acquires: bool = True
 
     def holds(self) -> bool:
         return self.barrier.phases_completed > self.phase
@@ -210,7 +206,8 @@ class StateCondition(Condition):
     def observe(self, agent: Agent) -> None:
         for phase in self.barrier.completed:
             if phase.index == self.phase:
-                agent.learn(phase.knowledge)
+                if self.acquires:
+                    agent.learn(phase.knowledge)
                 phase.waits[agent.number] = agent.moment
 
     def describe(self) -> str:
@@ -231,9 +228,9 @@ def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: An
     barrier = _at(agent, op, address).state
     wanted = agent.known(which, op, "waits for")
     if str(op.operands[1].type) == "i64":
-        condition = StateCondition(barrier, wanted)
+        condition = StateCondition(barrier, wanted, acquires=not _is_relaxed(op))
         return agent.wait(condition, op).then(_saw_state, condition).then(_succeed)
-    return wait_for_parity(agent, barrier, wanted & 1, op).then(_succeed)
+    return wait_for_parity(agent, barrier, wanted & 1, op, acquires=not _is_relaxed(op)).then(_succeed)
 
 
 @continuation
@@ -276,12 +273,14 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
     """
     Arrive once every copy of the thread is complete. Without `noinc` the barrier expects this arrival in addition.
     """
-    barrier = _at(agent, op, address).state
+    placed = _at(agent, op, address)
+    barrier = placed.state
     if not op.noinc.value.data:
         barrier.pending += agent.threads
     events = [agent.machine.event_of(work) for work in copy_groups(agent, CP_ASYNC).issued()]
     work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
     promise_arrival(agent, work, barrier, agent.threads)
+    note_signal(placed, work)
 
 
 # Bulk copies ----------------------------------------------------------------------------------------------------------
@@ -316,8 +315,10 @@ def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: A
 
 @sync(bulk.CpAsyncBulkTensorGlobalToSharedClusterOp)
 def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
-    count = _box_bytes(agent, op)
     values = dict(zip(op.operands, operands, strict=True))
+    if op.predicate is not None and not _taking_part(agent, op, values[op.predicate]):
+        return
+    count = _box_bytes(agent, op)
     into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
     _signal_bytes(agent, op, values[op.mbar], [Touch(into, True, Proxy.ASYNC)], None, count)
 
@@ -339,6 +340,7 @@ def _signal_bytes(
     _check_init_fence(agent, op, barrier)
     work = agent.issue(op, touches, move, label=f"a bulk copy of {count} bytes", engine="tma")
     promise_bytes(agent, work, barrier.state, count)
+    note_signal(barrier, work)
 
 
 @sync(bulk.CpAsyncBulkSharedCTAToGlobalOp)
@@ -351,8 +353,11 @@ def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any
 
 @sync(bulk.CpAsyncBulkTensorSharedCTAToGlobalOp, bulk.CpAsyncBulkTensorReduceOp)
 def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
-    count = _box_bytes(agent, op)
     values = dict(zip(op.operands, operands, strict=True))
+    predicate = getattr(op, "predicate", None)
+    if predicate is not None and not _taking_part(agent, op, values[predicate]):
+        return
+    count = _box_bytes(agent, op)
     out_of: View = agent.known(values[op.src_mem], op, "copies from").bytes(count)
     _store_in_two_halves(agent, op, out_of, None, count)
 
@@ -411,12 +416,14 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int) -> Rendez
     return barrier
 
 
-def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous) -> int:
+def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous, *, hands_over: bool = True) -> int:
     agent.machine.shares(barrier.name, alone=True)
-    if barrier.is_ahead(agent.mind):
+    if barrier.is_ahead(agent.number, agent.mind):
         agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
-    agent.machine.happened(agent, op, "arrive", f"arrives at {barrier.name}", on=barrier, turn=barrier.generation)
-    return barrier.arrive(agent.release(), agent.threads)
+    text = f"arrives at {barrier.name}{'' if hands_over else ', and hands over nothing: it is relaxed'}"
+    agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=barrier.generation)
+    moment, knowledge = agent.moment, agent.release()
+    return barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, agent.threads)
 
 
 def _passed(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
@@ -463,7 +470,8 @@ def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
 def _cluster_arrive(agent: Agent, op: Operation) -> None:
     barrier = _rendezvous(agent, op, "the cluster barrier", _block_threads(agent))
     arrival = agent.part(ClusterArrival)
-    arrival.barrier, arrival.generation = barrier, _arrive_at(agent, op, barrier)
+    hands_over = not isinstance(op, ClusterArriveRelaxedOp)
+    arrival.barrier, arrival.generation = barrier, _arrive_at(agent, op, barrier, hands_over=hands_over)
 
 
 @suspends(ClusterWaitOp)

@@ -23,7 +23,6 @@ from xdsl.ir import Operation
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
-from tileas_xdsl.machine.core.happens_before import Knowledge, Mind
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
     CommitGroup,
@@ -38,49 +37,62 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
 
 
-def arrive(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int = 1, *, hands_over: bool = True) -> None:
+def arrive(
+    agent: Agent,
+    barrier: PhaseBarrier,
+    op: Operation,
+    count: int = 1,
+    *,
+    hands_over: bool = True,
+    may_complete: bool = True,
+) -> None:
     """
     `agent` arrives `count` times. Whoever waits for the phase learns what `agent` knows, unless the arrival releases
-    nothing.
+    nothing. One that may not complete the phase must come before another arrival of it.
     """
-    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "arrives")
+    _must_know_last_phase(agent, barrier, op, "arrives")
     phase = barrier.phases_completed
     text = f"arrives at {barrier.name}, phase {phase}{'' if hands_over else ', and hands over nothing: see its scope'}"
     agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=phase)
     moment, too_many = agent.moment, count > barrier.pending
     knowledge = agent.release()
-    barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, count)
-    # Arrivals change places with each other and with waits, unless one of them is the last of its phase.
-    agent.machine.shares(barrier.name, alone=barrier.pending <= 0 or barrier.phases_completed != phase)
+    if not may_complete:
+        barrier.current.expectations[agent.number] = agent.moment
+    barrier.arrive(knowledge, agent.number, moment, count, hands_over=hands_over)
+    is_last = barrier.phases_completed != phase
+    # Arrivals change places with each other and with waits, unless one of them is the last of its phase, or must not.
+    agent.machine.shares(barrier.name, alone=barrier.pending <= 0 or is_last or not may_complete)
     if too_many:
         _too_many_arrivals(agent, barrier, op, count)
+    elif is_last and not may_complete:
+        _completes_and_may_not(agent, barrier, op, phase)
     _judge_if_completed(agent.machine, barrier, phase, op)
 
 
 def expect_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
     """Let the present phase complete only when `size` bytes more have arrived."""
     agent.machine.shares(barrier.name, alone=True)
-    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "expects bytes")
+    _must_know_last_phase(agent, barrier, op, "expects bytes")
     barrier.expect(size, agent.number, agent.moment)
 
 
 def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
-    """`agent` itself reports that `size` of the expected bytes have arrived."""
+    """`agent` itself reports that `size` of the expected bytes have arrived, which hands over nothing."""
     agent.machine.shares(barrier.name, alone=True)
-    _must_know_last_phase(agent.machine, agent.mind, barrier, op, "reports bytes")
+    _must_know_last_phase(agent, barrier, op, "reports bytes")
     phase, moment = barrier.phases_completed, agent.moment
-    barrier.count_bytes(agent.release(), agent.number, moment, size)
+    barrier.arrive(agent.release(), agent.number, moment, size=size, hands_over=False)
     _judge_if_completed(agent.machine, barrier, phase, op)
 
 
-def _must_know_last_phase(machine: Machine, mind: Mind, barrier: PhaseBarrier, op: Operation, does: str) -> None:
+def _must_know_last_phase(agent: Agent, barrier: PhaseBarrier, op: Operation, does: str) -> None:
     """
-    Doubt, if `mind` does not know that the phase before is complete: then this could as well count for that phase.
+    Doubt, if `agent` does not know that the phase before is complete: then this could as well count for that phase.
     """
-    machine.phase_barriers[barrier] = None
+    agent.machine.phase_barriers[barrier] = None
     previous = barrier.last_completed
-    if not previous.all_known_to(mind):
-        machine.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
+    if not previous.is_behind(agent):
+        agent.machine.doubt(op, f"{does} at {barrier.name}, unordered with phase {previous.index} of it")
         barrier.hand_on()
 
 
@@ -95,7 +107,7 @@ def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op:
     if not last.comes_after(before.waits):
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with a wait for phase {before.index}")
     if not last.comes_after(last.expectations):
-        machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with bytes that are expected there")
+        machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with what must come before")
     if barrier.contributors:
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, which work under way might have signalled, too")
 
@@ -129,17 +141,30 @@ def _too_many_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count
     agent.machine.report(violation, Misuse(agent, [barrier], [party]))
 
 
-def wait_for_parity(agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation) -> Request:
+def _completes_and_may_not(agent: Agent, barrier: PhaseBarrier, op: Operation, phase: int) -> None:
+    party = Party(op, agent.name, agent.iteration, f"is the last arrival of phase {phase} of {barrier.name}")
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"an arrival that must not complete phase {phase} of {barrier.name} completes it",
+        (party, Party(barrier.op, "", (), f"makes the barrier for {barrier.expected} arrivals a phase")),
+        "another arrival that comes after this one, or an arrive without .noComplete",
+    )
+    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
+
+
+def wait_for_parity(
+    agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation, *, acquires: bool = True
+) -> Request:
     """
-    Wait until a phase of `parity` is complete. Reports a violation if the barrier is already past the phase that is
-    meant.
+    Wait until a phase of `parity` is complete, and acquire what its arrivals handed over, unless not. Reports a
+    violation if the barrier is already past the phase that is meant.
     """
     if op is agent.machine.what_if.inverted:
         parity ^= 1
-    meant = barrier.phase_named(parity, agent.mind)
+    meant = barrier.phase_named(parity, agent)
     if barrier.phases_completed - 1 > meant:
         _phase_ran_away(agent, barrier, meant, op)
-    condition = PhaseCondition(barrier, parity, meant)
+    condition = PhaseCondition(barrier, parity, meant, acquires)
     return agent.wait(condition, op).then(_saw_phase, condition)
 
 
@@ -205,7 +230,7 @@ class Signal:
 
 def _promise(agent: Agent, work: AsyncWork, signal: Signal) -> None:
     machine, barrier = agent.machine, signal.barrier
-    _must_know_last_phase(machine, agent.mind, barrier, work.op, "signals completion")
+    _must_know_last_phase(agent, barrier, work.op, "signals completion")
     barrier.contributors[work] = None
     work.barriers.append(barrier.name)
     work.channels.append(barrier)

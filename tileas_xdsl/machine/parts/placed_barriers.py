@@ -9,21 +9,31 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.happens_before import Clock
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous
+from tileas_xdsl.machine.core.violations import Party
 
 
 @dataclass(eq=False)
 class PlacedBarrier:
-    """An mbarrier in shared memory: its state, who made it, and whether the asynchronous proxy may see it."""
+    """An mbarrier in shared memory: its state, who made it, who has used it, and what fences it has behind it."""
 
     state: PhaseBarrier
     maker: Agent
     moment: int
     op: Operation
     fenced: bool = False
+    """Whether the asynchronous proxy may see it."""
+    uses: Clock = field(default_factory=dict[int, int])
+    """The moment of each agent's last use: an arrival, a wait, a test."""
+    users: dict[int, Operation] = field(default_factory=dict[int, Operation])
+    """What each agent did then. For messages only."""
+    works: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
+    """Works that signal it: the last ones, of which no later one knows."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +49,9 @@ class PlacedBarriers(SharedPart):
     """The mbarriers of an execution."""
 
     at: dict[tuple[int, int], PlacedBarrier] = field(default_factory=dict["tuple[int, int]", PlacedBarrier])
-    """By the serial number of the object and the byte offset in it."""
+    """By the serial number of the object and the byte offset in it: those that are valid."""
+    ended: dict[tuple[int, int], Party] = field(default_factory=dict["tuple[int, int]", Party])
+    """By the same, what has invalidated the last barrier there. For messages only."""
 
     def draw(self, canvas: Canvas) -> None:
         """Nothing here: `draw_places` draws them."""

@@ -1,0 +1,171 @@
+"""
+The life of an mbarrier in memory: it is made, used and invalidated (PTX ISA, "Parallel Synchronization and
+Communication Instructions: mbarrier").
+
+An mbarrier object is 8 bytes of shared memory. `init` and `inval` are writes of these bytes, by the generic proxy, and
+are recorded as such: whatever touches the bytes unordered with them is a race. Between the two the object is *valid*.
+Then no other operation may touch its bytes (`MemoryObject.objects`), and no other barrier may overlap it. `init` wants
+bytes in which no valid object lies; every other operation wants a valid one. So each use comes after `init` and before
+`inval` by happens-before, in whichever order the execution at hand has them.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.memory import OBJECT_BYTES
+from tileas_xdsl.machine.core.synchronization import PhaseBarrier
+from tileas_xdsl.machine.core.violations import NoMeaningError, Party, Violation, ViolationKind
+from tileas_xdsl.machine.parts.placed_barriers import BarrierLook, PlacedBarrier, PlacedBarriers, UnfencedInits
+from tileas_xdsl.machine.tiles.pointers import Pointer
+
+
+def name_at(place: Pointer) -> str:
+    """What messages call the barrier at `place`."""
+    return f"mbarrier '{place.base.name}' + {place.offset}"
+
+
+def make_barrier(agent: Agent, op: Operation, place: Pointer, expected: int) -> None:
+    """
+    `agent` makes a barrier at `place` for `expected` arrivals a phase. Reports a violation if a valid one lies there,
+    or overlaps its bytes, which is then gone.
+    """
+    _note_look(agent, op, place)
+    _end_what_lives_there(agent, op, place)
+    agent.touch(place.bytes(OBJECT_BYTES), op, write=True)
+    state = PhaseBarrier(name_at(place), expected, op, counted_by_hand=True)
+    barrier = PlacedBarrier(state, agent, agent.moment, op)
+    agent.machine.part(PlacedBarriers).at[place.key] = barrier
+    place.base.objects[place.offset] = state.name
+    agent.part(UnfencedInits).barriers.append(barrier)
+    agent.machine.happened(agent, op, "init", f"makes {state.name} for {expected} arrivals a phase", on=state)
+
+
+def _end_what_lives_there(agent: Agent, op: Operation, place: Pointer) -> None:
+    region = place.bytes(OBJECT_BYTES).region
+    while place.base.object_under(region) is not None:
+        offset = next(other for other in place.base.objects if abs(other - place.offset) < OBJECT_BYTES)
+        before = agent.machine.part(PlacedBarriers).at.pop((place.base.serial, offset))
+        del place.base.objects[offset]
+        _report_made_over(agent, op, place, before)
+
+
+def _report_made_over(agent: Agent, op: Operation, place: Pointer, before: PlacedBarrier) -> None:
+    parties = (
+        Party(before.op, before.maker.name, (), f"makes {before.state.name}"),
+        Party(op, agent.name, agent.iteration, f"makes {name_at(place)} over it"),
+    )
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"{before.state.name} is made anew, or overlapped, while it is valid: who still waits there waits for another",
+        parties,
+        f"an nvvm.mbarrier.inval of {before.state.name} after its last use, or other bytes: each barrier has 8",
+    )
+    agent.machine.report(violation, Misuse(agent, [before.state], parties))
+
+
+def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
+    """
+    `agent` invalidates the barrier at `place`. Reports a violation if there is none, or if somebody may still use it.
+    """
+    _note_look(agent, op, place)
+    barriers = agent.machine.part(PlacedBarriers)
+    barrier = barriers.at.pop(place.key, None)
+    if barrier is None:
+        _report_no_barrier(agent, op, place)
+        return
+    del place.base.objects[place.offset]
+    _judge_end(agent, op, barrier)
+    agent.touch(place.bytes(OBJECT_BYTES), op, write=True)
+    barriers.ended[place.key] = Party(op, agent.name, agent.iteration, f"invalidates {barrier.state.name}")
+    agent.machine.happened(agent, op, "inval", f"invalidates {barrier.state.name}", on=barrier.state)
+
+
+def _judge_end(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
+    """Report each agent and work whose last use of `barrier` does not come before what `agent` does now."""
+    machine, name = agent.machine, barrier.state.name
+    works = [work for work in barrier.works if not agent.mind.knows_work(work)]
+    users = [number for number, moment in barrier.uses.items() if not agent.mind.knows_moment(number, moment)]
+    late = [Party(work.op, work.issuer.name, work.iteration, f"may still signal {name}") for work in works]
+    late += [Party(barrier.users[number], machine.agents[number].name, (), f"may still use {name}") for number in users]
+    if not late:
+        return
+    parties = (*late, Party(op, agent.name, agent.iteration, f"invalidates {name}"))
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"{name} is invalidated while it may still be used",
+        parties,
+        "an edge from every use of the barrier to the inval: a wait for what it counts, and a barrier of all who wait",
+    )
+    machine.report(violation, Misuse(agent, [barrier.state], parties[-1:]))
+
+
+def use_barrier(agent: Agent, op: Operation, place: Pointer) -> PlacedBarrier:
+    """
+    The barrier at `place`, which `agent` uses now. Reports a race if its initialisation is unordered with this use.
+
+    Raises `NoMeaningError` after reporting a violation where there is no valid barrier.
+    """
+    _note_look(agent, op, place)
+    found = agent.machine.part(PlacedBarriers).at.get(place.key)
+    if found is None:
+        _report_no_barrier(agent, op, place)
+        raise NoMeaningError
+    found.uses[agent.number] = agent.moment
+    found.users[agent.number] = op
+    if not agent.mind.knows_moment(found.maker.number, found.moment):
+        _report_unordered_init(agent, op, found)
+    return found
+
+
+def note_signal(barrier: PlacedBarrier, work: AsyncWork) -> None:
+    """`work` will signal `barrier` when it is complete."""
+    for before in [before for before in barrier.works if work.mind.knows_work(before)]:
+        del barrier.works[before]
+    barrier.works[work] = None
+
+
+def note_switched_off(agent: Agent, op: Operation, place: Pointer) -> None:
+    """Note in the trace that `op` does nothing at `place`, since its predicate is false."""
+    barrier = agent.machine.part(PlacedBarriers).at.get(place.key)
+    if barrier is not None:
+        text = f"does not arrive at {barrier.state.name}: its predicate is false"
+        agent.machine.happened(agent, op, "skip", text, on=barrier.state, turn=barrier.state.phases_completed)
+
+
+def _note_look(agent: Agent, op: Operation, place: Pointer) -> None:
+    if agent.machine.observer.watches_steps:
+        agent.machine.observer.looks(BarrierLook(op, place.base, place.offset))
+
+
+def _report_no_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
+    ended = agent.machine.part(PlacedBarriers).ended.get(place.key)
+    user = Party(op, agent.name, agent.iteration, f"uses {name_at(place)}")
+    why = "nobody has made it yet" if ended is None else f"'{op_name(ended.op)}' has invalidated it"
+    parties = (user,) if ended is None else (ended, user)
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"{name_at(place)} is used and is no valid barrier: {why}",
+        parties,
+        "an nvvm.mbarrier.init before every use, and an nvvm.mbarrier.inval only after the last one",
+        stuck=True,
+    )
+    agent.machine.report(violation, Misuse(agent, (), parties))
+
+
+def _report_unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
+    parties = (
+        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
+        Party(op, agent.name, agent.iteration, "uses the barrier"),
+    )
+    violation = Violation(
+        ViolationKind.RACE,
+        f"{barrier.state.name} is used by {agent.name} with nothing that orders its initialisation before",
+        parties,
+        "a barrier of all threads between the initialisation and the first use",
+    )
+    agent.machine.report(violation, Misuse(agent, [barrier.maker, agent], parties))
