@@ -77,7 +77,8 @@ def _may_still_be_served(machine: Machine, barrier: PhaseBarrier) -> bool:
     Whether the present phase could still get arrivals or bytes if some agent were not blocked.
 
     That is so if work that counts for it is under way, if an arrival was switched off by its predicate, if an agent
-    that arrived is still in the same turn of its loop, or if an agent that runs the same code as one that arrives has not come to this phase yet.
+    that arrived is still in the same turn of its loop, or if an agent that runs the same code as one that arrives has
+    not come to this phase yet.
     """
     if any(not work.complete for work in barrier.contributors) or _was_switched_off(machine, barrier):
         return True
