@@ -45,6 +45,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "rocdl-elide-marks": ("marks.rocdl_elide_marks", "ROCDLElideMarksPass"),
     "queue-tighten-waits": ("queues.queue_tighten_waits", "QueueTightenWaitsPass"),
     "tileas-materialize-async": ("tileas.materialize_async", "MaterializeAsyncPass"),
+    "tileas-materialize-convert-layout": ("tileas.materialize_convert_layout", "MaterializeConvertLayoutPass"),
     "tileas-optimize-pipeline-region": ("tileas.optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "tileas-queue-to-pipeline": ("tileas.queue_to_pipeline", "QueueToPipelinePass"),
     "tileas-unspecialized-pipeline": ("tileas.unspecialized_pipeline", "UnspecializedPipelinePass"),

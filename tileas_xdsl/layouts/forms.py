@@ -23,7 +23,7 @@ from tileas_xdsl.layouts.distributed import PLACES, blocked, check_distributed, 
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.fragments import MmaShape, fragment
 from tileas_xdsl.layouts.linear import LinearLayout, dims
-from tileas_xdsl.layouts.memory import OFFSET, check_memory, from_cute, swizzled
+from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, check_memory, from_cute, swizzled
 from tileas_xdsl.layouts.terms import Arguments, Term, Value, bases, frozen, number, numbers, word
 
 MMA_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
@@ -167,6 +167,13 @@ class Linear(Form):
         if self.in_registers:
             return from_bases(dict(self.places), shape)
         return LinearLayout.of(dict(self.places), dims(shape))
+
+
+def memory_form(layout: LinearLayout, element_bits: int) -> Form:
+    """The form of a memory layout: by its name where it has one."""
+    named = (Swizzled(width) for width in sorted(SWIZZLES, reverse=True))
+    same = (form for form in named if form.bits(layout.shape, element_bits) == layout)
+    return next(same, Linear.of(layout))
 
 
 # Reading --------------------------------------------------------------------------------------------------------------

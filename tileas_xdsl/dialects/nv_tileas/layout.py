@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, NoneAttr, ShapedType, StringAttr
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, NoneAttr, ShapedType, StringAttr, TensorType
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -169,10 +169,16 @@ def _parse_value(parser: AttrParser) -> Value:
 # Tiles ----------------------------------------------------------------------------------------------------------------
 
 
+def layout_of(type_: Attribute) -> LayoutAttr | None:
+    """The layout of a tile, or None where the type does not say."""
+    encoding = type_.encoding if isinstance(type_, TensorType) else None
+    return encoding if isinstance(encoding, LayoutAttr) else None
+
+
 def form_of(type_: Attribute) -> Form | None:
     """The layout of a tile type to the bit, None where it has none or has one in words."""
-    encoding = getattr(type_, "encoding", None)
-    return encoding.bits if isinstance(encoding, LayoutAttr) else None
+    layout = layout_of(type_)
+    return None if layout is None else layout.bits
 
 
 def element_bits(type_: Attribute) -> int | None:

@@ -26,7 +26,7 @@ from xdsl.irdl import AnyOf, BaseAttr
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.nv_tileaa import types as nv_tileaa
-from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits, layout_of
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TiledViewType
 from tileas_xdsl.dialects.tiles.types import element_type_of
 
@@ -81,12 +81,6 @@ def type_list(types: Sequence[Attribute]) -> str:
 def is_tile(type_: Attribute) -> bool:
     """Whether `type_` has the shape of one tile: a tensor or a tiled view."""
     return isinstance(type_, TensorType | TiledViewType | nv_tileaa.TiledViewType)
-
-
-def layout_of(type_: Attribute) -> LayoutAttr | None:
-    """The layout of a tile, or None where the type does not say."""
-    encoding = type_.encoding if isinstance(type_, TensorType) else None
-    return encoding if isinstance(encoding, LayoutAttr) else None
 
 
 def space_of(type_: Attribute) -> str | None:

@@ -1,0 +1,109 @@
+"""The ops that a planned conversion becomes."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.dialects.cute import CuteAtomAttr
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, layout_of, linear_layout
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
+from tileas_xdsl.layouts.access import Access
+from tileas_xdsl.layouts.exchange import Exchange
+from tileas_xdsl.layouts.forms import memory_form
+from tileas_xdsl.layouts.moves import is_memory
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, Step, moved_bytes, staging_layout
+
+ROOT = "nv_tileas.root_reg_to_reg_copy_op"
+"""What marks the first op of a chain of copies of single elements; the loops of such chains are unrolled."""
+
+VECTOR_BYTES = 16
+"""With a cap below this, copies between registers are made element by element."""
+
+
+def expand(op: ConvertLayoutOp, step: Step, options: Options) -> None:
+    """Put what `step` says in the place of `op`."""
+    before = [ViewOp(op.source, [], step.source)] if step.reinterpreted else []
+    source = before[0].result if before else op.source
+    ops: list[Operation] = [*before, *_moving(source, step, options)]
+    result = ops[-1].results[0] if ops[-1].results else ops[-2].results[0]
+    if step.reinterpreted:
+        ops.append(ViewOp(result, [], op.result.type))
+        result = ops[-1].results[0]
+    for new in ops:
+        new.location = op.location
+    Rewriter.insert_op(ops, InsertPoint.before(op))
+    result.name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(result)
+    Rewriter.erase_op(op)
+
+
+def _moving(source: SSAValue, step: Step, options: Options) -> list[Operation]:
+    """The ops that bring `source` into its new layout. The result is that of the last one that has any."""
+    staged, move = staging_layout(step.move), step.move
+    if staged is not None:
+        assert not isinstance(move, Access)
+        assert move.staging is not None
+        smem = LayoutAttr.of("smem", form=memory_form(staged, move.staging.write.element_bits))
+        return _through(source, smem, step, _atom(move.staging.write, "st"), _atom(move.staging.read, "ld"))
+    if isinstance(move, Access):
+        return _accessed(source, step, move)
+    assert move.exchange is not None
+    return _exchanged(source, step, move.exchange, options)
+
+
+def _through(
+    source: SSAValue, smem: LayoutAttr, step: Step, write: CuteAtomAttr, read: CuteAtomAttr
+) -> list[Operation]:
+    tile = cast(TensorType[Attribute], step.target)
+    alloc = AllocTensorOp(TensorType(tile.element_type, tile.get_shape(), smem))
+    view = ViewOp(source, [], step.source)
+    copy = CopyOp(view.result, alloc.tensor, atom_descriptor=write)
+    return [alloc, view, copy, _reader(alloc.tensor, step, 1, read)]
+
+
+def _accessed(source: SSAValue, step: Step, access: Access) -> list[Operation]:
+    """A load is the reader itself; a store needs the memory that it writes."""
+    layout = linear_layout(step.source)
+    if layout is not None and is_memory(layout):
+        return [_reader(source, step, 1, _atom(access, "ld"))]
+    alloc = AllocTensorOp(step.target)
+    return [alloc, CopyOp(source, alloc.tensor, atom_descriptor=_atom(access, "st"))]
+
+
+def _exchanged(source: SSAValue, step: Step, plan: Exchange, options: Options) -> list[Operation]:
+    if plan.is_relabelling:
+        atom = CuteAtomAttr(StringAttr("mov"))
+        return [_reader(source, step, 0, atom)]
+    if plan.moves_registers_only:
+        width = min(options.width, moved_bytes(step))
+        atom = CuteAtomAttr(StringAttr(f"selp {width} bytes"))
+        first: Operation = CopyOp(source, result_type=step.target, atom_descriptor=atom)
+    else:
+        atom = CuteAtomAttr(StringAttr(f"shfl.sync.idx.b32 x {plan.shuffles}"))
+        first = ShuffleOp(source, result_type=step.target, atom_descriptor=atom)
+    if options.width < VECTOR_BYTES:
+        first.attributes[ROOT] = UnitAttr()
+    return [first, _reader(first.results[0], step, 0, atom)]
+
+
+def _reader(source: SSAValue, step: Step, tag: int, atom: CuteAtomAttr) -> ConvertLayoutOp:
+    """The op that hands the result on, with the plan."""
+    smem = layout_of(source.type) if tag == 1 else None
+    plan = AtomPlanAttr.of(tag, smem, layout_of(step.target), atom)
+    return ConvertLayoutOp(source, step.target, atom_plan=plan, reinterpret_byte=step.reinterpreted)
+
+
+def _atom(access: Access, verb: str) -> CuteAtomAttr:
+    """The instruction of an access, as text."""
+    if access.kind == "plain":
+        text = f"{verb}.shared {access.width} bytes"
+    else:
+        name = "ldmatrix" if verb == "ld" else "stmatrix"
+        trans = ".trans" if access.kind == "matrix.trans" else ""
+        text = f"{name}.x{access.matrices}{trans}"
+    return CuteAtomAttr(StringAttr(text))
