@@ -211,6 +211,11 @@ class FunctionOpInterface(Interface):
     def function_body(self) -> Region:
         """The body; without blocks when this is only a declaration."""
 
+    @property
+    def is_entry(self) -> bool:
+        """Whether a grid may end with it: not so for a device function, where its dialect tells the two apart."""
+        return True
+
 
 class AllocationOpInterface(Interface):
     """An operation that makes storage: the walk back from a view to its storage ends here."""

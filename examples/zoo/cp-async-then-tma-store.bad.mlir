@@ -7,7 +7,7 @@
 // happened: cp.async is asynchronous, but it does not belong to the asynchronous proxy: to TMA and to wgmma its writes
 //   are ordinary ones. An issue of PyTorch's came down to this combination, and Triton added a test of its own for it.
 // wrong: The wait for the group completes the copy. The store reads through another proxy, and no fence lies between.
-// says: generic access to shared 'tile'
+// says: generic write, then asynchronous read of shared 'tile'
 // fix: fence.proxy.async after the wait, by the thread that issues the store.
 
 func.func @copy(%src: !llvm.ptr<1>, %dst: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %n: i32) {

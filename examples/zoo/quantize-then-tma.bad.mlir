@@ -9,7 +9,7 @@
 //   NaN on GB200. The fence costs about 3 %.
 // wrong: The writer arrives after its store, and the reader waits for that, so the two are in order. But the store
 //   went through the generic proxy, and the bulk copy reads through the asynchronous one.
-// says: generic access to global 'quantized'
+// says: generic write, then asynchronous read of global 'quantized'
 // fix: fence.proxy.async by the writer, between its last store and its arrive.
 
 func.func @quantize_gemm(%src: !llvm.ptr<1>, %quantized: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>,

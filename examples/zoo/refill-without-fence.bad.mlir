@@ -9,7 +9,7 @@
 //   fence.proxy.async.shared::cta was added, and the results became right on NVL72.
 // wrong: The consumer reads the slot through the generic proxy and gives it back; the refill comes through the
 //   asynchronous proxy. Reads need the fence as well as writes.
-// says: generic access to shared 'ring'
+// says: generic read, then asynchronous write of shared 'ring'
 // fix: fence.proxy.async by the consumer, between its last read and its arrive.
 
 func.func @tma_ring(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %ring: !llvm.ptr<3>,

@@ -30,7 +30,6 @@ NOT_READ_YET = frozenset(
         "forall",
         "llvmfunc",
         "multicast_half",
-        "nvvm_exit",
         "parallel",
         "rocdl_split_barrier",
     ]
@@ -47,9 +46,7 @@ NOT_YET = frozenset(
         "ctaid_bound",
         "ctaid_branch",
         "elected_store_wait",
-        "end_read_wait_only",
         "gemm_persistent_arg",
-        "named_two_counts_seq",
         "q_nodepth",
         "q_reuse",
         "rocdl_sbarrier_no_order",

@@ -431,3 +431,19 @@ def test_checking_leaves_the_module_as_it_was() -> None:
     first = str(check_module(module))
     assert print_custom(module) == before
     assert str(check_module(module)) == first
+
+
+def test_relaxed_proxy_makes_a_warning_of_a_read_without_fence(check: Run) -> None:
+    text = (ROOT / "tests/checker/edges/war_no_proxy_fence.mlir").read_text()
+    assert check(text)[0] == VIOLATION
+    status, out, _ = check(text, "--relaxed-proxy")
+    assert status == SAFE
+    assert "generic read, then asynchronous write of shared 'ring'" in out
+    report = json.loads(check(text, "--relaxed-proxy", "--format", "json")[1])
+    assert report["every_trip_count"]
+    assert [finding["kind"] for finding in report["tolerated"]] == ["missing-fence"]
+
+
+def test_relaxed_proxy_forgives_no_write_without_fence(check: Run) -> None:
+    text = (ROOT / "examples/zoo/cp-async-then-tma-store.bad.mlir").read_text()
+    assert check(text, "--relaxed-proxy")[0] == VIOLATION

@@ -35,6 +35,16 @@ class _NamedFunction(FunctionOpInterface):
     def function_body(self) -> Region:
         return self.op.body
 
+    @property
+    def is_entry(self) -> bool:
+        return isinstance(self.op, func.FuncOp) or any(
+            mark in self.op.attributes or mark in self.op.properties for mark in KERNEL_MARKS
+        )
+
+
+KERNEL_MARKS = ("nvvm.kernel", "rocdl.kernel", "gpu.kernel", "kernel")
+"""Attributes by which functions of `llvm` and `gpu` say that they are launched as grids."""
+
 
 @LoopLikeOpInterface.model_for(scf.ForOp)
 class _ForLoop(LoopLikeOpInterface):

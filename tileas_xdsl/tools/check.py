@@ -50,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="ops of this name only compute from their operands",
     )
+    parser.add_argument(
+        "--relaxed-proxy",
+        action="store_true",
+        help="a generic read, then an asynchronous write with no proxy fence between them, is a warning",
+    )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 
@@ -67,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             args=fixed,
             may_alias=aliases,
             assume_pure=arguments.assume_pure,
+            relaxed_proxy=arguments.relaxed_proxy,
             tell=tell,
         )
     if arguments.format == "json":

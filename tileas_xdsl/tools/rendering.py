@@ -125,6 +125,8 @@ def report_lines(report: Report, source: Source) -> list[Line]:
         lines += [*finding_lines(finding, source), []]
     for doubt in report.undecided:
         lines += [[("undecided: ", LABEL), (doubt, "")], []]
+    for finding in report.tolerated:
+        lines += [[("warning, by --relaxed-proxy:", LABEL)], *finding_lines(finding, source), []]
     for warning in report.warnings:
         op = warning.relaxation.op
         lines += [[*_place(op), ("over-wait: ", LABEL), (warning.message, "")], *_excerpt(op, source), []]

@@ -74,7 +74,7 @@ def _signal(drawing: Drawing, signal: Signal) -> None:
 
 @draws_thing(Rendezvous)
 def _rendezvous(drawing: Drawing, barrier: Rendezvous) -> None:
-    drawing.literal((barrier.name, barrier.expected, barrier.arrived))
+    drawing.literal((barrier.name, barrier.expected, barrier.is_of_all, barrier.arrived))
     drawing.value(barrier.gathering)
     drawing.moments(barrier.gathered)
     drawing.moments(barrier.arrivals)

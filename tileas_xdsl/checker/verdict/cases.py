@@ -104,6 +104,10 @@ class Case:
             if violation.key not in self._seen:
                 self._seen.add(violation.key)
                 report.findings.append(Finding(self.name, arguments, violation))
+        for violation in decision.machine.tolerated.values():
+            if violation.key not in self._seen:
+                self._seen.add(violation.key)
+                report.tolerated.append(Finding(self.name, arguments, violation))
         if decision.doubt is not None and decision.doubt not in report.undecided:
             report.undecided.append(decision.doubt)
         if decision.stopped_at is not None:

@@ -45,6 +45,7 @@ def check(
     args: Mapping[str, int] | None = None,
     may_alias: Sequence[tuple[str, str]] = (),
     assume_pure: Sequence[str] = (),
+    relaxed_proxy: bool = False,
     prove: bool | None = None,
     tell: Tell | None = None,
 ) -> Report:
@@ -55,7 +56,8 @@ def check(
     are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots and that is below `MOST_COMBINATIONS`, and every trip count
     is proved from there; `prove` says whether to do that. Arrays are objects of their own unless `may_alias` pairs
     them. Ops named in `assume_pure` count as functions of their operands. `capture` says when asynchronous work reads
-    its sources: at some time until its `completion`, or at its `issue`. `tell` is called with what is being done.
+    its sources: at some time until its `completion`, or at its `issue`. With `relaxed_proxy` a generic read that no
+    proxy fence separates from a later asynchronous write is a warning. `tell` is called with what is being done.
 
     Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
     """
@@ -66,7 +68,7 @@ def check(
     _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
     asked = trip_counts is not None
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
-    assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure))
+    assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy)
     with seldom_collecting():
         tried = [
             _check_function(

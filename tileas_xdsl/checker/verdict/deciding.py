@@ -19,6 +19,7 @@ from tileas_xdsl.checker.verdict.interleavings import RedundantRunError, explore
 from tileas_xdsl.checker.verdict.scope import assumptions_about_memory
 from tileas_xdsl.checker.witnesses.diagnosis import blame_first_wait
 from tileas_xdsl.checker.witnesses.investigator import Investigator
+from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import (
     DYNAMIC_EXTENT,
     argument_names,
@@ -46,6 +47,7 @@ class Assumptions:
     capture: str = "completion"
     may_alias: tuple[tuple[str, str], ...] = ()
     pure: frozenset[str] = frozenset()
+    relaxed_proxy: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,15 @@ class Subject:
 
     def machine(self, order: Order) -> Machine:
         """A machine on which to execute it without data."""
-        capture, pure = self.assumptions.capture, self.assumptions.pure
-        return Machine(order, with_data=False, capture=capture, assume_pure=pure, code=self.code)
+        taken = self.assumptions
+        return Machine(
+            order,
+            with_data=False,
+            capture=taken.capture,
+            assume_pure=taken.pure,
+            relaxed_proxy=taken.relaxed_proxy,
+            code=self.code,
+        )
 
     def arguments(self, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> list[Any]:
         """The arguments of a call with `scalars`; open extents of arrays are `extent` (see `symbolic_arguments`)."""
@@ -71,7 +80,7 @@ class Subject:
 
     def execute(self, machine: Machine, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> None:
         """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
-        machine.at_end.append(report_undrained)
+        machine.at_end.append(report_undrained_of_kernel if _is_entry(self.op) else report_undrained)
         arguments = self.arguments(scalars, extent)
         execute(machine, self.op, arguments)
         # Work that nothing waits for completes some time, too, and may complete a phase of a barrier.
@@ -181,10 +190,25 @@ class _Inquest:
         return self._executed(machine)
 
 
+def _is_entry(function: Operation) -> bool:
+    interface = FunctionOpInterface.of(function)
+    return interface is not None and interface.is_entry
+
+
 def report_undrained(first: Agent) -> None:
     """Report works that `first`, the agent of the function itself, does not know to be complete at its end."""
     for work in first.machine.works:
         if not first.mind.knows_work(work):
+            _report_undrained_work(first, work)
+
+
+def report_undrained_of_kernel(first: Agent) -> None:
+    """
+    The same where the grid ends as well, which completes what is on its way to global memory (PTX ISA,
+    `cp.async.bulk.wait_group.read`: the sources have been read; CUTLASS kernels wait for no more at their end).
+    """
+    for work in first.machine.works:
+        if not work.ends_with_grid and not first.mind.knows_work(work):
             _report_undrained_work(first, work)
 
 

@@ -114,6 +114,8 @@ class Report:
     """Where something was found before all interleavings were tried: there may be mistakes of other kinds."""
     warnings: list[OverWait] = field(default_factory=list["OverWait"])
     """Waits that are stronger than they need be. They do not change the verdict."""
+    tolerated: list[Finding] = field(default_factory=list[Finding])
+    """Missing fences that were asked to be warnings (`relaxed_proxy`). They do not change the verdict."""
     executions: int = 0
     tries_every_trip_count: bool = False
     """Whether a proof for every trip count was asked for."""
@@ -212,6 +214,7 @@ class Report:
 
     def __str__(self) -> str:
         parts = [str(finding) for finding in self.findings]
+        parts += [f"warning: {finding}" for finding in self.tolerated]
         parts += [str(warning) for warning in self.warnings]
         parts += [f"undecided: {reason}" for reason in self.undecided]
         parts += [f"not all tried: {reason}" for reason in self.unexplored]
@@ -232,6 +235,7 @@ class Report:
             "unexplored": self.unexplored,
             "executions": self.executions,
             "warnings": [warning.as_data() for warning in self.warnings],
+            "tolerated": [finding.as_data() for finding in self.tolerated],
             "left_out": self.left_out,
             "every_trip_count": self.holds_for_every_trip_count,
             "bounded": self.bounds_that_matter,

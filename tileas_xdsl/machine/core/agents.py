@@ -28,6 +28,7 @@ from tileas_xdsl.machine.core.standings import (
     Continuation,
     Done,
     Enter,
+    Leave,
     Pause,
     Position,
     Request,
@@ -95,6 +96,8 @@ class Agent:
         self.number = machine.next_agent_number()
         self.threads = threads
         """How many hardware threads it stands for where arrivals are counted in threads."""
+        self.all_threads = threads
+        """The same outside of branches that fewer of them take."""
         self.first_thread = 0
         """Its first hardware thread, whose view of `tid` and the like stands for all of them."""
         self.cohort: list[Agent] = [self]
@@ -168,6 +171,9 @@ class Agent:
                     outcome = self._advance(outcome, op)
             while isinstance(outcome, Enter):
                 outcome = self._run_block(outcome.block, outcome.arguments)
+            if isinstance(outcome, Leave):
+                stack.clear()
+                outcome = None
             if isinstance(outcome, Request):
                 return False
         self.outcome = outcome

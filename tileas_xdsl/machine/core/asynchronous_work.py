@@ -231,6 +231,8 @@ class AsyncWork:
     """For work that looks at its operands only when it is performed: gives what it touches."""
     needs: list[LateValue] = field(default_factory=list["LateValue"])
     """The operands that may be missing then."""
+    ends_with_grid: bool = False
+    """Whether it only writes global memory, which the end of the grid completes."""
     issue_step: int = 0
     complete_step: int | None = None
     bytes_moved: int = 0

@@ -26,7 +26,7 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
     """
     returned: Sequence[Any] = ()
     try:
-        returned = machine.run("main", Standing(function, _call_entry, (tuple(arguments),))).outcome
+        returned = machine.run("main", Standing(function, _call_entry, (tuple(arguments),))).outcome or ()
     except StuckError:
         machine.report_standstill()
     except NoMeaningError:

@@ -41,6 +41,10 @@ def _dependence(earlier: Access, later: Access) -> str:
     return "read after write" if earlier.is_write else "write after read"
 
 
+def _noun(access: Access) -> str:
+    return "write" if access.is_write else "read"
+
+
 def kind_of_conflict(conflict: Conflict) -> ViolationKind:
     return ViolationKind.MISSING_FENCE if conflict.missing_fence else ViolationKind.RACE
 
@@ -53,7 +57,9 @@ def violation_of_conflict(conflict: Conflict) -> Violation:
     message = f"{_dependence(earlier, later)} on {where} with nothing that orders the two"
     missing = _missing_edge(earlier, later)
     if conflict.missing_fence:
-        message = f"generic access to {where}, then one of the asynchronous proxy, and no proxy fence between them"
+        message = (
+            f"generic {_noun(earlier)}, then asynchronous {_noun(later)} of {where}, and no proxy fence between them"
+        )
         missing = (
             "a fence.proxy.async by a thread that already observes the first access (before its arrive), or by the "
             "issuer after it waited for it"

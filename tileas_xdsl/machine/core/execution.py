@@ -74,6 +74,8 @@ class Machine:
     with_data: bool = True
     capture: str = "completion"
     assume_pure: frozenset[str] = frozenset()
+    relaxed_proxy: bool = False
+    """Whether a missing fence between a generic read and an asynchronous write is a warning only."""
     step_budget: int = STEP_BUDGET
     code: Code = field(default_factory=Code)
     """What is known of the ops; executions of the same program without changes may share it."""
@@ -85,6 +87,8 @@ class Machine:
     """By key, first come first kept."""
     conflicts: dict[object, Conflict] = field(default_factory=dict[object, Conflict])
     """The pairs of accesses behind those violations that are races or missing fences."""
+    tolerated: dict[object, Violation] = field(default_factory=dict[object, Violation])
+    """What `relaxed_proxy` makes warnings of, by key."""
     what_if: WhatIf = AS_WRITTEN
     waits_met: dict[Operation, dict[int | None, None]] = field(
         default_factory=dict[Operation, "dict[int | None, None]"]
@@ -257,7 +261,7 @@ class Machine:
         base = access.region.base
         history = self._histories.get(base.serial)
         if history is None:
-            history = self._histories[base.serial] = AccessHistory(base)
+            history = self._histories[base.serial] = AccessHistory(base, relaxed_proxy=self.relaxed_proxy)
         self.observer.access(access, mind, history)
         if access.region.is_empty:
             return
@@ -273,7 +277,10 @@ class Machine:
         """Report a conflict, unless one of the same kind between the same two ops is known."""
         kind = kind_of_conflict(conflict)
         key = violation_key(kind, (conflict.earlier.op, conflict.later.op))
-        if key in self.violations:
+        if key in self.violations or key in self.tolerated:
+            return
+        if self.relaxed_proxy and conflict.is_unfenced_refill:
+            self.tolerated[key] = violation_of_conflict(conflict)
             return
         self.conflicts[key] = conflict
         if self.trace.recording:

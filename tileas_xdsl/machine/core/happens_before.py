@@ -199,6 +199,11 @@ class Conflict:
     missing_fence: bool = False
     """Whether the two are ordered, but take different proxies without a fence between them."""
 
+    @property
+    def is_unfenced_refill(self) -> bool:
+        """Whether all that is missing is a fence between a generic read and an asynchronous write."""
+        return self.missing_fence and not self.earlier.is_write
+
 
 class AccessHistory:
     """The accesses to one object that a future access might race with."""
@@ -206,8 +211,10 @@ class AccessHistory:
     MOST_BUCKETS = 64
     LEAST_GRAIN = 32
 
-    def __init__(self, base: MemoryObject) -> None:
+    def __init__(self, base: MemoryObject, *, relaxed_proxy: bool = False) -> None:
         self.base = base
+        self.relaxed_proxy = relaxed_proxy
+        """Whether a generic read needs no fence before an asynchronous write."""
         self._grain: tuple[int, ...] | None = None
         self._buckets: dict[tuple[int, ...], dict[Access, None]] = {}
         self._wide: dict[Access, None] = {}
@@ -241,7 +248,7 @@ class AccessHistory:
             for other in self.all()
             if (other.is_write or access.is_write)
             and (other.work is None or other.work is not access.work)
-            and (not mind.knows(other) or self._lacks_fence(other, access, mind))
+            and (not mind.knows(other) or self._must_be_fenced(other, access, mind))
         ]
 
     def replaced_by(self, access: Access, mind: Mind) -> list[Access]:
@@ -274,6 +281,10 @@ class AccessHistory:
         if other.proxy is not Proxy.GENERIC or access.proxy is not Proxy.ASYNC:
             return False
         return not mind.has_fenced(other, self.base.space)
+
+    def _must_be_fenced(self, other: Access, access: Access, mind: Mind) -> bool:
+        """Whether a fence is missing, and that is a mistake."""
+        return (other.is_write or not self.relaxed_proxy) and self._lacks_fence(other, access, mind)
 
     @staticmethod
     def _supersedes(access: Access, other: Access) -> bool:

@@ -141,6 +141,12 @@ class Enter(Request):
         self.arguments = arguments
 
 
+class Leave(Request):
+    """The agent ends here, whatever stands around the op."""
+
+    __slots__ = ()
+
+
 # A continuation for all -----------------------------------------------------------------------------------------------
 
 

@@ -478,11 +478,16 @@ class PhaseCondition(Condition):
 
 
 class Rendezvous:
-    """A named or cluster barrier: when `expected` arrivals are there it opens, and its next generation begins."""
+    """
+    A named or cluster barrier: when `expected` arrivals are there it opens, and its next generation begins, which may
+    expect another number (PTX ISA, `barrier`: a barrier that has completed can be used again at once).
+    """
 
     def __init__(self, name: str, expected: int) -> None:
         self.name = name
         self.expected = expected
+        self.is_of_all = False
+        """Whether the generation that gathers waits for all threads of the block that have not left."""
         self.arrived = 0
         self.generation = 0
         self.gathering = Knowledge()
@@ -507,14 +512,24 @@ class Rendezvous:
         self.gathering.merge(knowledge)
         self.gathered[agent] = moment
         self.arrived += count
-        if self.arrived >= self.expected:
-            self.opened[mine] = self.gathering
-            self.opened.pop(mine - 2, None)
-            self.gathering = Knowledge()
-            self.arrivals, self.gathered = self.gathered, {}
-            self.arrived = 0
-            self.generation += 1
+        self._open_if_complete()
         return mine
+
+    def leave(self, agent: int, count: int) -> None:
+        """`agent` is gone, with `count` threads: where it waits for all of the block, it does not wait for these."""
+        if self.is_of_all and self.arrived and agent not in self.gathered:
+            self.expected -= count
+            self._open_if_complete()
+
+    def _open_if_complete(self) -> None:
+        if not 0 < self.expected <= self.arrived:
+            return
+        self.opened[self.generation] = self.gathering
+        self.opened.pop(self.generation - 2, None)
+        self.gathering = Knowledge()
+        self.arrivals, self.gathered = self.gathered, {}
+        self.arrived = 0
+        self.generation += 1
 
 
 @dataclass

@@ -38,7 +38,7 @@ from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
 from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.standings import Answer, Request, continuation
+from tileas_xdsl.machine.core.standings import Answer, Leave, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
     Condition,
     PhaseBarrier,
@@ -69,6 +69,8 @@ from tileas_xdsl.machine.parts.placed_barriers import (
     NamedBarriers,
     PlacedBarrier,
     UnfencedInits,
+    leave_block,
+    threads_left,
 )
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
@@ -374,6 +376,8 @@ def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View |
     writing = agent.issue(
         op, touches, put, label=label, engine="memory", dependencies=[machine.event_of(reading, "the source is read")]
     )
+    # Shared memory ends with the block, and its reads with it; what is on its way to global memory arrives.
+    writing.ends_with_grid = True
     copy_groups(agent, "bulk reads").uncommitted.append(reading)
     copy_groups(agent, "bulk").uncommitted.append(writing)
     if machine.order.reads_sources_at_once:
@@ -409,9 +413,12 @@ def _block_threads(agent: Agent) -> int:
     return sum(member.threads for member in agent.cohort)
 
 
-def _rendezvous(agent: Agent, op: Operation, name: str, expected: int) -> Rendezvous:
+def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all: bool = False) -> Rendezvous:
+    """The barrier `name`, at which `expected` threads arrive in this generation."""
     barrier = agent.machine.part(NamedBarriers).of(name, agent.cohort, expected)
-    if barrier.expected != expected:
+    if not barrier.arrived:
+        barrier.expected, barrier.is_of_all = expected, of_all
+    if barrier.expected != expected and not (of_all and barrier.is_of_all):
         raise UnsupportedError(op, f"uses {name} with {expected} threads here and {barrier.expected} elsewhere")
     return barrier
 
@@ -442,14 +449,14 @@ def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rende
     values = dict(zip(op.operands, operands, strict=True))
     number = 0 if op.barrier_id is None else agent.known(values[op.barrier_id], op, "takes as its barrier")
     threads = op.number_of_threads
-    expected = _block_threads(agent) if threads is None else agent.known(values[threads], op, "waits for")
-    return _rendezvous(agent, op, f"barrier {number}", expected)
+    expected = threads_left(agent) if threads is None else agent.known(values[threads], op, "waits for")
+    return _rendezvous(agent, op, f"barrier {number}", expected, of_all=threads is None)
 
 
 @suspends(Barrier0Op)
 def barrier_of_all_threads(agent: Agent, op: Operation) -> Answer:
     """Arrive at the barrier of the whole block, and wait until all its threads have arrived."""
-    barrier = _rendezvous(agent, op, "barrier 0", _block_threads(agent))
+    barrier = _rendezvous(agent, op, "barrier 0", threads_left(agent), of_all=True)
     return _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
 
 
@@ -468,7 +475,7 @@ def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
 
 @sync(ClusterArriveOp, ClusterArriveRelaxedOp)
 def _cluster_arrive(agent: Agent, op: Operation) -> None:
-    barrier = _rendezvous(agent, op, "the cluster barrier", _block_threads(agent))
+    barrier = _rendezvous(agent, op, "the cluster barrier", threads_left(agent), of_all=True)
     arrival = agent.part(ClusterArrival)
     hands_over = not isinstance(op, ClusterArriveRelaxedOp)
     arrival.barrier, arrival.generation = barrier, _arrive_at(agent, op, barrier, hands_over=hands_over)
@@ -481,6 +488,18 @@ def _cluster_wait(agent: Agent, op: Operation) -> Answer:
     if barrier is None:
         raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
     return _passed(agent, op, barrier, arrival.generation)
+
+
+@suspends(thread.ExitOp)
+def _exit(agent: Agent, op: Operation) -> Answer:
+    """The threads end here, and hand over nothing. Barriers of the whole block do not wait for them any more."""
+    if agent.threads != agent.all_threads:
+        raise UnsupportedError(
+            op, "ends some threads of an agent and not the others; let all of them branch to their end"
+        )
+    agent.machine.happened(agent, op, "leave", "leaves the block")
+    leave_block(agent)
+    return Leave()
 
 
 # Fences, election, registers ------------------------------------------------------------------------------------------

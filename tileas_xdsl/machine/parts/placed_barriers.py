@@ -102,6 +102,34 @@ class NamedBarriers(SharedPart):
 
 
 @dataclass
+class Departures(SharedPart):
+    """The agents that have left their blocks before the end."""
+
+    agents: list[Agent] = field(default_factory=list[Agent])
+
+    def draw(self, canvas: Canvas) -> None:
+        for agent in self.agents:
+            canvas.literal("has left")
+            canvas.thing(agent)
+
+
+def threads_left(agent: Agent) -> int:
+    """How many threads of the block of `agent` have not left it."""
+    gone = agent.machine.part(Departures).agents
+    return sum(member.threads for member in agent.cohort if member not in gone)
+
+
+def leave_block(agent: Agent) -> None:
+    """`agent` leaves its block: the barriers of all its threads wait for the others only."""
+    machine = agent.machine
+    machine.part(Departures).agents.append(agent)
+    for barrier in machine.part(NamedBarriers).barriers:
+        if barrier.cohort is agent.cohort:
+            machine.shares(barrier.state.name, alone=True)
+            barrier.state.leave(agent.number, agent.threads)
+
+
+@dataclass
 class ClusterArrival(OwnPart):
     """
     The barrier of the cluster at which an agent has arrived without having waited there yet; None if there is none.
