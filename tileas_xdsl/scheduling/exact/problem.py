@@ -179,6 +179,8 @@ class RegisterFile:
     words: int = 65536
     producer: int = 24
     reserve: int = 40
+    taken_at_issue: bool = True
+    """Whether the result of a queued op has its registers from its issue on, or only while it executes."""
 
 
 DEFAULT_HANDSHAKES = (Handshake(MBARRIER, 92), Handshake(NAMED, 30))

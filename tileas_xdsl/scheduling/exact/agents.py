@@ -1,0 +1,67 @@
+"""
+What a partition into agents asks of a block: warps, and registers for each thread.
+
+Warps of an agent lie together, at a multiple of their number, in the order of the agents (`MaterializeSchedule`'s
+execution unit mapping does the same); `setmaxnreg` gives registers to groups of 4 warps in steps of 8, between 24 and
+256 (PTX ISA).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from tileas_xdsl.scheduling.exact.problem import Problem, RegisterFile
+
+WARP = 32
+WARP_GROUP = 4
+REGISTER_STEP = 8
+LEAST_REGISTERS = 24
+MOST_REGISTERS = 256
+
+
+def round_warps(warps: int) -> int:
+    """An agent is one warp, or whole groups of four."""
+    return 1 if warps == 1 else -(-warps // WARP_GROUP) * WARP_GROUP
+
+
+def block_warps(agents: Sequence[int]) -> int:
+    """The warps of a block whose agents have so many, with the holes between them."""
+    end = 0
+    for warps in agents:
+        end = -(-end // warps) * warps + warps if warps else end
+    return -(-end // WARP_GROUP) * WARP_GROUP
+
+
+def register_budgets(problem: Problem, agents: Sequence[int]) -> tuple[int, ...] | None:
+    """Words a thread for the values of each agent, given the warps of each; None where the file has too few."""
+    file = problem.machine.registers
+    if file is None:
+        return (0,) * len(agents)
+    producers = agents[:1] if problem.has_producer and len(agents) > 1 else ()
+    left = file.words - sum(warps * WARP * file.producer for warps in producers)
+    threads = WARP * sum(agents[len(producers) :])
+    share = _registers_each(left, threads)
+    if left < 0 or share < LEAST_REGISTERS:
+        return None
+    compute = max(min(share - file.reserve, file.budget), 0)
+    return (*(_producer_budget(file) for _ in producers), *(compute for _ in agents[len(producers) :]))
+
+
+def _registers_each(words: int, threads: int) -> int:
+    if threads == 0:
+        return MOST_REGISTERS
+    return min(words // threads // REGISTER_STEP * REGISTER_STEP, MOST_REGISTERS)
+
+
+def _producer_budget(file: RegisterFile) -> int:
+    return max(file.producer - file.reserve, 0)
+
+
+def possible_warps(problem: Problem, count: int) -> Iterator[tuple[int, ...]]:
+    """The warps that up to `count` agents may have, 0 for one that is not used, so that the block can be made."""
+    levels = sorted({round_warps(op.min_warps) for op in problem.ops})
+    for used in range(1, count + 1):
+        for agents in product(levels, repeat=used):
+            if block_warps(agents) <= problem.machine.warps and register_budgets(problem, agents) is not None:
+                yield (*agents, *(0,) * (count - used))

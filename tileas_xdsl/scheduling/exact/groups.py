@@ -1,0 +1,72 @@
+"""
+The constraints that a conflict may be made of, in the order in which an explanation tries to do without them.
+
+Dependences within an iteration, and who signals whom, are no group: they are the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from tileas_xdsl.scheduling.exact.problem import Problem
+
+
+class Kind(Enum):
+    """What a group of constraints is about; the text stands in reports."""
+
+    SLOT = "slot"
+    BYTES = "memory"
+    REGISTERS = "registers"
+    ISSUE = "in-order issue"
+    CARRIED = "carried dependences"
+    STAGES = "constraints on stages"
+    WARPS = "warps"
+    BARRIERS = "named barriers"
+    STAY = "values that stay on their agent"
+    PRODUCER = "a producer for the ops of varying latency"
+    RULE = "rule"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Constraints that an explanation drops together."""
+
+    kind: Kind
+    name: str = ""
+    """Of the slot, the space or the rule."""
+
+
+def groups_of(problem: Problem, agents: int) -> Iterator[Group]:
+    """All groups that constrain the problem with up to `agents` agents."""
+    used = {use.slot for op in problem.ops for use in op.uses}
+    yield from (Group(Kind.SLOT, slot.name) for slot in problem.machine.slots if slot.name in used)
+    held = {ring.space for ring in problem.rings} | {it.move.space for it in problem.values if it.move is not None}
+    yield from (Group(Kind.BYTES, space.name) for space in problem.machine.spaces if space.name in held)
+    if problem.machine.registers is not None:
+        yield Group(Kind.REGISTERS)
+    if any(op.issue for op in problem.ops):
+        yield Group(Kind.ISSUE)
+    if any(it.distance for it in problem.dependences):
+        yield Group(Kind.CARRIED)
+    if limits_stages(problem):
+        yield Group(Kind.STAGES)
+    if agents > 1:
+        yield from _joint_groups(problem)
+
+
+def limits_stages(problem: Problem) -> bool:
+    """Whether it matters in which stage an op is."""
+    on_ops = any(op.group is not None or op.max_stage is not None for op in problem.ops)
+    return on_ops or problem.serial or problem.machine.ceiling is not None
+
+
+def _joint_groups(problem: Problem) -> Iterator[Group]:
+    yield Group(Kind.WARPS)
+    yield Group(Kind.BARRIERS)
+    if any(value.move is None for value in problem.values):
+        yield Group(Kind.STAY)
+    if problem.has_producer:
+        yield Group(Kind.PRODUCER)
+    yield from (Group(Kind.RULE, rule.name) for rule in problem.rules)

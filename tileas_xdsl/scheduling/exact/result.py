@@ -1,0 +1,210 @@
+"""
+What the exact scheduler answers: a schedule, what is proven of it, and what stands in the way of a better one.
+
+Nothing is called optimal that a limit has cut off: `proven` is true only where every smaller interval was refuted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from tileas_xdsl.scheduling.exact.bounds import Bounds
+from tileas_xdsl.scheduling.exact.groups import Group
+from tileas_xdsl.scheduling.exact.pressure import budgets_of, warps_of, words_of
+from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.schedule import Schedule, bytes_of, order_of, stages_of
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Constraints that no schedule meets together; without any one of them there is one, as far as is known."""
+
+    ii: int
+    agents: int
+    groups: tuple[Group, ...]
+    texts: tuple[str, ...]
+    """One for each group, in numbers."""
+    irreducible: bool
+    """Whether that was shown for each of them."""
+
+    def __str__(self) -> str:
+        return "; ".join(self.texts) + ("" if self.irreducible else "; perhaps fewer than these")
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A proof that no schedule with that interval exists, with up to so many agents and any number of stages."""
+
+    ii: int
+    agents: int
+    stages: int
+    """How many stages were allowed, which is as good as any number of them."""
+    seconds: float
+    """Deterministic."""
+    conflict: Conflict | None = None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One objective, minimised with the former ones held."""
+
+    name: str
+    value: int
+    bound: int
+    proven: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}" + ("" if self.proven else f" (at least {self.bound})")
+
+
+class Source(Enum):
+    """Who found the schedule."""
+
+    SOLVER = "solver"
+    HEURISTIC = "heuristic"
+
+
+@dataclass(frozen=True)
+class Trail:
+    """What a search has shown on its way."""
+
+    bounds: Bounds
+    refuted: tuple[Refutation, ...]
+    unknown: tuple[int, ...]
+    """Intervals of which the solver could not say within its limits whether there is a schedule."""
+    seconds: float
+    """Deterministic, of all solves."""
+    limits_hit: tuple[str, ...]
+    nondeterministic: bool
+    """Whether a limit in wall time was met, so that another run may answer otherwise."""
+
+
+@dataclass(frozen=True)
+class ExactSchedule:
+    """A schedule that the validator has accepted, and the proofs that came with it."""
+
+    problem: Problem
+    schedule: Schedule
+    source: Source
+    trail: Trail
+    phases: tuple[Phase, ...]
+    """Those that were solved, in their order; after one that is not proven no other one is."""
+    fewest_proven: bool
+    """Whether fewer agents were refuted at this interval."""
+
+    @property
+    def ii(self) -> int:
+        return self.schedule.ii
+
+    @property
+    def proven(self) -> bool:
+        """Whether every smaller interval was refuted."""
+        return self.lower_bound == self.ii
+
+    @cached_property
+    def lower_bound(self) -> int:
+        refuted = {it.ii for it in self.trail.refuted if it.agents == self.problem.agents}
+        bound = self.trail.bounds.mii
+        while bound in refuted:
+            bound += 1
+        return min(bound, self.ii)
+
+    @cached_property
+    def stages(self) -> tuple[int, ...]:
+        return stages_of(self.problem, self.schedule)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        return order_of(self.problem, self.schedule)
+
+    @cached_property
+    def words(self) -> tuple[int, ...]:
+        """Registers a thread that the values of each agent take."""
+        return tuple(words_of(self.problem, self.schedule, agent) for agent in range(self.schedule.agent_count))
+
+    @cached_property
+    def budgets(self) -> tuple[int, ...] | None:
+        return budgets_of(self.problem, self.schedule)
+
+    @cached_property
+    def warps(self) -> tuple[int, ...]:
+        return warps_of(self.problem, self.schedule)
+
+    @cached_property
+    def bytes(self) -> tuple[tuple[str, int], ...]:
+        """Each space with the bytes that rings and moved values take of it."""
+        return tuple((it.name, bytes_of(self.problem, self.schedule, it.name)) for it in self.problem.machine.spaces)
+
+    @property
+    def text(self) -> str:
+        """The interval and what is proven of it, in a line; with several agents, why not fewer."""
+        return "; ".join(self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        yield self._text_of_interval()
+        if self.problem.agents > 1:
+            yield self._text_of_agents()
+
+    def _text_of_interval(self) -> str:
+        if not self.proven:
+            return f"II <= {self.ii}, >= {self.lower_bound} ({self._what_is_known()})"
+        why = self._binding_text()
+        return f"II = {self.ii} (proven{why})"
+
+    def _binding_text(self) -> str:
+        last = [it for it in self.trail.refuted if it.agents == self.problem.agents and it.ii < self.ii]
+        if last:
+            return "" if last[-1].conflict is None else f"; at {last[-1].ii}: {last[-1].conflict}"
+        binding = self.trail.bounds.binding
+        return f": {binding[0]}" if binding else ""
+
+    def _what_is_known(self) -> str:
+        refuted = sorted({it.ii for it in self.trail.refuted if it.agents == self.problem.agents})
+        parts = [f"{ranges(refuted)} refuted"] if refuted else []
+        unknown = [ii for ii in self.trail.unknown if ii < self.ii]
+        untried = sorted(set(range(self.lower_bound, self.ii)) - set(refuted) - set(unknown))
+        parts += [f"{ranges(unknown)} unknown"] if unknown else []
+        parts += [f"{ranges(untried)} not tried"] if untried else []
+        return ", ".join(parts)
+
+    def _text_of_agents(self) -> str:
+        count = self.schedule.agent_count
+        fewer = [it for it in self.trail.refuted if it.ii == self.ii and it.agents == count - 1]
+        name = f"{count} agent{'s' if count > 1 else ''}"
+        if fewer and fewer[0].conflict is not None:
+            return f"{name} (proven: with {count - 1}, {fewer[0].conflict})"
+        return f"{name} (proven)" if self.fewest_proven else f"{name} (fewer not refuted)"
+
+
+@dataclass(frozen=True)
+class NoSchedule:
+    """No schedule was found, up to the serial interval or to the first limit."""
+
+    problem: Problem
+    trail: Trail
+    last: int
+    """The last interval that was tried."""
+    complete: bool
+    """Whether each interval up to the serial one was refuted."""
+    conflict: Conflict | None
+
+    @property
+    def text(self) -> str:
+        why = "" if self.conflict is None else f": {self.conflict}"
+        if self.complete:
+            return f"no schedule up to the serial II of {self.last}{why}"
+        return f"no schedule found up to II = {self.last}; {', '.join(self.trail.limits_hit)}{why}"
+
+
+def ranges(numbers: list[int]) -> str:
+    """`[16, 17, 18, 20]` as `16-18, 20`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
