@@ -44,10 +44,12 @@ PASSES: dict[str, tuple[str, str]] = {
     "inject-software-pipeline": ("queues.inject_software_pipeline", "InjectSoftwarePipelinePass"),
     "rocdl-elide-marks": ("marks.rocdl_elide_marks", "ROCDLElideMarksPass"),
     "queue-tighten-waits": ("queues.queue_tighten_waits", "QueueTightenWaitsPass"),
+    "tileas-assign-layouts": ("tileas.assign_layouts", "AssignLayoutsPass"),
     "tileas-materialize-async": ("tileas.materialize_async", "MaterializeAsyncPass"),
     "tileas-materialize-convert-layout": ("tileas.materialize_convert_layout", "MaterializeConvertLayoutPass"),
     "tileas-optimize-pipeline-region": ("tileas.optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "tileas-queue-to-pipeline": ("tileas.queue_to_pipeline", "QueueToPipelinePass"),
+    "tileas-remove-layout-conversions": ("tileas.remove_layout_conversions", "RemoveLayoutConversionsPass"),
     "tileas-unspecialized-pipeline": ("tileas.unspecialized_pipeline", "UnspecializedPipelinePass"),
     "verify-dominance": ("checking.verify_dominance", "VerifyDominancePass"),
 }

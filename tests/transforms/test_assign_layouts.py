@@ -1,0 +1,223 @@
+"""Layouts given to every tile, conversions removed: meaning, agreement, and what remains for the road."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
+from xdsl.utils.exceptions import PassFailedException
+
+from tests.support.ir import ROOT, context, parse, print_custom, run_passes
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.layouts.defaults import coalesced, in_shared_memory, of_product
+from tileas_xdsl.layouts.errors import LayoutError
+from tileas_xdsl.machine.running import run
+from tileas_xdsl.transforms.tileas.assign_layouts.agreement import agrees
+from tileas_xdsl.transforms.tileas.layout_rules import has_rule
+from tileas_xdsl.transforms.tileas.remove_layout_conversions import RemoveLayoutConversionsPass
+
+ASSIGN, REMOVE, MATERIALIZE = (
+    "tileas-assign-layouts",
+    "tileas-remove-layout-conversions",
+    "tileas-materialize-convert-layout",
+)
+LAYOUTS = f"{ASSIGN},{REMOVE},{MATERIALIZE}"
+ROADS = [LAYOUTS, f"tileas-queue-to-pipeline,tileas-materialize-async,{LAYOUTS}"]
+EXAMPLES = ["gemm_loop", "gemm_queue", "attention_queue"]
+
+
+def example(name: str) -> ModuleOp:
+    return parse((ROOT / f"examples/{name}.mlir").read_text())
+
+
+def arguments(name: str) -> dict[str, object]:
+    generator = np.random.default_rng(3)
+
+    def array(*shape: int, kind: type = np.float16) -> np.ndarray:
+        return generator.integers(-2, 3, shape).astype(kind)
+
+    if name == "attention_queue":
+        out = np.zeros((64, 64), np.float32)
+        return {"n": 2, "q": array(64, 64), "kt": array(64, 128), "v": array(128, 64), "o": out}
+    return {"n": 2, "a": array(128, 128), "b": array(128, 128), "c": np.zeros((128, 128), np.float32)}
+
+
+def conversions(module: ModuleOp) -> list[ConvertLayoutOp]:
+    return [op for op in module.walk() if isinstance(op, ConvertLayoutOp)]
+
+
+def atoms(module: ModuleOp) -> list[str]:
+    plans = [op.atom_plan for op in conversions(module)]
+    return [str(plan.atom_descriptor) for plan in plans if plan is not None]
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_compute_what_they_did(name: str, road: str):
+    out = "o" if name == "attention_queue" else "c"
+    expected = run(example(name), None, arguments(name)).arrays[out]
+    outcome = run(run_passes(example(name), road), None, arguments(name), order="random", seed=5)
+    assert not outcome.violations
+    assert np.array_equal(outcome.arrays[out], expected)
+    assert np.any(expected)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_stay_safe_for_every_trip_count(name: str):
+    assert check(run_passes(example(name), ROADS[1])).verdict == check(example(name)).verdict == "safe"
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_tile_of_a_kernel_has_a_layout(name: str, road: str):
+    """After the conversions are materialised, too; and each of them has a plan."""
+    module = run_passes(example(name), road)
+    for op in module.walk():
+        blocks = [argument for region in op.regions for block in region.blocks for argument in block.args]
+        for value in (*op.results, *blocks):
+            if isinstance(value.type, TensorType) and element_bits(value.type) is not None:
+                assert form_of(value.type) is not None, op
+    assert all(op.atom_plan is not None for op in conversions(module))
+
+
+@pytest.mark.parametrize("passes", [ASSIGN, f"{ASSIGN},{REMOVE}"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_operands_and_results_agree(name: str, passes: str):
+    """Each thread computes with what it holds."""
+    ops = [op for op in run_passes(example(name), passes).walk() if has_rule(op)]
+    assert all(map(agrees, ops))
+    assert name != "attention_queue" or len(ops) > 10
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_second_run_changes_nothing(name: str):
+    once = print_custom(run_passes(example(name), f"{ASSIGN},{REMOVE}"))
+    assert print_custom(run_passes(parse(once), f"{ASSIGN},{REMOVE}")) == once
+
+
+def test_the_accumulator_stays_in_its_fragment():
+    """Within the loop of the GEMM nothing is converted but the operands, which are loaded."""
+    module = run_passes(example("gemm_loop"), f"{ASSIGN},{REMOVE},{MATERIALIZE}")
+    assert atoms(module)[:2] == ['#cute<atom "ldmatrix.x4">', '#cute<atom "ldmatrix.x4.trans">']
+    assert len(atoms(module)) == 3
+    without = run_passes(example("gemm_loop"), ASSIGN)
+    assert len(conversions(without)) > len(conversions(run_passes(without, REMOVE)))
+
+
+def test_the_weights_of_attention_become_an_operand_by_renaming_registers():
+    module = run_passes(example("attention_queue"), ROADS[1])
+    assert '#cute<atom "mov">' in atoms(module)
+
+
+def test_wgmma_reads_its_operands_from_shared_memory():
+    module = example("gemm_loop")
+    next(iter(module.body.block.ops)).attributes["nv_tileaa.compute_capability"] = _capability(90)
+    run_passes(module, f"{ASSIGN},{REMOVE}")
+    assert len(conversions(module)) == 1
+    assert "mma<m64n128k16, operand = acc, warps = 4>" in print_custom(module)
+
+
+def _capability(number: int) -> IntegerAttr:
+    return IntegerAttr(number, i32)
+
+
+TWICE = """
+#rows = #nv_tileas.layout<rmem, blocked<[1, 4], [2, 16], [4, 1], order = [1, 0]>>
+#acc = #nv_tileas.layout<rmem, mma<m16n8k16, operand = acc, warps = 4>>
+func.func @f(%x: tensor<64x64xf32, #acc>, %n: index) -> tensor<64x64xf32, #rows> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %start = nv_tileas.convert_layout %x : (tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #rows>
+  %end = scf.for %i = %c0 to %n step %c1 iter_args(%t = %start) -> (tensor<64x64xf32, #rows>) {
+    %f = nv_tileas.convert_layout %t : (tensor<64x64xf32, #rows>) -> tensor<64x64xf32, #acc>
+    %s = arith.addf %f, %f : tensor<64x64xf32, #acc>
+    %r = nv_tileas.convert_layout %s : (tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #rows>
+    OTHER
+    scf.yield %r : tensor<64x64xf32, #rows>
+  }
+  func.return %end : tensor<64x64xf32, #rows>
+}"""
+
+
+def test_a_loop_carries_the_fragment():
+    module = run_passes(parse(TWICE.replace("OTHER", "")), REMOVE)
+    (last,) = conversions(module)
+    assert last.parent_op() is next(iter(module.body.block.ops))
+
+
+def test_what_reads_the_other_layout_in_the_loop_still_gets_it():
+    text = TWICE.replace("OTHER", '"test.op"(%t) : (tensor<64x64xf32, #rows>) -> ()')
+    module = parse(text, allow_unregistered=True)
+    RemoveLayoutConversionsPass().apply(context(), module)
+    module.verify()
+    inside = [op for op in conversions(module) if op.parent_op() is not next(iter(module.body.block.ops))]
+    assert len(inside) == 1
+
+
+def test_loads_are_not_folded():
+    """From shared memory to registers and on to other registers: the first is a load, and stays."""
+    text = """
+    #sw = #nv_tileas.layout<smem, swizzle<128>>
+    #rows = #nv_tileas.layout<rmem, blocked<[1, 8], [4, 8], [4, 1], order = [1, 0]>>
+    #a = #nv_tileas.layout<rmem, mma<m16n8k16, operand = a, warps = 4>>
+    func.func @f(%x: tensor<64x64xf16, #sw>) -> tensor<64x64xf16, #a> {
+      %y = nv_tileas.convert_layout %x : (tensor<64x64xf16, #sw>) -> tensor<64x64xf16, #rows>
+      %z = nv_tileas.convert_layout %y : (tensor<64x64xf16, #rows>) -> tensor<64x64xf16, #a>
+      func.return %z : tensor<64x64xf16, #a>
+    }"""
+    assert print_custom(run_passes(parse(text), REMOVE)) == print_custom(parse(text))
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def test_extents_that_are_no_powers_of_two_are_refused_before_anything_changes():
+    text = """
+    func.func @f(%x: tensor<8x8xf32>, %y: tensor<3x8xf32>) {
+      func.return
+    }"""
+    module = parse(text)
+    before = print_custom(module)
+    with pytest.raises(RefusedError, match=r"tensor<3x8xf32>, which no layout fits: the extent of dim0 is 3"):
+        run_passes(module, ASSIGN)
+    assert print_custom(module) == before
+
+
+def test_the_number_of_warps_is_a_power_of_two():
+    with pytest.raises(PassFailedException, match="num-warps=3: a power of two is needed"):
+        run_passes(parse("func.func @f() {\n func.return\n}"), f"{ASSIGN}{{num-warps=3}}")
+
+
+def test_what_is_said_already_is_kept():
+    text = """
+    func.func @f(%x: tensor<8x8xf32, #nv_tileas.layout<rmem, "mine">>, %y: tensor<8x!nv_tileaa.ptr<f16, 1>>) {
+      func.return
+    }"""
+    assert print_custom(run_passes(parse(text), ASSIGN)) == print_custom(parse(text))
+
+
+# Defaults -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("shape", [(), (1,), (64,), (4096,), (8, 1), (64, 64), (1, 128), (2, 4, 8)])
+def test_default_layouts_cover_their_tiles(shape: tuple[int, ...], bits: int, warps: int):
+    layout = coalesced(shape, bits, warps).linear(shape, bits)
+    assert (layout.input_size("lane"), layout.input_size("warp")) == (32, warps)
+    assert in_shared_memory(shape, bits).linear(shape, bits).is_injective
+
+
+def test_products_that_the_tensor_core_has():
+    assert of_product(64, 64, 64, 64, 4, 90) is None
+    assert of_product(8, 8, 8, 16, 4, 90) is None
+    wgmma, sync = of_product(64, 512, 64, 16, 4, 90), of_product(32, 64, 64, 16, 4, 80)
+    assert wgmma is not None
+    assert sync is not None
+    assert (str(wgmma.acc.shape), wgmma.b) == ("m64n256k16", None)
+    assert (str(sync.acc.shape), sync.acc.warps) == ("m16n8k16", (2, 2))
+    with pytest.raises(LayoutError, match="power of two"):
+        coalesced((3,), 16, 4)

@@ -1,0 +1,37 @@
+"""Ops whose tiles differ in shape or element type: layouts that agree, and conversions where they did not."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.layouts.forms import Slice
+from tileas_xdsl.transforms.tileas.layout_rules import (
+    EXPANSIONS,
+    compute_in,
+    forms,
+    has_rule,
+    in_registers,
+    new_axis,
+    result_form,
+    tiles_of,
+)
+
+
+def make_agree(function: Operation) -> None:
+    """Let each op that has a rule follow it."""
+    for op in [op for op in function.walk() if has_rule(op) and not agrees(op)]:
+        _repair(op)
+
+
+def agrees(op: Operation) -> bool:
+    """Whether an op follows its rule."""
+    inside = set(forms(tiles_of(op)))
+    return len(inside) == 1 and result_form(op, next(iter(inside))) == in_registers(op.results[0])
+
+
+def _repair(op: Operation) -> None:
+    """An expansion takes a slice of what it gives; other ops take the layout of their first tile."""
+    result = in_registers(op.results[0])
+    assert result is not None
+    axis = new_axis(op) if isinstance(op, EXPANSIONS) else None
+    compute_in(op, forms(tiles_of(op))[0] if axis is None else Slice(axis, result))

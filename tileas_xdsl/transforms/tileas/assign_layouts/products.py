@@ -1,0 +1,84 @@
+"""Products on the tensor core: the fragments that they need, and conversions around them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
+from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
+from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, layout_of
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.layouts.defaults import ProductForms, in_shared_memory, of_product
+from tileas_xdsl.layouts.forms import Form, Mma
+
+Product = nv_tileaa.DotOp | nv_tileas.DotOp
+
+DEFAULT_CAPABILITY = 80
+"""The compute capability of a program that states none, as for the driver `tileir`."""
+
+
+def anchor_products(function: Operation, warps: int) -> None:
+    """Give the products of a function their fragments."""
+    for op in [op for op in function.walk() if isinstance(op, Product)]:
+        forms = _forms_of(op, warps)
+        if forms is not None:
+            _anchor(op, forms)
+
+
+def _forms_of(op: Product, warps: int) -> ProductForms | None:
+    """The fragments, None for a product that has them, or that is not one of the tensor core."""
+    tiles = [value.type for value in (op.a, op.b, op.c)]
+    if any(form_of(tile) is None for tile in tiles) or isinstance(form_of(op.c.type), Mma):
+        return None
+    shapes = [cast(TensorType[Attribute], tile).get_shape() for tile in tiles]
+    bits, other = element_bits(op.a.type), element_bits(op.b.type)
+    if bits is None or bits != other or any(len(shape) != 2 for shape in shapes):
+        return None
+    capability = compute_capability_of(op)
+    (m, k), (_, n), _ = shapes
+    return of_product(m, n, k, bits, warps, DEFAULT_CAPABILITY if capability is None else capability)
+
+
+def _anchor(op: Product, forms: ProductForms) -> None:
+    """Conversions before and behind the product; operands that the instruction reads from shared memory stay there."""
+    before = op.d.type
+    reads_shared = forms.b is None
+    if not (reads_shared and _space(op.a) == "smem"):
+        _replace(op, 0, _converted(op, op.a, "rmem", forms.a))
+    if forms.b is not None:
+        _replace(op, 1, _converted(op, op.b, "rmem", forms.b))
+    elif _space(op.b) != "smem":
+        tile, bits = cast(TensorType[Attribute], op.b.type), element_bits(op.b.type)
+        assert bits is not None
+        _replace(op, 1, _converted(op, op.b, "smem", in_shared_memory(tile.get_shape(), bits)))
+    _replace(op, 2, _converted(op, op.c, "rmem", forms.acc))
+    result = Rewriter.replace_value_with_new_type(op.d, op.c.type)
+    back = ConvertLayoutOp(result, before)
+    back.location = op.location
+    Rewriter.insert_op(back, InsertPoint.after(op))
+    result.replace_uses_with_if(back.result, lambda use: use.operation is not back)
+
+
+def _replace(op: Product, index: int, value: SSAValue) -> None:
+    op.operands[index] = value
+
+
+def _space(value: SSAValue) -> str | None:
+    layout = layout_of(value.type)
+    return None if layout is None else layout.space.data
+
+
+def _converted(op: Product, value: SSAValue, space: str, form: Form) -> SSAValue:
+    tile = cast(TensorType[Attribute], value.type)
+    wanted = TensorType(tile.element_type, tile.get_shape(), LayoutAttr.of(space, form=form))
+    if wanted == tile:
+        return value
+    conversion = ConvertLayoutOp(value, wanted)
+    conversion.location = op.location
+    Rewriter.insert_op(conversion, InsertPoint.before(op))
+    return conversion.result

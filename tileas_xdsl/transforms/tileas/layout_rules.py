@@ -1,0 +1,160 @@
+"""
+Which layouts the operands and the result of an op on tiles must have, so that each thread computes with what it holds.
+
+| op | rule |
+|---|---|
+| element-wise, casts included | all tiles have one layout |
+| reduction along an axis | the result is a slice of the operand's layout |
+| a dimension of extent 1 is added | the operand is a slice of the result's layout |
+| broadcast | the result has the layout of the operand, which wraps around where the extent is 1 |
+
+Other ops have no rule here: what they do between threads is their own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
+from tileas_xdsl.dialects.nv_tileaa import structure as nv_tileaa_structure
+from tileas_xdsl.dialects.nv_tileaa.elementwise import ElementwiseOp
+from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
+from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, form_of
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.layouts.forms import Blocked, Form, Mma, Slice
+
+REDUCTIONS = (nv_tileaa.ReduceOp, nv_tileas.ReduceOp)
+EXPANSIONS = (nv_tileaa_structure.ExpandDimsOp, nv_tileas_structure.ExpandDimsOp)
+
+
+def tiles_of(op: Operation) -> list[SSAValue]:
+    """The operands that are tiles in registers with a layout to the bit."""
+    return [value for value in op.operands if in_registers(value) is not None]
+
+
+def in_registers(value: SSAValue) -> Form | None:
+    """The layout of a tile in registers, None for any other value."""
+    form = form_of(value.type)
+    return form if form is not None and form.in_registers else None
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The extents of a tile."""
+    return cast(TensorType[Attribute], value.type).get_shape()
+
+
+def has_rule(op: Operation) -> bool:
+    """Whether `operand_form` and `result_form` know the op, and all its tiles have layouts."""
+    if len(op.results) != 1 or in_registers(op.results[0]) is None or not tiles_of(op):
+        return False
+    if isinstance(op, (*REDUCTIONS, nv_tileaa_structure.BroadcastOp)):
+        return True
+    if isinstance(op, EXPANSIONS):
+        return new_axis(op) is not None
+    return is_elementwise(op)
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether each element of the result depends on the elements at its place alone."""
+    known = isinstance(op, ElementwiseOp) or op.dialect_name() in (arith.Arith.name, math.Math.name)
+    if not known or op.regions or len(op.results) != 1 or not isinstance(op.results[0].type, TensorType):
+        return False
+    shapes = {shape_of(value) for value in op.operands if isinstance(value.type, TensorType)}
+    return shapes == {shape_of(op.results[0])}
+
+
+def new_axis(op: Operation) -> int | None:
+    """The dimension that an expansion adds; None where several could be meant."""
+    source, result = shape_of(op.operands[0]), shape_of(op.results[0])
+    axes = [a for a, extent in enumerate(result) if extent == 1 and (*result[:a], *result[a + 1 :]) == source]
+    return axes[0] if len(axes) == 1 else None
+
+
+def result_form(op: Operation, form: Form) -> Form | None:
+    """The layout of the result where the tiles that go in have `form`; None where the rule allows none."""
+    if isinstance(op, REDUCTIONS):
+        return Slice(op.axis.value.data, form)
+    if isinstance(op, EXPANSIONS):
+        return form.parent if isinstance(form, Slice) and form.axis == new_axis(op) else None
+    if isinstance(op, nv_tileaa_structure.BroadcastOp):
+        return form if isinstance(form, Blocked | Mma) else None
+    return form
+
+
+def is_fragment(form: Form | None) -> bool:
+    """Whether a layout is a fragment of the tensor core, or a slice of one."""
+    return is_fragment(form.parent) if isinstance(form, Slice) else isinstance(form, Mma)
+
+
+# Conversions ----------------------------------------------------------------------------------------------------------
+
+
+def with_form(type_: Attribute, form: Form) -> TensorType[Attribute]:
+    """A tile type in registers, in another layout."""
+    tile = cast(TensorType[Attribute], type_)
+    return TensorType(tile.element_type, tile.get_shape(), LayoutAttr.of("rmem", form=form))
+
+
+def converted(op: Operation, value: SSAValue, form: Form) -> SSAValue:
+    """`value` in layout `form`, converted in front of `op` where it has another one; a constant is made in it."""
+    wanted = with_form(value.type, form)
+    if wanted == value.type:
+        return value
+    constant = splat(value)
+    fresh: Operation = ConvertLayoutOp(value, wanted)
+    if constant is not None:
+        fresh = arith.ConstantOp(relaid(constant, wanted))
+    fresh.location = op.location
+    Rewriter.insert_op(fresh, InsertPoint.before(op))
+    return fresh.results[0]
+
+
+def splat(value: SSAValue) -> DenseIntOrFPElementsAttr | None:
+    """What `value` is where it is a constant tile with one value in all places, so that it may have any layout."""
+    owner = value.owner
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr):
+        return None
+    return owner.value if owner.value.is_splat() else None
+
+
+def relaid(constant: DenseIntOrFPElementsAttr, type_: Attribute) -> DenseIntOrFPElementsAttr:
+    """A constant tile with another layout in its type."""
+    return constant.new([type_, constant.data])
+
+
+def convert_behind(op: Operation, value: SSAValue, wanted: Attribute) -> None:
+    """Behind `op`, convert `value` into the type `wanted`, for all uses that it has."""
+    if not list(value.uses) or value.type == wanted:
+        return
+    back = ConvertLayoutOp(value, wanted)
+    back.location = op.location
+    Rewriter.insert_op(back, InsertPoint.after(op))
+    value.replace_uses_with_if(back.result, lambda use: use.operation is not back)
+
+
+def compute_in(op: Operation, form: Form) -> bool:
+    """
+    Let `op` work on tiles in `form`, with conversions of its operands and of its result. Whether the rule allows it;
+    otherwise nothing is changed.
+    """
+    result = result_form(op, form)
+    if result is None:
+        return False
+    for index, value in enumerate(op.operands):
+        if in_registers(value) is not None:
+            op.operands[index] = converted(op, value, form)
+    before = op.results[0].type
+    convert_behind(op, Rewriter.replace_value_with_new_type(op.results[0], with_form(before, result)), before)
+    return True
+
+
+def forms(values: Sequence[SSAValue]) -> list[Form]:
+    """The layouts of tiles in registers."""
+    return [form for value in values if (form := in_registers(value)) is not None]

@@ -1,0 +1,168 @@
+"""
+Take out conversions between layouts that meet.
+
+    %r = scf.for ... iter_args(%acc = %zero) -> C {        %init = convert_layout %zero : C -> F
+      %f = convert_layout %acc : C -> F                    %r = scf.for ... iter_args(%acc = %init) -> F {
+      %d = dot %a, %b, %f : F                      ->        %d = dot %a, %b, %acc : F
+      %c = convert_layout %d : F -> C                        scf.yield %d : F
+      scf.yield %c : C                                     }
+    }                                                      %out = convert_layout %r : F -> C
+
+Until nothing changes: a conversion into the layout that a tile has goes; of two in a row the first goes; a constant
+with one value in all places is made in the layout that is wanted; an op with a tile that comes out of a fragment
+works in the fragment, by the rules of `layout_rules.py`, and its result is converted; a loop carries a tile in the
+fragment in which its body computes it. Each op changes to fragments at most once, so this ends.
+
+Only conversions between registers take part. What reads shared memory is a load, and stays where it is: nothing is
+folded across memory spaces, or across an op that orders memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.layouts.forms import Form
+from tileas_xdsl.transforms.tileas.layout_rules import (
+    compute_in,
+    convert_behind,
+    converted,
+    forms,
+    has_rule,
+    in_registers,
+    is_fragment,
+    splat,
+    tiles_of,
+    with_form,
+)
+
+
+@dataclass(frozen=True)
+class RemoveLayoutConversionsPass(ModulePass):
+    """
+    Remove layout conversions that cancel out.
+
+    Rewrites
+        As the module's docstring shows. Conversions that have a plan, or layouts in words, are not touched.
+
+    Requires
+        Verified IR.
+
+    Refuses
+        Nothing.
+    """
+
+    name = "tileas-remove-layout-conversions"
+
+    DESCRIPTION: ClassVar[str] = "Remove layout conversions that cancel out"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions_in(op):
+            while any([_fold(function), _move_behind_ops(function), _carry_in_another_layout(function)]):
+                pass
+
+
+def _movable(op: Operation | Block | None) -> ConvertLayoutOp | None:
+    """`op` where it is a conversion between registers that nobody has planned."""
+    if not isinstance(op, ConvertLayoutOp) or op.atom_plan is not None:
+        return None
+    forms = form_of(op.source.type), form_of(op.result.type)
+    return op if all(form is not None and form.in_registers for form in forms) else None
+
+
+def _conversions(function: Operation) -> Iterator[ConvertLayoutOp]:
+    yield from [found for op in function.walk() if (found := _movable(op)) is not None]
+
+
+# In a row -------------------------------------------------------------------------------------------------------------
+
+
+def _fold(function: Operation) -> bool:
+    """Conversions of conversions, of constants, into the same layout, and those that nobody uses."""
+    changed = False
+    for op in _conversions(function):
+        inner = _movable(op.source.owner)
+        if inner is not None:
+            op.operands[0] = inner.source
+            changed = True
+        form = in_registers(op.result)
+        if splat(op.source) is not None and form is not None:
+            op.result.replace_all_uses_with(converted(op, op.source, form))
+        elif op.source.type == op.result.type:
+            op.result.replace_all_uses_with(op.source)
+        if not list(op.result.uses):
+            Rewriter.erase_op(op)
+            changed = True
+    return changed
+
+
+# Ops that work in another layout --------------------------------------------------------------------------------------
+
+
+def _move_behind_ops(function: Operation) -> bool:
+    """Ops with a tile that comes out of a fragment work in the fragment."""
+    changed = False
+    for op in [op for op in function.walk() if has_rule(op)]:
+        if any(map(is_fragment, forms(tiles_of(op)))):
+            continue
+        sources = [c.source for value in op.operands if (c := _movable(value.owner)) is not None]
+        fragment = next((form for form in forms(sources) if is_fragment(form)), None)
+        if fragment is not None and compute_in(op, fragment):
+            changed = True
+    return changed
+
+
+# Loops ----------------------------------------------------------------------------------------------------------------
+
+
+def _carry_in_another_layout(function: Operation) -> bool:
+    """Loops carry fragments where their bodies compute in them."""
+    changed = False
+    for loop in [op for op in function.walk() if isinstance(op, scf.ForOp)]:
+        for number in range(len(loop.iter_args)):
+            layout = _layout_inside(loop, number)
+            if layout is not None:
+                _carry(loop, number, layout)
+                changed = True
+    return changed
+
+
+def _layout_inside(loop: scf.ForOp, number: int) -> Form | None:
+    """The fragment in which a carried tile is yielded, and used by some op, where it is carried in another layout."""
+    argument = loop.body.block.args[number + 1]
+    last = loop.body.block.last_op
+    assert last is not None
+    yielded = _movable(last.operands[number].owner)
+    if yielded is None or is_fragment(in_registers(argument)):
+        return None
+    form = in_registers(yielded.source)
+    users = [_movable(use.operation) for use in argument.uses]
+    used = any(user is not None and user.result.type == yielded.source.type for user in users)
+    return form if is_fragment(form) and used else None
+
+
+def _carry(loop: scf.ForOp, number: int, form: Form) -> None:
+    """Carry a tile in `form`. Conversions that this makes superfluous are folded later."""
+    before = loop.results[number].type
+    loop.operands[3 + number] = converted(loop, loop.iter_args[number], form)
+    block = loop.body.block
+    last = block.last_op
+    assert last is not None
+    last.operands[number] = converted(last, last.operands[number], form)
+    argument = Rewriter.replace_value_with_new_type(block.args[number + 1], with_form(before, form))
+    back = ConvertLayoutOp(argument, before)
+    back.location = loop.location
+    Rewriter.insert_op(back, InsertPoint.at_start(block))
+    argument.replace_uses_with_if(back.result, lambda use: use.operation is not back)
+    convert_behind(loop, Rewriter.replace_value_with_new_type(loop.results[number], with_form(before, form)), before)
