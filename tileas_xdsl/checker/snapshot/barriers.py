@@ -8,6 +8,7 @@ from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, dr
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Mind
+from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.synchronization import (
     EndOfAgents,
     EventCondition,
@@ -171,6 +172,12 @@ def _phase_condition(drawing: Drawing, condition: PhaseCondition) -> None:
     drawing.literal(("phase", drawing.parity(barrier, condition.parity), condition.meant - barrier.current.index))
     drawing.literal(condition.acquires)
     drawing.thing(barrier)
+
+
+@draws_value(Hope)
+def _hope(drawing: Drawing, hope: Hope) -> None:
+    drawing.literal(("hope", hope.is_over))
+    drawing.value(hope.wanted)
 
 
 @draws_value(StateCondition)

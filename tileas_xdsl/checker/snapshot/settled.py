@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tileas_xdsl.checker.snapshot.liveness import Liveness
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
@@ -68,6 +68,17 @@ class Reach:
                 by.add((base.family, role_of(agent)))
                 agent = agent.parent
         return Reach(frozenset(fenced), frozenset(read), frozenset(ended), frozenset(by), in_flight)
+
+
+class _All(frozenset[Any]):
+    """A set that has everything in it."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+EVERYTHING = Reach(_All(), _All(), _All(), _All(), 1 << 30)
+"""The reach of executions of which nothing is known: they may touch everything, from everywhere."""
 
 
 def role_of(agent: Agent) -> object:

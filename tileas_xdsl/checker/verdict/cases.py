@@ -57,6 +57,8 @@ class Case:
         """Whether something was found, or left undecided."""
         self.is_bounded = False
         """Whether it is not proved for every trip count."""
+        self.asks = False
+        """Whether the program branches on tests of barriers, so that one execution never speaks for all."""
         self._seen: set[object] = set()
         self.right: list[Sequence[int]] = []
         """The values that were executed and found right."""
@@ -119,7 +121,10 @@ class Case:
         """Keep what a proof and the search for over-waits need of an execution without mistakes."""
         if tuple(values) == (1,):
             self.deepest = deepest(machine)
-        if machine.is_right_beyond_doubt:
+        if machine.asked:
+            self.asks = True
+            self.waits.clear()
+        elif machine.is_right_beyond_doubt and not self.asks:
             self.right.append(values)
             for op, counts in machine.waits_met.items():
                 self.waits.setdefault(op, {}).update(counts)

@@ -5,17 +5,31 @@ One execution on scalars and synchronisation alone speaks for every interleaving
 which the execution itself tests (`machine.parts.barriers`). Where it is not, all interleavings are tried within a
 bound; where that bound is reached first, the decision names a doubt. A call with a mistake is executed again with a
 trace, which explains the mistake.
+
+A program that tests barriers is decided under all answers that these tests may give (`answers`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from xdsl.ir import Operation, Region
 
-from tileas_xdsl.checker.verdict.interleavings import RedundantRunError, explore
+from tileas_xdsl.checker.verdict.answers import (
+    Answering,
+    Asked,
+    MergedError,
+    Script,
+    Scripted,
+    explore_answers,
+    script_of,
+    turn_back,
+)
+from tileas_xdsl.checker.verdict.interleavings import MOST_RUNS, RedundantRunError, explore
 from tileas_xdsl.checker.verdict.scope import assumptions_about_memory
 from tileas_xdsl.checker.witnesses.diagnosis import blame_first_wait
 from tileas_xdsl.checker.witnesses.investigator import Investigator
@@ -35,6 +49,7 @@ from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.orders import Lazy, Order
+from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.core.what_if import WhatIf
 from tileas_xdsl.machine.parts.barriers import judge_open_phases
@@ -117,20 +132,77 @@ def decide(subject: Subject, scalars: Mapping[str, int]) -> Decision:
 
     Raises `UndecidedError` where control flow depends on data, `UnsupportedError` for ops without a meaning.
     """
+    found = explore_answers(partial(_under_answers, subject, scalars))
+    inquest = partial(_Inquest, subject, scalars)
+    if found.wrong is not None:
+        return inquest(found.wrong).decide()
+    if found.asks_for_ever is not None:
+        return inquest(found.asks_for_ever).standstill()
+    if found.doubtful:
+        return _decide_script_by_script(subject, scalars) if found.machine.asked else inquest({}).decide()
+    doubt = None if found.exhausted else _too_many_answers(found.asked, found.executions)
+    return Decision(found.machine, doubt=doubt, executions=found.executions)
+
+
+def _under_answers(subject: Subject, scalars: Mapping[str, int], guide: Answering) -> Machine:
+    """An execution with the answers of `guide`, as far as that lets it go."""
     machine = subject.machine(Lazy())
     # Most programs are right, and a trace of what happened is only needed to tell of mistakes.
     machine.trace.recording = False
-    subject.execute(machine, scalars)
-    return Decision(machine) if machine.is_right_beyond_doubt else _Inquest(subject, scalars).decide()
+    machine.guide = machine.observer = guide
+    with suppress(MergedError):
+        subject.execute(machine, scalars)
+    return machine
+
+
+MOST_SCRIPTS = 64
+"""Combinations of answers for each of which all interleavings are tried."""
+
+
+def _decide_script_by_script(subject: Subject, scalars: Mapping[str, int]) -> Decision:
+    """Decide a call that asks, and in which one execution need not speak for all that give the same answers."""
+    path: list[Asked] = []
+    doubt: str | None = None
+    executions = scripts = 0
+    while True:
+        scripts += 1
+        _under_answers(subject, scalars, Answering(path, None))
+        decision = _Inquest(subject, scalars, script_of(path)).decide()
+        executions += 1 + decision.executions
+        if decision.violations:
+            return replace(decision, executions=executions)
+        doubt = doubt or decision.doubt
+        if not turn_back(path):
+            return replace(decision, doubt=doubt, executions=executions)
+        if executions >= MOST_RUNS or scripts == MOST_SCRIPTS:
+            return replace(decision, doubt=_too_many_answers(path, executions), executions=executions)
+
+
+def _too_many_answers(asked: Sequence[Asked], executions: int) -> str:
+    reason = f"may say yes or no, and there are too many answers; {executions} executions were made and none went wrong"
+    return str(UndecidedError(asked[-1].op, reason))
 
 
 class _Inquest:
-    """Finds out why an execution was not right beyond doubt: by a trace, and by other interleavings."""
+    """
+    Finds out why an execution was not right beyond doubt: by a trace, and by other interleavings.
 
-    def __init__(self, subject: Subject, scalars: Mapping[str, int]) -> None:
+    Tests get the answers of `script`.
+    """
+
+    def __init__(self, subject: Subject, scalars: Mapping[str, int], script: Script) -> None:
         self.subject = subject
         self.scalars = scalars
+        self.script = script
         self.executions = 0
+        self.runs_out = False
+        """Whether some execution has asked more than the script answers."""
+
+    def standstill(self) -> Decision:
+        """Report that with these answers an agent asks for ever."""
+        machine = self._executed(self._machine(Lazy()))
+        machine.report(*deadlock_of(machine))
+        return self._decision(machine, list(machine.violations.values()))
 
     def decide(self) -> Decision:
         machine = self._executed(self._machine(Lazy()))
@@ -150,7 +222,7 @@ class _Inquest:
         reason = UndecidedError(doubt.op, doubt.reason)
         exploration = explore(self._under)
         violations = list({**machine.violations, **exploration.violations}.values())
-        if exploration.exhausted:
+        if exploration.exhausted and not self.runs_out:
             return self._decision(machine, violations)
         tried = f"{reason}; {exploration.runs} interleavings were tried"
         if violations:
@@ -170,10 +242,12 @@ class _Inquest:
         self.executions += 1
         machine = self.subject.machine(order)
         machine.observer = Investigator()
+        machine.guide = Scripted(self.script)
         return machine
 
     def _executed(self, machine: Machine) -> Machine:
         self.subject.execute(machine, self.scalars)
+        self.runs_out |= isinstance(machine.guide, Scripted) and machine.guide.runs_out
         return machine
 
     def _under(self, order: Order) -> tuple[Machine, bool]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.loop_bounds import bounds_loops_by_an_extent
 from tileas_xdsl.checker.verdict.report import Report, span
@@ -135,6 +136,7 @@ def _execute(case: Case, trip_count: int, run: RecordedRun, changed: WhatIf = AS
     machine.what_if = changed
     machine.trace.recording = False
     machine.observer = run
+    machine.guide = Unguided()
     machine.step_budget = STEPS_OF_PROOFS
     try:
         case.subject.execute(machine, case.scalars((trip_count,)), EXTENT_OF_PROOFS)

@@ -36,6 +36,7 @@ from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.orders import Order
+from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
@@ -90,6 +91,14 @@ class Machine:
     tolerated: dict[object, Violation] = field(default_factory=dict[object, Violation])
     """What `relaxed_proxy` makes warnings of, by key."""
     what_if: WhatIf = AS_WRITTEN
+    guide: Guide | None = None
+    """Decides the answers to questions (`questions`)."""
+    asked: int = 0
+    """How many questions the program has asked."""
+    refusals: int = 0
+    """How often the answer was no since all had come to a standstill."""
+    hopes_in_vain: bool = False
+    """Whether the execution has come to a standstill in which an agent hopes for yes: with these answers it is none."""
     waits_met: dict[Operation, dict[int | None, None]] = field(
         default_factory=dict[Operation, "dict[int | None, None]"]
     )
@@ -163,7 +172,7 @@ class Machine:
                     choice.resume()
             elif choice is not None:
                 self.perform(choice)
-            elif not self._force():
+            elif not (self._force() or self._give_up_hope()):
                 raise StuckError
         self._complete_the_rest()
         for check in self.at_end:
@@ -175,6 +184,15 @@ class Machine:
         while self.clock is not None and (work := self.clock.next(())) is not None:
             assert isinstance(work, AsyncWork)
             self.perform(work)
+
+    def _give_up_hope(self) -> bool:
+        """Without a guide, say no to one agent that hopes for yes. False when there is none, or none any more."""
+        hopes = hoping(self.live)
+        if self.guide is not None or not hopes or self.refusals == MOST_REFUSALS:
+            return False
+        self.refusals += 1
+        hopes[0].is_over = True
+        return True
 
     def _force(self) -> bool:
         """Perform one work that somebody waits for, and whatever it depends on. False when there is none."""
@@ -306,6 +324,9 @@ class Machine:
             doubt = agent.waiting_for.doubt() if agent.waiting_for is not None else None
             if doubt is not None and agent.waiting_at is not None:
                 self.doubt(agent.waiting_at, doubt)
+        if self.guide is not None and hoping(self.live):
+            self.hopes_in_vain = True
+            return
         known = self.observer.standstill(self)
         if known is not None:
             self.report(known)

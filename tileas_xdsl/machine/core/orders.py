@@ -48,6 +48,10 @@ class Order(ABC):
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
         """The agent that steps next, or the work that is performed next; None if nothing can without being forced."""
 
+    def hopes(self) -> bool:
+        """Whether a question is to be answered with yes, where no guide decides."""
+        return True
+
 
 class Eager(Order):
     performs_at_once = True
@@ -93,3 +97,6 @@ class Random(Order):
             return None
         pick = self.generator.randrange(options)
         return runnable[pick] if pick < len(runnable) else ready[pick - len(runnable)]
+
+    def hopes(self) -> bool:
+        return self.generator.random() < 0.5

@@ -18,6 +18,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
+from tileas_xdsl.analysis.answers import AnswerUse, use_of_answer
 from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread, wgmma
 from tileas_xdsl.dialects.nvvm.attributes import MemScope
 from tileas_xdsl.dialects.nvvm.barrier import (
@@ -34,11 +35,13 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
 from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.standings import Answer, Leave, Request, continuation
+from tileas_xdsl.machine.core.questions import Hope
+from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
     Condition,
     PhaseBarrier,
@@ -57,6 +60,7 @@ from tileas_xdsl.machine.parts.barrier_lives import (
 from tileas_xdsl.machine.parts.barriers import (
     arrive,
     expect_bytes,
+    hope_for_parity,
     promise_arrival,
     promise_bytes,
     report_bytes,
@@ -220,23 +224,72 @@ class StateCondition(Condition):
         return self.barrier.name
 
 
-@suspends(mbarrier.MBarrierTryWaitOp, mbarrier.MBarrierTestWaitOp)
-def _try_wait(agent: Agent, op: Operation, address: Any, which: Any, *_ticks: Any) -> Answer:
-    """
-    A test that succeeds or fails at once, and stands in a loop that runs until it succeeds.
+_use_of_answer = per_op(use_of_answer)
 
-    Here it waits and then succeeds: the iterations in which it fails do nothing.
+
+@suspends(mbarrier.MBarrierTryWaitOp, mbarrier.MBarrierTestWaitOp)
+def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> Answer:
     """
-    barrier = _at(agent, op, address).state
-    wanted = agent.known(which, op, "waits for")
-    if str(op.operands[1].type) == "i64":
-        condition = StateCondition(barrier, wanted, acquires=not _is_relaxed(op))
-        return agent.wait(condition, op).then(_saw_state, condition).then(_succeed)
-    return wait_for_parity(agent, barrier, wanted & 1, op, acquires=not _is_relaxed(op)).then(_succeed)
+    A test: no is always possible, yes when the phase is over. One that a loop repeats until yes is a wait.
+
+    Where the program branches on the answer, that is a question (`questions`).
+    """
+    barrier, wanted = _at(agent, op, address).state, agent.known(which, op, "asks for")
+    use = _use_of_answer(agent, op)
+    if use is AnswerUse.SPINS:
+        return _wait_until_over(agent, op, barrier, wanted)
+    if use is not AnswerUse.BRANCHES:
+        return 0
+    machine, guide = agent.machine, agent.machine.guide
+    machine.asked += 1
+    if guide is None:
+        return _hope(agent, op, None, barrier, wanted) if machine.order.hopes() else 0
+    pause = Pause() if guide.poses(agent, op) else Done()
+    return pause.then(_take_answer, barrier, wanted)
+
+
+def _wait_until_over(agent: Agent, op: Operation, barrier: PhaseBarrier, wanted: int) -> Request:
+    if not _names_state(op):
+        return wait_for_parity(agent, barrier, wanted & 1, op, acquires=not _is_relaxed(op)).then(_succeed)
+    condition = StateCondition(barrier, wanted, acquires=not _is_relaxed(op))
+    return agent.wait(condition, op).then(_saw_state, condition).then(_succeed)
+
+
+def _names_state(op: Operation) -> bool:
+    """Whether a test names the state that an arrival returned, and not a parity."""
+    return str(op.operands[1].type) == "i64"
+
+
+@continuation
+def _take_answer(agent: Agent, op: Operation, _: None, barrier: PhaseBarrier, wanted: int) -> Answer:
+    guide = agent.machine.guide
+    assert guide is not None
+    return _hope(agent, op, None, barrier, wanted) if guide.says_yes(agent, op) else 0
+
+
+@continuation
+def _hope(agent: Agent, op: Operation, _: None, barrier: PhaseBarrier, wanted: int) -> Answer:
+    if not _names_state(op):
+        return hope_for_parity(agent, barrier, wanted & 1, op, acquires=not _is_relaxed(op))
+    hope = Hope(StateCondition(barrier, wanted, acquires=not _is_relaxed(op)))
+    return agent.wait(hope, op).then(_heard_of_state, hope)
+
+
+@continuation
+def _heard_of_state(agent: Agent, op: Operation, _: None, hope: Hope) -> Answer:
+    if hope.is_over:
+        return 0
+    assert isinstance(hope.wanted, StateCondition)
+    _note_state_seen(agent, op, hope.wanted)
+    return 1
 
 
 @continuation
 def _saw_state(agent: Agent, op: Operation, _: None, condition: StateCondition) -> Answer:
+    _note_state_seen(agent, op, condition)
+
+
+def _note_state_seen(agent: Agent, op: Operation, condition: StateCondition) -> None:
     barrier, phase = condition.barrier, condition.phase
     agent.machine.happened(agent, op, "wait", f"sees phase {phase} of {barrier.name}", on=barrier, turn=phase)
 

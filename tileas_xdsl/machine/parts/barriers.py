@@ -23,6 +23,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
     CommitGroup,
@@ -168,12 +169,43 @@ def wait_for_parity(
     return agent.wait(condition, op).then(_saw_phase, condition)
 
 
+def hope_for_parity(
+    agent: Agent, barrier: PhaseBarrier, parity: int, op: Operation, *, acquires: bool = True
+) -> Request:
+    """Wait, as a test that is to say yes, until a phase of `parity` is complete. The outcome is the answer."""
+    meant = barrier.phase_named(parity, agent)
+    hope = Hope(PhaseCondition(barrier, parity, meant, acquires))
+    _doubt_if_passed_by(agent, barrier, meant, op)
+    return agent.wait(hope, op).then(_heard, hope)
+
+
+@continuation
+def _heard(agent: Agent, op: Operation, _: None, hope: Hope) -> Answer:
+    if hope.is_over:
+        return 0
+    condition = hope.wanted
+    assert isinstance(condition, PhaseCondition)
+    _doubt_if_passed_by(agent, condition.barrier, condition.meant, op)
+    _saw_phase_now(agent, op, condition.barrier)
+    return 1
+
+
+def _doubt_if_passed_by(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
+    agent.machine.shares(barrier.name, alone=False)
+    if barrier.phases_completed - 1 > meant:
+        agent.machine.doubt(op, f"asks for phase {meant} of {barrier.name}, unordered with the next one")
+
+
 @continuation
 def _saw_phase(agent: Agent, op: Operation, _: None, condition: PhaseCondition) -> Answer:
     barrier = condition.barrier
     agent.machine.shares(barrier.name, alone=False)
     if barrier.phases_completed - 1 > condition.meant:
         _phase_ran_away(agent, barrier, condition.meant, op)
+    _saw_phase_now(agent, op, barrier)
+
+
+def _saw_phase_now(agent: Agent, op: Operation, barrier: PhaseBarrier) -> None:
     phase = barrier.phases_completed - 1
     text = f"sees phase {phase} of {barrier.name}" if phase >= 0 else f"passes {barrier.name} before its first phase"
     agent.machine.happened(agent, op, "wait", text, on=barrier, turn=phase)
