@@ -28,7 +28,7 @@ MOST_RUNS = 2_000
 """Interleavings tried before the exploration gives up."""
 MOST_STEPS = 2_000_000
 """Steps of all runs together after which it gives up."""
-MOST_STEPS_AFTER_VIOLATION = 100_000
+MOST_STEPS_AFTER_VIOLATION = 30_000
 """The bound on steps once a mistake is known: what is left only looks for mistakes of other kinds."""
 
 Choice = tuple[str, int]
