@@ -25,7 +25,8 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.async_queue import WaitOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
-from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import Filling, FullStages
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import NextTurns
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.turn_numbers import Current
 
 THERE, BACK = "convert-queue-to-pipeline", "convert-pipeline-to-queue"
 BALANCED = sample(range(120), 40)
@@ -148,12 +149,14 @@ QUEUE_REFUSALS = {
         "stands in a commit to queue 0 and is for the same queue",
     ),
     "different numbers on different paths": (
-        f"scf.if %b {{ {GROUP} }} async_queue.wait 0, 0",
+        "scf.for %i = %c0 to %n step %c1 { %odd = arith.index_cast %i : index to i1 "
+        f"scf.if %odd {{ {GROUP} }} async_queue.wait 0, 0 }}",
         "is reached with 0 groups of queue 0 unfinished on some path and up to 1 on others",
     ),
-    "the first iterations": (
-        f"scf.for %i = %c0 to %n step %c1 {{ {GROUP} async_queue.wait 0, 1 }} async_queue.wait 0, 0",
-        "is reached with",
+    "any number": (
+        "scf.for %i = %c0 to %n step %c1 { %odd = arith.index_cast %i : index to i1 "
+        f"scf.if %odd {{ {GROUP} }} }} async_queue.wait 0, 0",
+        "is reached with 0 groups of queue 0 unfinished on some path and up to 8 on others",
     ),
     "groups for which nobody waits": (GROUP, "leaves groups of queue 0 for which nobody waits"),
 }
@@ -199,11 +202,16 @@ PIPELINE_REFUSALS = {
     "stages for which nobody waits": (f"{CREATE} {PRODUCE}", "is left with stages that nobody consumes"),
     "different numbers on different paths": (
         f"{CREATE} scf.if %b {{ {PRODUCE} }} {CONSUME}",
-        "leaves 1 stages full on one path and 0 on another",
+        "waits for a stage that only its own agent could fill",
     ),
     "a loop that fills more and more": (
         f"{CREATE} scf.for %i = %c0 to %n step %c1 {{ {PRODUCE} }} {CONSUME}",
-        "begins its first iteration with 0 full stages and the next one with 1",
+        "is reached with any number of full stages",
+    ),
+    "a count that depends on a condition": (
+        f"{CREATE} {turn('produce_one', '%1')} scf.if %b {{ {turn('produce_one', '%2')} }} "
+        f"{CONSUME} scf.if %b {{ {turn('consume_one', '%v')} }}",
+        "is reached with 1 full stages at one time and 2 at another",
     ),
     "handshake ops": (
         f"{CREATE} %a = nv_tileas.async.pipeline.producer_acquire %p : (!nv_tileas.producer_token) -> "
@@ -224,13 +232,13 @@ BOUNDS = "%k0 = arith.constant 0 : index %k1 = arith.constant 1 : index %k3 = ar
 def test_each_op_is_come_to_once_however_deep_the_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constant loops are not run through trip by trip, and no loop round by round: the work is that of the ops."""
     entered: list[Operation] = []
-    enter = FullStages.enter
+    enter = NextTurns.enter
 
-    def noting(self: FullStages, op: Operation, state: Filling) -> Filling:
+    def noting(self: NextTurns, op: Operation, state: Current) -> Current:
         entered.append(op)
         return enter(self, op, state)
 
-    monkeypatch.setattr(FullStages, "enter", noting)
+    monkeypatch.setattr(NextTurns, "enter", noting)
     body = ""
     for depth in range(30):
         fill, drain = turn("produce_one", f"%t{depth}"), turn("consume_one", f"%u{depth}")

@@ -166,7 +166,7 @@ REFUSALS = {
         f"{LOAD.replace('%k', '%c0')} {PUT} {GET} {GET.replace('%u', '%v')}",
         "waits for a stage",
     ),
-    "one agent whose loop only puts": (FILL, "begins its first iteration with 0 full stages and the next one with 1"),
+    "one agent whose loop only puts": (FILL, "is reached with any number of full stages"),
 }
 
 

@@ -52,8 +52,10 @@ func.func @sometimes(%b: i1) {
 // SLOTS:       scf.if %b {
 // SLOTS-NEXT:    async_queue.commit 0
 // SLOTS:       async_queue.wait 0, 0
-// PHASES:      'async_queue.wait' op is reached with 0 groups of queue 0 unfinished on some path and up to 1 on others
-// PHASES-NEXT: help: commit the first groups in front of the loop
+// PHASES:      scf.if %b {
+// PHASES-NEXT:   nv_tileas.async.pipeline.produce_one
+// PHASES:      scf.if %b {
+// PHASES-NEXT:   nv_tileas.async.pipeline.consume_one
 
 // -----
 

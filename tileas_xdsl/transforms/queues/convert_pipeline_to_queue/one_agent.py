@@ -52,7 +52,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, enclosing_function
-from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import follow_turns
+from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.full_stages import FullStages
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.slots import SlotBuffers
 from tileas_xdsl.transforms.queues.convert_pipeline_to_queue.tile_turns import (
     Tile,
@@ -93,9 +93,9 @@ class OneAgent:
             for use in end.uses:
                 self._require_known_use(use.operation)
         self._require_one_kind_of_slot()
-        self.full_stages = follow_turns(self.root, self.numbers, self.holding)
+        self.full_stages = FullStages(self.root, self.numbers, self.holding)
         self._require_all_followed()
-        if self.full_stages.left != 0:
+        if self.full_stages.left != {0}:
             refuse(
                 self.root,
                 "is left with stages that nobody consumes",

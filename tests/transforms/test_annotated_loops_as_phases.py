@@ -1,0 +1,148 @@
+"""
+Annotated loops as queues, as phases of pipelines, and as queues again: the same numbers, and safe; symbolic bounds too.
+
+How many groups a wait forces depends on the trip count there, so the phases hold guards (`analysis/exact_counts`).
+"""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from tests.support.annotated_loops import AnnotatedLoop, annotated_loop
+from tests.support.corpora import each
+from tests.support.ir import parse, print_custom, run_passes
+from tests.transforms.test_inject_software_pipeline_random import assert_computes, pipelined, verdict
+from tileas_xdsl.analysis.exact_counts import Case, Linear, Question
+from tileas_xdsl.analysis.exact_counts.cases import Turns
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.async_queue import CommitOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+
+THERE, BACK = "convert-queue-to-pipeline", "convert-pipeline-to-queue"
+LOOPS_A_BATCH = 10
+
+
+def queued_loops(batch: int) -> list[AnnotatedLoop]:
+    """Loops with bounds that are arguments, of which some stage is asynchronous."""
+    loops = map(annotated_loop, range(batch * LOOPS_A_BATCH * 3, (batch + 1) * LOOPS_A_BATCH * 3))
+    return [loop for loop in loops if not loop.is_static and has_queues(loop)][:LOOPS_A_BATCH]
+
+
+def has_queues(loop: AnnotatedLoop) -> bool:
+    return any(isinstance(op, CommitOp) for op in pipelined(loop).walk())
+
+
+@each("batch", range(50), 2, programs=LOOPS_A_BATCH)
+def test_symbolic_loops_keep_their_numbers_as_phases_and_back(batch: int) -> None:
+    loops = queued_loops(batch)
+    refused = 0
+    for loop in loops:
+        expected = loop.run()
+        try:
+            there = run_passes(pipelined(loop), THERE)
+            back = run_passes(there.clone(), BACK)
+        except RefusedError:
+            refused += 1
+            continue
+        for module in (there, back):
+            assert_computes(module, loop, "lazy", expected)
+            assert verdict(module, loop) is Verdict.SAFE, f"seed {loop.seed}\n{print_custom(module)}"
+    assert refused <= 1, "at most one in twenty is refused; a batch may hold one"
+
+
+SIMPLE = """
+func.func @f(%A: memref<?xf32>, %D: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  %B = memref.alloc() : memref<1xf32, 3>
+  scf.for %i = %c0 to %n step %c1 {
+    async_queue.block {
+      %v = memref.load %A[%i] : memref<?xf32>
+      memref.store %v, %B[%c0] : memref<1xf32, 3>
+    }
+    async_queue.block {
+      %v = memref.load %B[%c0] : memref<1xf32, 3>
+      %w = arith.addf %v, %one : f32
+      memref.store %w, %D[%i] : memref<?xf32>
+    }
+  } {software_pipeline_stage = array<i64: 0, 2>, software_pipeline_order = array<i64: 0, 1>,
+     software_pipeline_async_stages = array<i64: 0>}
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("passes", [THERE, f"{THERE},{BACK}"])
+def test_a_pipelined_loop_with_a_symbolic_bound_is_safe_for_every_trip_count(passes: str) -> None:
+    module = run_passes(parse(SIMPLE), f"inject-software-pipeline,{passes}")
+    report = check(module)
+    assert report.holds_for_every_trip_count, report
+
+
+def test_a_queue_that_is_never_waited_for_in_a_loop_gets_a_ring() -> None:
+    text = """
+    func.func @f(%A: memref<64xi32>, %n: index) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %one = arith.constant 1 : i32
+      scf.for %i = %c0 to %n step %c1 {
+        async_queue.commit 0 { async_queue.scope { memref.store %one, %A[%i] : memref<64xi32> } }
+      }
+      async_queue.wait 0, 0
+      func.return
+    }
+    """
+    module = run_passes(parse(text), f"{THERE}{{most-stages=3}}")
+    (pipeline,) = (op for op in module.walk() if isinstance(op, CreatePipelineOp))
+    assert pipeline.num_stages.value.data == 3
+    for trips in (0, 1, 2, 3, 4, 9):
+        assert check(module, args={"n": trips}).verdict is Verdict.SAFE
+
+
+# The facts ------------------------------------------------------------------------------------------------------------
+
+
+def test_guards_follow_from_what_is_known_of_a_quotient() -> None:
+    """`(n - 1) / 3 + 1 >= 3` says that a loop to `n - 6` in steps of 3 runs."""
+    module = parse("""
+    func.func @f(%n: index) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %c6 = arith.constant 6 : index
+      %less = arith.subi %n, %c1 : index
+      %whole = arith.divui %less, %c3 : index
+      %trips = arith.addi %whole, %c1 : index
+      %runs = arith.cmpi slt, %c0, %n : index
+      %three = arith.cmpi uge, %trips, %c3 : index
+      %end = arith.subi %n, %c6 : index
+      %again = arith.cmpi slt, %c0, %end : index
+      func.return
+    }
+    """)
+    some, three, again = (op.result for op in module.walk() if isinstance(op, arith.CmpiOp))
+    not_empty = answer(Case(), some, 0)
+    case = answer(not_empty, three, 1)
+    assert case.decide(again, Turns()) is True
+    assert isinstance(not_empty.decide(again, Turns()), Question)
+
+
+def answer(case: Case, condition: SSAValue, number: int) -> Case:
+    """The calls with that answer to what `condition` asks; answers are in the order of the numbers."""
+    found = case.decide(condition, Turns())
+    assert isinstance(found, Question)
+    after = case.assume(found.form, found.answers[number])
+    assert after is not None
+    return after
+
+
+def test_forms_are_equal_where_their_terms_are() -> None:
+    one, other = Linear.of("n"), Linear.of("m")
+    assert one + other - one == other
+    assert (one + 3).times(2) - one - one == Linear(constant=6)
+    assert (one - one).as_constant == 0
