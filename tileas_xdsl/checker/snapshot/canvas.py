@@ -47,6 +47,9 @@ class PartCanvas:
     def sequence(self, values: Iterable[object]) -> None:
         self.drawing.sequence(values)
 
+    def moment(self, agent: Agent, moment: int) -> None:
+        self.drawing.moment(agent.number, moment)
+
     def works(self, works: Iterable[AsyncWork]) -> None:
         self.drawing.works(works)
 

@@ -122,6 +122,8 @@ class Agent:
         self.transfers: list[AsyncWork] = []
         """Marked transfers of this thread, in order of issue."""
         self.transfers_observed = 0
+        self.before_touch: Callable[[Agent, View, bool], None] | None = None
+        """Called before each access that it makes itself with what it touches and whether it writes."""
         self.delegates = False
         """Whether what it touches is touched for asynchronous work, which pays for it with its own time."""
         self.parts = Parts[OwnPart]()
@@ -267,6 +269,8 @@ class Agent:
 
     def touch(self, view: View, op: Operation, *, write: bool, proxy: Proxy = Proxy.GENERIC) -> None:
         """Note a synchronous access and compare it with everything that might race with it."""
+        if self.before_touch is not None:
+            self.before_touch(self, view, write)
         if self.machine.clock is not None:
             self.machine.clock.touched(self, view)
         access = Access(

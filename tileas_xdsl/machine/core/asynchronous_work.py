@@ -232,7 +232,7 @@ class AsyncWork:
     needs: list[LateValue] = field(default_factory=list["LateValue"])
     """The operands that may be missing then."""
     ends_with_grid: bool = False
-    """Whether it only writes global memory, which the end of the grid completes."""
+    """Whether the end of the grid completes it: it writes global memory only, or the compiler waits for it."""
     issue_step: int = 0
     complete_step: int | None = None
     bytes_moved: int = 0

@@ -9,7 +9,7 @@ works that a blocked agent waits for. When there are none, the execution is stuc
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -273,6 +273,11 @@ class Machine:
     def history_of(self, base: MemoryObject) -> AccessHistory | None:
         """The accesses recorded for `base`; None if there have been none."""
         return self._histories.get(base.serial)
+
+    def accesses_of(self, agent: Agent) -> Iterator[Access]:
+        """The accesses that `agent` made itself, as far as a later one may still race with them."""
+        for history in self._histories.values():
+            yield from (access for access in history.all() if access.agent is agent and access.work is None)
 
     def note_access(self, access: Access, mind: Mind) -> None:
         """Record an access; each conflict with an earlier one becomes a violation."""

@@ -46,6 +46,10 @@ class Canvas(Protocol):
 
     def sequence(self, values: Iterable[object]) -> None: ...
 
+    def moment(self, agent: Agent, moment: int) -> None:
+        """Draw a moment of `agent`."""
+        ...
+
     def works(self, works: Iterable[AsyncWork]) -> None: ...
 
     def without_settled_front(self, works: Sequence[AsyncWork]) -> Sequence[AsyncWork]:

@@ -476,7 +476,7 @@ def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all
     return barrier
 
 
-def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous, *, hands_over: bool = True) -> int:
+def arrive_at_barrier(agent: Agent, op: Operation, barrier: Rendezvous, *, hands_over: bool = True) -> int:
     agent.machine.shares(barrier.name, alone=True)
     if barrier.is_ahead(agent.number, agent.mind):
         agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
@@ -486,7 +486,7 @@ def _arrive_at(agent: Agent, op: Operation, barrier: Rendezvous, *, hands_over: 
     return barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, agent.threads)
 
 
-def _passed(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
+def pass_barrier(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
     """Wait until all arrivals of `generation` at `barrier` are there."""
     condition = RendezvousCondition(barrier, generation)
     return agent.wait(condition, op).then(_saw_generation, condition)
@@ -506,11 +506,16 @@ def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rende
     return _rendezvous(agent, op, f"barrier {number}", expected, of_all=threads is None)
 
 
+def barrier_of_threads(agent: Agent, op: Operation) -> Rendezvous:
+    """The barrier of the whole block."""
+    return _rendezvous(agent, op, "barrier 0", threads_left(agent), of_all=True)
+
+
 @suspends(Barrier0Op)
 def barrier_of_all_threads(agent: Agent, op: Operation) -> Answer:
     """Arrive at the barrier of the whole block, and wait until all its threads have arrived."""
-    barrier = _rendezvous(agent, op, "barrier 0", threads_left(agent), of_all=True)
-    return _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
+    barrier = barrier_of_threads(agent, op)
+    return pass_barrier(agent, op, barrier, arrive_at_barrier(agent, op, barrier))
 
 
 @suspends(BarrierOp)
@@ -518,12 +523,12 @@ def _barrier(agent: Agent, op: Any, *operands: Any) -> Answer:
     if op.reduction_predicate is not None:
         raise UnsupportedError(op, "reduces over the threads of a barrier, and an agent has one flow of control")
     barrier = _barrier_numbered(agent, op, operands)
-    return _passed(agent, op, barrier, _arrive_at(agent, op, barrier))
+    return pass_barrier(agent, op, barrier, arrive_at_barrier(agent, op, barrier))
 
 
 @sync(BarrierArriveOp)
 def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
-    _arrive_at(agent, op, _barrier_numbered(agent, op, operands))
+    arrive_at_barrier(agent, op, _barrier_numbered(agent, op, operands))
 
 
 @sync(ClusterArriveOp, ClusterArriveRelaxedOp)
@@ -531,7 +536,7 @@ def _cluster_arrive(agent: Agent, op: Operation) -> None:
     barrier = _rendezvous(agent, op, "the cluster barrier", threads_left(agent), of_all=True)
     arrival = agent.part(ClusterArrival)
     hands_over = not isinstance(op, ClusterArriveRelaxedOp)
-    arrival.barrier, arrival.generation = barrier, _arrive_at(agent, op, barrier, hands_over=hands_over)
+    arrival.barrier, arrival.generation = barrier, arrive_at_barrier(agent, op, barrier, hands_over=hands_over)
 
 
 @suspends(ClusterWaitOp)
@@ -540,7 +545,7 @@ def _cluster_wait(agent: Agent, op: Operation) -> Answer:
     barrier, arrival.barrier = arrival.barrier, None
     if barrier is None:
         raise UnsupportedError(op, "waits at the cluster barrier without having arrived at it")
-    return _passed(agent, op, barrier, arrival.generation)
+    return pass_barrier(agent, op, barrier, arrival.generation)
 
 
 @suspends(thread.ExitOp)

@@ -3,11 +3,14 @@ What marks, counters and LDS transfers of `rocdl` do (LLVM, "AMDGPU Asynchronous
 
 A transfer is one plain read of its source and one plain write of its destination, anywhere between issue and
 completion. Marks belong to one activation of a function, transfers to the thread. A counter of the hardware counts
-the transfers of its family; they complete in order of issue, and a wait for at most N leaves the youngest N.
+the transfers of its family; they complete in order of issue, and a wait for at most N leaves the youngest N. On gfx9 it
+counts stores of the wave to global memory, too. Its loads are left out: the compiler may move, merge or scalarise them,
+and to count fewer only lets a wait complete less.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,25 +23,103 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import observe
 from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
+from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
-from tileas_xdsl.machine.core.synchronization import Condition, MarkCondition
+from tileas_xdsl.machine.core.synchronization import Condition, MarkCondition, Rendezvous
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.nvvm import barrier_of_all_threads
+from tileas_xdsl.machine.meanings.nvvm import (
+    arrive_at_barrier,
+    barrier_of_all_threads,
+    barrier_of_threads,
+    pass_barrier,
+)
+from tileas_xdsl.machine.parts.wave_accesses import (
+    EVERYTHING,
+    LDS,
+    LOADS,
+    STORES,
+    leave_in_flight,
+    wait_for_own,
+    wait_for_transfers,
+)
 from tileas_xdsl.machine.tiles.pointers import Pointer
+
+
+@dataclass(frozen=True)
+class OwnStore:
+    """A store of the wave itself to global memory: it counts, and nobody waits for it."""
+
+
+Counted = AsyncWork | OwnStore
 
 
 @dataclass
 class CountedTransfers(OwnPart):
-    """The transfers of an agent that its waits have not seen complete, by the counter of the hardware, oldest first."""
+    """What the counters of the hardware have not been seen to fall below, by counter, oldest first."""
 
-    works: dict[str, list[AsyncWork]] = field(default_factory=dict[str, "list[AsyncWork]"])
+    counted: dict[str, list[Counted]] = field(default_factory=dict[str, "list[Counted]"])
 
     def draw(self, canvas: Canvas, agent: Agent) -> None:
-        for counter, works in self.works.items():
+        for counter, counted in self.counted.items():
             canvas.literal(counter)
             # They are counted from the youngest.
-            canvas.works(canvas.without_settled_front(works))
+            works = canvas.without_settled_front(works_of(counted))
+            canvas.works(works)
+            canvas.literal(_stores_behind(counted, works))
+
+
+def works_of(counted: Iterable[Counted]) -> list[AsyncWork]:
+    """The transfers among what a counter counts."""
+    return [each for each in counted if isinstance(each, AsyncWork)]
+
+
+def _stores_behind(counted: Sequence[Counted], works: Sequence[AsyncWork]) -> tuple[int, ...]:
+    """For each of `works`, the number of stores that a counter counts after it."""
+    stores = 0
+    found: list[int] = []
+    for each in reversed(counted):
+        if isinstance(each, OwnStore):
+            stores += 1
+        elif each in works:
+            found.append(stores)
+    return tuple(found)
+
+
+@dataclass
+class OrdinaryWrites(OwnPart):
+    """Transfers of the synchronous model for which the compiler still has to wait, oldest first."""
+
+    works: list[AsyncWork] = field(default_factory=list[AsyncWork])
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        canvas.works([work for work in self.works if agent.number not in work.observers])
+
+
+def _before_touch(agent: Agent, view: View, write: bool) -> None:
+    """
+    Before the wave touches bytes that a transfer of the synchronous model moves, the compiler waits for that transfer
+    and all older ones. A store to global memory counts behind them.
+    """
+    ordinary = agent.part(OrdinaryWrites)
+    for number in reversed(range(len(ordinary.works))):
+        if any(_conflict(touch, view, write) for touch in ordinary.works[number].touches):
+            wait_for_transfers(agent, ordinary.works[: number + 1])
+            del ordinary.works[: number + 1]
+            break
+    counted = _counted(agent, "vmcnt")
+    if write and counted and view.base.space == "global":
+        counted.append(OwnStore())
+
+
+def _conflict(touch: Touch, view: View, write: bool) -> bool:
+    return (touch.is_write or write) and touch.view.region.overlaps(view.region)
+
+
+def _wait_for_ordinary_writes(agent: Agent) -> None:
+    ordinary = agent.part(OrdinaryWrites)
+    wait_for_transfers(agent, ordinary.works)
+    ordinary.works.clear()
 
 
 def issue_transfer(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> None:
@@ -47,12 +128,22 @@ def issue_transfer(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> 
     """
     transfer = async_lds_transfer(op) or counted_lds_transfer(op)
     assert transfer is not None
-    _issue(agent, op, values[transfer.source], values[transfer.destination], transfer.bytes, values)
+    work = _issue(agent, op, values[transfer.source], values[transfer.destination], transfer.bytes, values)
+    if async_lds_transfer(op) is None:
+        _counts_as_write(agent, work)
+
+
+def _counts_as_write(agent: Agent, work: AsyncWork) -> None:
+    """Note that `work` is a transfer of the synchronous model."""
+    ordinary = agent.part(OrdinaryWrites)
+    ordinary.works = [other for other in ordinary.works if agent.number not in other.observers]
+    ordinary.works.append(work)
+    work.ends_with_grid = True
 
 
 def _issue(
     agent: Agent, op: Operation, source: Any, target: Any, size: int | None, values: dict[SSAValue, Any]
-) -> None:
+) -> AsyncWork:
     if not isinstance(source, Pointer) or not isinstance(target, Pointer) or size is None:
         raise UnsupportedError(op, "moves bytes whose place or number is not known; use a transfer between pointers")
     of_source, of_both = _offsets(agent, op, values)
@@ -71,6 +162,8 @@ def _issue(
     counted = _counted(agent, counter_of(op))
     counted.append(work)
     work.channels += [agent.transfers, counted]
+    agent.before_touch = _before_touch
+    return work
 
 
 def _offsets(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> tuple[int, int]:
@@ -87,8 +180,8 @@ def _offsets(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> tuple[
     return 0, 0
 
 
-def _counted(agent: Agent, counter: str) -> list[AsyncWork]:
-    return agent.part(CountedTransfers).works.setdefault(counter, [])
+def _counted(agent: Agent, counter: str) -> list[Counted]:
+    return agent.part(CountedTransfers).counted.setdefault(counter, [])
 
 
 @sync(
@@ -113,13 +206,14 @@ def _transfer(agent: Agent, op: Operation, *operands: Any) -> None:
 @sync(transfers.LoadToLdsOp, transfers.GlobalLoadLdsOp)
 def _counted_transfer(agent: Agent, op: Any, source: Any, target: Any) -> None:
     """Asynchronous transfers that counters track and marks do not."""
-    _issue(agent, op, source, target, op.size.value.data, {})
+    _counts_as_write(agent, _issue(agent, op, source, target, op.size.value.data, {}))
 
 
 @sync(transfers.RawPtrBufferLoadLdsOp, may_move=("voffset", "soffset", "offset"))
 def _counted_buffer_transfer(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
-    _issue(agent, op, values[op.rsrc], values[op.lds_ptr], agent.known(values[op.size], op, "moves"), values)
+    size = agent.known(values[op.size], op, "moves")
+    _counts_as_write(agent, _issue(agent, op, values[op.rsrc], values[op.lds_ptr], size, values))
 
 
 # Marks --------------------------------------------------------------------------------------------------------------
@@ -174,19 +268,32 @@ class CounterCondition(Condition):
         return f"{self.counter} to fall to {self.outstanding}"
 
 
-def _wait_counter(agent: Agent, op: Operation, counter: str, outstanding: int) -> Request:
+def _wait_counter(
+    agent: Agent, op: Operation, counter: str, outstanding: int, *, kinds: tuple[str, ...] = (), stores: bool = False
+) -> Request:
+    """
+    Wait until `counter` has fallen to `outstanding`; `stores` says whether it counts those, too. At 0 the accesses of
+    the wave itself that are of `kinds` are complete as well.
+    """
+    if not outstanding and kinds:
+        wait_for_own(agent, kinds)
     waits, outstanding = agent.machine.allows(op, outstanding)
     if not waits:
         return Done()
     counted = _counted(agent, counter)
-    condition = CounterCondition(counter, counted[: max(len(counted) - outstanding, 0)], outstanding)
+    younger = counted if stores else works_of(counted)
+    waited_for = works_of(younger[: max(len(younger) - outstanding, 0)])
+    condition = CounterCondition(counter, waited_for, outstanding)
     return agent.wait(condition, op).then(_saw_count, condition)
 
 
 @continuation
 def _saw_count(agent: Agent, op: Operation, _: None, condition: CounterCondition) -> Answer:
     counted = _counted(agent, condition.counter)
-    del counted[: len(condition.works)]
+    if condition.works:
+        del counted[: counted.index(condition.works[-1]) + 1]
+    while counted and isinstance(counted[0], OwnStore):
+        del counted[0]
     text = f"sees {len(condition.works)} transfers of {condition.counter} complete"
     agent.machine.happened(agent, op, "wait", text, on=counted)
 
@@ -203,32 +310,95 @@ def _wait_tensorcnt(agent: Agent, op: Any) -> Answer:
 
 @suspends(waits.WaitLoadcntOp)
 def _wait_loadcnt(agent: Agent, op: Any) -> Answer:
-    return _wait_counter(agent, op, "vmcnt", op.count.value.data)
+    return _wait_counter(agent, op, "vmcnt", op.count.value.data, kinds=(LOADS,))
 
 
 @suspends(waits.SWaitcntOp)
 def _waitcnt(agent: Agent, op: Any) -> Answer:
-    """gfx9: vmcnt is in bits 0-3 and 14-15; the other fields count operations that the machine keeps in order."""
+    """gfx9: vmcnt, which counts loads and stores, is in bits 0-3 and 14-15; lgkmcnt, which counts LDS, in bits 8-11."""
     field = op.bitfield.value.data
-    return _wait_counter(agent, op, "vmcnt", (field & 15) | ((field >> 14) & 3) << 4)
+    if not field >> 8 & 15:
+        wait_for_own(agent, (LDS,))
+    vmcnt = (field & 15) | ((field >> 14) & 3) << 4
+    return _wait_counter(agent, op, "vmcnt", vmcnt, kinds=(LOADS, STORES), stores=True)
 
 
-@effect(
-    waits.WaitDscntOp, waits.WaitStorecntOp, waits.WaitExpcntOp, barriers.SchedBarrierOp, barriers.SchedGroupBarrierOp
-)
+@sync(waits.WaitDscntOp, waits.WaitStorecntOp)
+def _wait_for_own(agent: Agent, op: Any) -> None:
+    if not op.count.value.data:
+        wait_for_own(agent, (LDS,) if isinstance(op, waits.WaitDscntOp) else (STORES,))
+
+
+@effect(waits.WaitExpcntOp, barriers.SchedBarrierOp, barriers.SchedGroupBarrierOp)
 def _in_order_anyway(_agent: Agent, _op: Operation) -> None:
     """Nothing: the op orders what the machine keeps in order."""
 
 
-@suspends(barriers.SBarrierOp, barriers.BarrierOp)
-def _barrier(agent: Agent, op: Operation) -> Answer:
+# Barriers -----------------------------------------------------------------------------------------------------------
+
+
+@suspends(barriers.BarrierOp)
+def fenced_barrier(agent: Agent, op: Operation) -> Answer:
+    """Release, a barrier of all waves, acquire: ordinary writes are ordered, those of synchronous transfers, too."""
+    _wait_for_ordinary_writes(agent)
+    wait_for_own(agent, EVERYTHING)
     return barrier_of_all_threads(agent, op)
+
+
+@suspends(barriers.SBarrierOp)
+def _barrier(agent: Agent, op: Operation) -> Answer:
+    """All waves meet. Of its own accesses the wave hands over those that it has waited for."""
+    answer = barrier_of_all_threads(agent, op)
+    leave_in_flight(agent)
+    return answer
+
+
+@dataclass
+class SplitBarrier(OwnPart):
+    """The barrier of the work-group at which an agent has signalled without having waited; None if there is none."""
+
+    barrier: Rendezvous | None = None
+    generation: int = 0
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        if self.barrier is not None:
+            canvas.thing(self.barrier)
+            canvas.literal(self.generation - self.barrier.generation)
+
+
+OF_THE_WORKGROUP = -1
+
+
+def _must_be_of_the_workgroup(op: Any) -> None:
+    if op.id.value.data != OF_THE_WORKGROUP:
+        raise UnsupportedError(
+            op, f"uses barrier {op.id.value.data}, which waves join; only that of the work-group has a meaning, id = -1"
+        )
+
+
+@sync(barriers.BarrierSignalOp)
+def _signal(agent: Agent, op: Any) -> None:
+    _must_be_of_the_workgroup(op)
+    own = agent.part(SplitBarrier)
+    if own.barrier is not None:
+        raise UnsupportedError(op, "signals a second time; wait at the barrier in between")
+    own.barrier = barrier_of_threads(agent, op)
+    own.generation = arrive_at_barrier(agent, op, own.barrier)
+    leave_in_flight(agent)
+
+
+@suspends(barriers.BarrierWaitOp)
+def _wait_signalled(agent: Agent, op: Any) -> Answer:
+    _must_be_of_the_workgroup(op)
+    own = agent.part(SplitBarrier)
+    barrier, own.barrier = own.barrier, None
+    if barrier is None:
+        raise UnsupportedError(op, "waits at the barrier without having signalled; signal first")
+    return pass_barrier(agent, op, barrier, own.generation)
 
 
 refused(
     "is a part of a barrier that is not modelled here; use rocdl.s.barrier",
-    barriers.BarrierSignalOp,
-    barriers.BarrierWaitOp,
     barriers.BarrierLeaveOp,
     barriers.BarrierSignalIsfirstOp,
     barriers.GetBarrierStateOp,
