@@ -94,10 +94,14 @@ def _stands_before_a_barrier(use: Operation, load: Operation, block: Block) -> b
         return False
     op = load.next_op
     while op is not None and op is not around:
-        if any(isinstance(inner, UNORDERED_BARRIERS) for inner in op.walk()):
+        if _has_a_barrier(op):
             return False
         op = op.next_op
-    return op is around and (op is use or not any(isinstance(inner, UNORDERED_BARRIERS) for inner in op.walk()))
+    return op is around and (around is use or not _has_a_barrier(around))
+
+
+def _has_a_barrier(op: Operation) -> bool:
+    return any(isinstance(inner, UNORDERED_BARRIERS) for inner in op.walk())
 
 
 def wait_for_transfers(agent: Agent, works: Iterable[AsyncWork]) -> None:
