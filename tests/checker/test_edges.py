@@ -46,11 +46,6 @@ NOT_YET = frozenset(
         "gemm_persistent_arg",
         "q_nodepth",
         "q_reuse",
-<<<<<<< HEAD
-        "rocdl_sbarrier_no_order",
-=======
-        "spin_bounded",
->>>>>>> 5afde6c (AMD waves: what a barrier hands over, what the compiler waits for, what vmcnt counts)
         "tensor_store_then_load",
         "tensor_store_twice",
         "tensormap_overwritten",
