@@ -59,7 +59,9 @@ def test_driver_has_the_options_and_defaults_of_the_original() -> None:
 def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
     pipelined = {step.name for step in FAMILY if "none" not in step.strategies}
     assert pipelined == {
+        "tileas-prepare-for-scheduling",
         "tileas-generate-schedule",
+        "tileas-assign-buffers",
         "tileas-materialize-schedule",
         "tileas-unspecialized-pipeline",
         "tileas-optimize-pipeline-region",
@@ -72,8 +74,7 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
     [
         (TileIRPass(pipeline_strategy="warp-specialize"), "tileas-materialize-schedule"),
         (TileIRPass(dynamic_persistent=True), "tileas-dynamic-persistent"),
-        (TileIRPass(schedule_trace_file="trace.json"), "tileas-generate-schedule"),
-        (TileIRPass(rrt_size_threshold=0), "tileas-generate-schedule"),
+        (TileIRPass(enable_random_delay=True), "convert-nv-tileas-to-llvm"),
         (TileIRPass(num_ctas=2), "tileas-plan-cta"),
     ],
 )
@@ -178,7 +179,6 @@ def test_options_that_are_handed_on_are_options_of_the_pass() -> None:
     [
         (TileIRPass(pipeline_strategy="warp-specialize"), "pipeline-strategy=warp-specialize"),
         (TileIRPass(dynamic_persistent=True), "dynamic-persistent=true"),
-        (TileIRPass(schedule_trace_file="trace.json"), 'schedule-trace-file="trace.json"'),
         (TileIRPass(num_warps=8), "num-warps=8"),
         (TileIRPass(v2_opt_level=1), "v2-opt-level=1"),
     ],

@@ -47,8 +47,20 @@ FAMILY = (
     FamilyPass("lower-tma-load-store-to-async"),
     FamilyPass("tileas-attach-tma-desc-args"),
     FamilyPass("tileas-legalize-tmem-copy"),
-    FamilyPass("tileas-prepare-for-scheduling"),
-    FamilyPass("tileas-generate-schedule", PIPELINED),
+    FamilyPass("tileas-prepare-for-scheduling", PIPELINED, (("compute_capability", "compute_capability"),)),
+    FamilyPass(
+        "tileas-generate-schedule",
+        PIPELINED,
+        (
+            ("compute_capability", "compute_capability"),
+            ("strategy", "schedule_strategy"),
+            ("num_stages", "unspecialized_pipeline_num_stages"),
+            ("rrt_size_threshold", "rrt_size_threshold"),
+            ("max_constraint_iterations", "max_constraint_iterations"),
+            ("schedule_trace_file", "schedule_trace_file"),
+        ),
+    ),
+    FamilyPass("tileas-assign-buffers", PIPELINED, (("compute_capability", "compute_capability"),)),
     FamilyPass("tileas-materialize-schedule", PIPELINED),
     FamilyPass("tileas-unroll-register-loops"),
     FamilyPass(
@@ -82,6 +94,10 @@ ORDER = (
         "it adds ops, so stage counts are final after it",
     ),
     ("tileas-prepare-for-scheduling", "tileas-generate-schedule", "schedules are made for prepared loops"),
+    ("tileas-materialize-async", "tileas-prepare-for-scheduling", "its compact pipelines become rings there"),
+    ("tileas-generate-schedule", "tileas-assign-buffers", "rings are as deep as the schedule asks for"),
+    ("tileas-assign-buffers", "tileas-materialize-schedule", "its records say how many slots there are"),
+    ("tileas-assign-buffers", "tileas-unspecialized-pipeline", "its records say how many slots there are"),
     ("tileas-generate-schedule", "tileas-materialize-schedule", "nothing in between may drop the schedule"),
     (
         "tileas-materialize-schedule",
@@ -132,10 +148,7 @@ DEMANDS = (
     Demand("pipeline_strategy", "tileas-materialize-schedule", "warp-specialize"),
     Demand("pipeline_strategy", "tileas-unspecialized-pipeline", "unspecialize"),
     Demand("dynamic_persistent", "tileas-dynamic-persistent"),
-    Demand("schedule_trace_file", "tileas-generate-schedule"),
-    Demand("enable_random_delay", "tileas-generate-schedule"),
-    Demand("rrt_size_threshold", "tileas-generate-schedule"),
-    Demand("max_constraint_iterations", "tileas-generate-schedule"),
+    Demand("enable_random_delay", "convert-nv-tileas-to-llvm"),
     Demand("num_ctas", "tileas-plan-cta"),
     Demand("num_warps", "convert-nv-tile-func-to-llvm"),
     Demand("index_bitwidth", "convert-nv-tileas-to-llvm"),
@@ -195,6 +208,9 @@ class TileIRPass(ModulePass):
     )
     max_constraint_iterations: int = field(
         default=10, metadata={"help": "iteration cap of resource-constraint generation"}
+    )
+    schedule_strategy: str = field(
+        default="cost-based", metadata={"help": "how loops are scheduled: cost-based, fast, serial, default or none"}
     )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
     schedule_trace_file: str = field(

@@ -17,6 +17,7 @@ from tileas_xdsl.scheduling.modulo.arms import COST, FUSE, PERMUTE, RETRY, Facts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
 from tileas_xdsl.scheduling.modulo.cost_vector import CostVector, gallop, least_cap, spill_surcharge
+from tileas_xdsl.scheduling.modulo.decomposed import DECOMPOSED
 from tileas_xdsl.scheduling.modulo.ejection import EJECTION
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
 from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp, Use
@@ -90,16 +91,23 @@ SEATED_BY_ONE = {
     FUSE: (Problem((op("a", 2, x=1, y=3), op("b", 5, z=2, y=4), op("c", 3, y=2, x=3)), (TimedEdge(1, 2, 5),)), 9),
     RETRY: (Problem((op("a", 1, x=2, y=3), op("b", 1, z=3), op("c", 3, z=3, x=3), op("d", 1, y=2, z=1))), 7),
     COST: (Problem((op("a", 1, z=4), op("b", 1, z=1, x=2), op("c", 5, x=4, y=1), op("d", 1, x=1, y=3))), 7),
-    EJECTION: (Problem((op("a", 4, z=3, y=2), op("b", 1, y=2, x=3)), (TimedEdge(1, 0, 3, 1),)), 4),
+    DECOMPOSED: (
+        Problem(
+            (op("a", 3, y=2, x=4), op("b", 5, y=1, x=3), op("c", 5, z=1, x=2)),
+            (TimedEdge(0, 1, 5), TimedEdge(1, 2, 5), TimedEdge(0, 0, 4, 1)),
+        ),
+        9,
+    ),
+    EJECTION: (Problem((op("a", 2, y=4, z=2), op("b", 4, y=2, x=4), op("c", 4, x=1, y=1))), 7),
 }
 """Arm -> a graph, and an initiation interval at which no other arm seats it."""
 
 
 @pytest.mark.parametrize("arm", EVERY_ARM)
 def test_each_arm_seats_a_graph_that_no_other_does(arm: str) -> None:
-    """Of the published arms; the ejection arm, which seats much that they do, seats one that none of them does."""
+    """Of the published arms; each of our own, which seat much that those do, seats one that no other arm does."""
     problem, ii = SEATED_BY_ONE[arm]
-    rivals = EVERY_ARM if arm == EJECTION else EVERY_ARM[:-1]
+    rivals = EVERY_ARM if arm in (DECOMPOSED, EJECTION) else EVERY_ARM[:4]
     assert [other for other in rivals if seated_by(problem, ii, other)] == [arm]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
+from tileas_xdsl.analysis.memory.objects import memory_sources
 from tileas_xdsl.dialects.nv_tileas.classified import ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumeOneAsyncOp,
@@ -51,13 +52,27 @@ def _own_steps(
     op: ProduceOp | ConsumeOp, take: type[Operation], move: type[Operation], give: type[Operation]
 ) -> OwnSteps:
     inside = {type(nested) for nested in op.walk() if nested is not op}
-    taken_before = any(isinstance(token.owner, take) for token in op.tokens)
+    taken_before = any(_comes_from(token, take) for token in op.tokens)
     given_later = any(reaches(result, give) for result in op.results if is_token(result.type))
     return OwnSteps(
         takes=take not in inside and not taken_before,
         moves=move not in inside,
         gives=give not in inside and not given_later,
     )
+
+
+def _comes_from(token: SSAValue, source: type[Operation]) -> bool:
+    """Whether `token` is that of a `source` op: its result, or what a loop or a branch has carried from there."""
+    stack, seen = [token], {token}
+    while stack:
+        value = stack.pop()
+        if isinstance(value.owner, source):
+            return True
+        for before in memory_sources(value) or ():
+            if before not in seen:
+                seen.add(before)
+                stack.append(before)
+    return False
 
 
 def reaches(token: SSAValue, target: type[Operation]) -> bool:

@@ -12,11 +12,13 @@ import re
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity
+from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, refuse
 from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.block_scaled import capability_refusal
 from tileas_xdsl.dialects.nv_tileas.compute import AbstractDotOp, BlockScaledMmaOp
+from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.targets.machine_models import machine_model
 
 TARGET = re.compile(r"sm_(\d{2,3})[af]?")
 
@@ -25,6 +27,20 @@ def compute_capability(target: str) -> int | None:
     """The compute capability, major * 10 + minor, in a target's name: `sm_100a` -> 100; None for any other name."""
     match = TARGET.fullmatch(target)
     return int(match[1]) if match else None
+
+
+def model_of_target(op: Operation, target: str) -> MachineModel:
+    """
+    The machine model for `op`: of the compute capability that the IR around it states, else of `target`.
+
+    Raises `RefusedError` on `op`, naming those that there are, where there is none.
+    """
+    stated = compute_capability_of(op)
+    name = target if stated is None else f"sm_{stated}"
+    try:
+        return machine_model(name)
+    except ValueError as error:
+        refuse(op, f"failed to get compute capability: {error}", "say another compute-capability")
 
 
 def is_block_scaled(op: Operation) -> bool:

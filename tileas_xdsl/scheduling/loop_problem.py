@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceGraph, DependenceKind, dependence_graph
+from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
@@ -74,26 +75,18 @@ def loop_problem(
     graph = _without_reuse(dependence_graph(loop, providers=[pipeline_edges]), free, roots)
     times = {op: op_time(op, model) for op in values.ops}
     position = values.position
+    works = _Works(values, times, queued=model.timing is not None)
     ops = [
-        TimedOp(_label(op, number), times[op].uses, times[op].latency, constraints_of(op, op in pending))
+        TimedOp(_label(op, number), works.uses(op), works.time_of_op(op), constraints_of(op, op in pending))
         for number, op in enumerate(values.ops)
     ]
-    edges = [
-        TimedEdge(
-            position[edge.source],
-            position[edge.sink],
-            _latency(edge, times),
-            edge.distance,
-            edge.carrier,
-        )
-        for edge in graph.edges
-    ]
-    edges += _transfers(values, roots, times)
+    edges = [works.edge(edge) for edge in graph.edges]
+    edges += _transfers(values, roots, works)
     rings = tuple(_ring(root, sides, position, times) for root, sides in free.items())
     control = _loop_control(loop, model, most_stages)
     problem = Problem(
-        (*ops, *control),
-        tuple(edges),
+        (*ops, *works.ops(ops), *control),
+        (*edges, *works.issues()),
         rings,
         model.capacities,
         {"shared": model.shared_bytes, "tensor": model.tensor_bytes},
@@ -116,7 +109,8 @@ def _loop_control(loop: scf.ForOp, model: MachineModel, most_stages: int) -> lis
     if model.timing is None or most_stages == 1:
         return []
     users = sum(1 for _ in loop.body.block.args[0].uses)
-    cycles = 2 * min(users, most_stages) * model.timing.instruction
+    each = 1 if constant_integer(loop.step) is not None else 2
+    cycles = each * min(users, most_stages) * model.timing.instruction
     return [TimedOp(LOOP_CONTROL, (Use(AGENT, cycles),), cycles)] if cycles else []
 
 
@@ -140,40 +134,98 @@ def is_forced_serial(op: Operation) -> bool:
 # Edges ----------------------------------------------------------------------------------------------------------------
 
 
-def _latency(edge: DependenceEdge, times: Mapping[Operation, OpTime]) -> int:
-    """Until the sink may start, from the start of the source."""
-    source = times[edge.source]
-    if isinstance(edge.source, AsyncDotOp) and isinstance(edge.sink, AsyncDotOp):
-        # Products on one tile are performed in order: each begins, once issued, when the one before is complete.
+class _Works:
+    """
+    The asynchronous works of a body. On a machine with queues each is an op of its own, behind that which issues it:
+    its engine may begin later. On one without, the op that issues it occupies the engine.
+    """
+
+    def __init__(self, values: LoopValues, times: Mapping[Operation, OpTime], *, queued: bool) -> None:
+        self.values = values
+        self.times = times
+        issuing = [op for op in values.ops if times[op].completion is not None] if queued else []
+        self.number = {op: len(values.ops) + index for index, op in enumerate(issuing)}
+        """Op -> the number of the op that stands for the work which it issues."""
+
+    def uses(self, op: Operation) -> tuple[Use, ...]:
+        """What the op itself occupies."""
+        uses = self.times[op].uses
+        return tuple(use for use in uses if use.slot == AGENT) if op in self.number else uses
+
+    def time_of_op(self, op: Operation) -> int:
+        return self.times[op].agent if op in self.number else self.times[op].latency
+
+    def ops(self, issuers: Sequence[TimedOp]) -> list[TimedOp]:
+        """The ops that stand for works."""
+        return [
+            TimedOp(
+                f"work of {issuers[self.values.position[op]].name}",
+                tuple(use for use in self.times[op].uses if use.slot != AGENT),
+                self._duration(op),
+            )
+            for op in self.number
+        ]
+
+    def _duration(self, op: Operation) -> int:
+        """Cycles of the work alone, from its start to its completion."""
+        return self.times[op].latency - self.times[op].agent
+
+    def issues(self) -> list[TimedEdge]:
+        """A work begins when it has been issued."""
+        return [
+            TimedEdge(self.values.position[op], number, self.times[op].agent, 0, "its issue")
+            for op, number in self.number.items()
+        ]
+
+    def edge(self, edge: DependenceEdge) -> TimedEdge:
+        """`edge` with a latency: until the agent is free again, or until what the source started is complete."""
+        source, sink = edge.source, edge.sink
         adds_again = edge.kind in (DependenceKind.FLOW, DependenceKind.OUTPUT)
-        return source.latency - source.agent if adds_again else source.agent
-    return source.latency if isinstance(edge.sink, AsyncWaitOp | FutureWaitOp) else source.agent
+        if adds_again and isinstance(source, AsyncDotOp) and isinstance(sink, AsyncDotOp):
+            # Products on one tile are performed in order: each begins when the one before is complete.
+            begins = self.number.get(sink, self.values.position[sink])
+            return self._after_work(source, begins, edge.distance, edge.carrier)
+        if isinstance(sink, AsyncWaitOp | FutureWaitOp):
+            return self.completed(source, sink, edge.distance, edge.carrier)
+        pair = self.values.position[source], self.values.position[sink]
+        return TimedEdge(*pair, self.times[source].agent, edge.distance, edge.carrier)
+
+    def completed(self, source: Operation, sink: Operation, distance: int, reason: str) -> TimedEdge:
+        """The edge from what `source` started, or did, to `sink`, which waits for it."""
+        return self._after_work(source, self.values.position[sink], distance, reason)
+
+    def _after_work(self, source: Operation, sink: int, distance: int, reason: str) -> TimedEdge:
+        if source in self.number:
+            return TimedEdge(self.number[source], sink, self._duration(source), distance, reason)
+        return TimedEdge(self.values.position[source], sink, self.times[source].latency, distance, reason)
 
 
-def _transfers(values: LoopValues, roots: PipelineRoots, times: Mapping[Operation, OpTime]) -> list[TimedEdge]:
+def _transfers(values: LoopValues, roots: PipelineRoots, works: _Works) -> list[TimedEdge]:
     """From each op that starts to fill a stage to the op that waits for it: the first with the first, and so on."""
     fills: dict[PipelineRoot, list[Operation]] = {}
     waits: dict[PipelineRoot, list[Operation]] = {}
     tokens: list[TimedEdge] = []
     for op in values.ops:
-        if isinstance(op, ProduceOp) and times[op].completion is not None and (root := roots.of_op(op)) is not None:
+        if (
+            isinstance(op, ProduceOp)
+            and works.times[op].completion is not None
+            and (root := roots.of_op(op)) is not None
+        ):
             fills.setdefault(root, []).append(op)
         elif isinstance(op, ConsumerWaitOp | ConsumeOp) and (root := roots.of_op(op)) is not None:
             waits.setdefault(root, []).append(op)
         elif isinstance(op, AsyncWaitOp):
-            tokens += _awaited_transfers(op, values, roots, times)
+            tokens += _awaited_transfers(op, values, works)
     pairs = [pair for root, made in fills.items() for pair in zip(made, waits.get(root, ()), strict=False)]
     position = values.position
     return tokens + [
-        TimedEdge(position[fill], position[wait], times[fill].latency, 0, "the stage that is filled")
+        works.completed(fill, wait, 0, "the stage that is filled")
         for fill, wait in pairs
         if position[fill] < position[wait]
     ]
 
 
-def _awaited_transfers(
-    wait: AsyncWaitOp, values: LoopValues, roots: PipelineRoots, times: Mapping[Operation, OpTime]
-) -> list[TimedEdge]:
+def _awaited_transfers(wait: AsyncWaitOp, values: LoopValues, works: _Works) -> list[TimedEdge]:
     """From the transfers of the same iteration that a wait for committed stages completes."""
     edges: list[TimedEdge] = []
     stack = [wait.token]
@@ -182,9 +234,8 @@ def _awaited_transfers(
         if not isinstance(owner, Operation) or owner not in values.position:
             continue
         if isinstance(owner, ProduceOp):
-            if (completion := times[owner].completion) is not None:
-                pair = values.position[owner], values.position[wait]
-                edges.append(TimedEdge(*pair, completion, 0, "the transfer"))
+            if works.times[owner].completion is not None:
+                edges.append(works.completed(owner, wait, 0, "the transfer"))
         elif isinstance(owner, ClassifiedOp) and owner.side == "producer":
             stack.extend(owner.tokens)
         elif isinstance(owner, TokenToAsyncOp | ToAsyncOp):

@@ -6,6 +6,7 @@ The `tileas` command, for everything that is not a pass. (Passes are run by stoc
     tileas layout LAYOUT     who holds which element of a tile
     tileas passes            what there is to put behind `xdsl-opt -p`
     tileas run FILE          a function on numbers
+    tileas schedule FILE     when each op of its loops runs, and why
     tileas timeline FILE     a picture of what agents and engines do, in simulated time
     tileas waits FILE        a picture of its tokens
 
@@ -28,6 +29,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "layout": ("layout", "show who holds which element of a tile, and what leads from one layout to another"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),
     "run": ("run", "run a function on numbers"),
+    "schedule": ("schedule", "show when each op of a loop runs, what binds, and what it takes"),
     "timeline": ("timeline", "draw what agents and engines do, in simulated time"),
     "waits": ("waits", "draw who waits for whom: the tokens of a function, for Graphviz or as a picture"),
 }

@@ -1,9 +1,9 @@
 """
-All ops at one initiation interval: group by group the four arms, then the ejection arm.
+All ops at one initiation interval: group by group the four arms, then those of our own.
 
 Groups come in the order of their first ops: each leader group, and what belongs to none as one group. Where all four
-arms refuse a group, RETRY and COST-BASED run again with fresh snapshots. Where that fails too, and where ops were held
-over to a next attempt, the ejection arm seats everything anew.
+arms refuse a group, RETRY and COST-BASED run again with fresh snapshots. Where that fails too, two arms of our own try
+to seat everything anew: the decomposed one, then the one that ejects.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Collection
 
 from tileas_xdsl.scheduling.modulo.arms import ARMS, COST, RETRY, Facts, cost_based, retry
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
+from tileas_xdsl.scheduling.modulo.decomposed import DECOMPOSED, decompose
 from tileas_xdsl.scheduling.modulo.ejection import EJECTION, eject
 from tileas_xdsl.scheduling.modulo.problem import Problem
 
-EVERY_ARM = (*(name for name, _ in ARMS), EJECTION)
+EVERY_ARM = (*(name for name, _ in ARMS), DECOMPOSED, EJECTION)
 """The names of the arms in the order in which they are tried."""
 
 
@@ -29,10 +30,10 @@ def place(facts: Facts, ii: int, arms: Collection[str] = EVERY_ARM) -> Attempt |
         attempt = Attempt(problem, ii, held_over)
         if all(_win(attempt, facts, group, arms) for group in groups_in_order(problem)):
             return attempt
-    if EJECTION not in arms:
-        return None
     attempt = Attempt(problem, ii)
-    return attempt if eject(attempt, facts) else None
+    if DECOMPOSED in arms and decompose(attempt, facts):
+        return attempt
+    return attempt if EJECTION in arms and eject(attempt, facts) else None
 
 
 def _self_fits(problem: Problem, op: int, ii: int) -> bool:

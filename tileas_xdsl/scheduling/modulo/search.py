@@ -40,9 +40,12 @@ class SearchLimits:
     arms: Collection[str] = EVERY_ARM
 
 
-def schedule(problem: Problem, strategy: Strategy, limits: SearchLimits | None = None) -> ModuloSchedule:
+def schedule(
+    problem: Problem, strategy: Strategy, limits: SearchLimits | None = None, threshold: int = 0
+) -> ModuloSchedule:
     """
-    A schedule of `problem` under `strategy`, which is SERIAL, COST_BASED or FAST.
+    A schedule of `problem` under `strategy`, which is SERIAL, COST_BASED or FAST. Where the table has more rows than
+    `threshold`, time is counted in coarser units; 0 never does that.
 
     Raises `DependenceCycleError` for ops of one iteration that wait for each other, `InfeasibleError` where even one
     copy of every ring is too much.
@@ -51,6 +54,9 @@ def schedule(problem: Problem, strategy: Strategy, limits: SearchLimits | None =
     refuse_too_small_a_budget(problem)
     if strategy is Strategy.SERIAL or not problem.ops:
         return serial_schedule(problem, bounds_of(problem))
+    unit = 1 if threshold <= 0 else -(-bounds_of(problem).mii // threshold)
+    if unit > 1:
+        return _refined(problem, schedule(coarsened(problem, unit), strategy, limits), unit)
     current = with_limited_rings(problem)
     for number in range(1, limits.rounds + 1):
         bounds = bounds_of(current)
@@ -77,6 +83,33 @@ def smallest(problem: Problem, bounds: Bounds, limits: SearchLimits) -> Attempt 
         if attempt is not None:
             return attempt
     return None
+
+
+def coarsened(problem: Problem, unit: int) -> Problem:
+    """`problem` in units of `unit` cycles: durations and latencies are rounded up, so its schedules hold in cycles."""
+
+    def up(cycles: int) -> int:
+        return -(-cycles // unit)
+
+    return replace(
+        problem,
+        ops=tuple(
+            replace(op, uses=tuple(replace(use, rows=up(use.rows)) for use in op.uses), latency=up(op.latency))
+            for op in problem.ops
+        ),
+        edges=tuple(replace(edge, latency=up(edge.latency)) for edge in problem.edges),
+        rings=tuple(
+            replace(ring, readers=tuple(replace(use, hold=up(use.hold)) for use in ring.readers))
+            for ring in problem.rings
+        ),
+        ceiling=problem.ceiling // unit,
+    )
+
+
+def _refined(problem: Problem, coarse: ModuloSchedule, unit: int) -> ModuloSchedule:
+    """The schedule of `problem` that `coarse` stands for."""
+    starts = tuple(start * unit for start in coarse.starts)
+    return replace(coarse, problem=problem, ii=coarse.ii * unit, starts=starts, bounds=bounds_of(problem))
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------

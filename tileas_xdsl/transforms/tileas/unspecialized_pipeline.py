@@ -18,7 +18,7 @@ failure, of which later passes know and which fails nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,19 +29,28 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from tileas_xdsl.analysis.dependence import Placement, dependence_graph
+from tileas_xdsl.analysis.dependence import DependenceGraph, Placement, dependence_graph
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
 from tileas_xdsl.analysis.pipeline_facts import is_root, pipeline_facts
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
-from tileas_xdsl.diagnostics import Diagnostic, RefusedError, Severity, clear_status, mark_soft_failure
+from tileas_xdsl.diagnostics import (
+    Diagnostic,
+    RefusedError,
+    Severity,
+    clear_status,
+    location_of,
+    mark_soft_failure,
+    op_name,
+)
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp, StagedOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.loops.loop_expander import Expansion, expand_loop
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, OpCopy
 from tileas_xdsl.transforms.loops.loop_expander.plan import ExpansionPlan, late_stages_first, plan_expansion
+from tileas_xdsl.transforms.tileas.assign_buffers import assigned_depth
 
 FAILED = "Failed to pipeline loop"
 """TileAS' own text, byte for byte (docs/verbatim.md)."""
@@ -74,9 +83,18 @@ class ScheduleMap:
     tagged: set[Operation]
     orders: dict[Operation, tuple[int, ...]] | None
 
+    early_first: bool = False
+    """Whether early stages come first in the kernel: so the next load is issued before this iteration's product."""
+
     @property
     def stage_count(self) -> int:
         return max(self.stages.values(), default=0) + 1
+
+    def spread(self, stage_count: int) -> ScheduleMap:
+        """The same two stages with idle ones between them, `stage_count` in all, the early one first."""
+        last = stage_count - 1
+        stages = {op: last if stage else 0 for op, stage in self.stages.items()}
+        return ScheduleMap(stages, set(self.tagged), None, early_first=True)
 
     def replace(self, loop: Operation, pieces: Sequence[Operation], kernel: Operation | None) -> None:
         """An inner loop has been expanded: `pieces` stand in its place, all in its stage, one after the other."""
@@ -133,6 +151,19 @@ def _orders(ops: Sequence[Operation]) -> dict[Operation, tuple[int, ...]] | None
     return orders if len(orders) == len(ops) else None
 
 
+def inconsistent_order(body: Block) -> str | None:
+    """What is wrong where some ops of `body` say their `order` and others do not, or not with an integer."""
+    ops = [op for op in body.ops if not op.has_trait(IsTerminator, value_if_unregistered=False)]
+    with_order = [op for op in ops if ORDER in op.attributes]
+    for op in ops if with_order else ():
+        place = f" at {location}" if (location := location_of(op)) else ""
+        if ORDER not in op.attributes:
+            return f"'{op_name(op)}' op{place} has no order, and others have; give every op of the body one, or none"
+        if _number(op, ORDER) is None:
+            return f"'{op_name(op)}' op{place} has an order that is no integer"
+    return None
+
+
 def is_partly_expanded(body: Block) -> bool:
     """
     Whether `body` has a schedule and holds pieces of an inner loop that an earlier run expanded: tags of the two loops
@@ -160,10 +191,18 @@ def _definitions(op: Operation, body: Block) -> Iterator[Operation]:
 
 def _placements(loop: scf.ForOp, schedule: ScheduleMap) -> dict[Operation, Placement]:
     """Late stages first and program order inside a stage, unless every op says its `order`."""
+    if schedule.orders is None and schedule.early_first:
+        return early_stages_first(loop, schedule.stages)
     if schedule.orders is None:
         return late_stages_first(loop, schedule.stages)
     rank = {order: number for number, order in enumerate(sorted(set(schedule.orders.values())))}
     return {op: Placement(schedule.stages[op], rank[order]) for op, order in schedule.orders.items()}
+
+
+def early_stages_first(loop: scf.ForOp, stages: Mapping[Operation, int]) -> dict[Operation, Placement]:
+    """Placements from stages alone: in the kernel early stages come first, and ops of one stage in program order."""
+    ranked = sorted((op for op in loop.body.block.ops if op in stages), key=lambda op: stages[op])
+    return {op: Placement(stages[op], order) for order, op in enumerate(ranked)}
 
 
 def _none_of(type_: Attribute) -> Operation:
@@ -171,14 +210,25 @@ def _none_of(type_: Attribute) -> Operation:
     return CreateNoneOp(type_)
 
 
-def plan_loop(loop: scf.ForOp, schedule: ScheduleMap) -> ExpansionPlan:
+def plan_loop(loop: scf.ForOp, schedule: ScheduleMap, graph: DependenceGraph | None = None) -> ExpansionPlan:
     """Raises `RefusedError`, with the reason, for a loop that cannot be expanded so."""
     trips = static_trip_count(loop)
     if trips is not None and trips < schedule.stage_count - 1:
         reason = f"runs {trips} times, and its prologue alone takes {schedule.stage_count - 1} iterations"
         raise RefusedError([Diagnostic(Severity.ERROR, loop, reason, "use fewer stages")])
-    graph = dependence_graph(loop, providers=[pipeline_edges])
+    graph = graph or dependence_graph(loop, providers=[pipeline_edges])
     return plan_expansion(loop, _placements(loop, schedule), dependences=graph, placeholder=_none_of)
+
+
+def first_plan(loop: scf.ForOp, choices: Sequence[ScheduleMap]) -> tuple[ExpansionPlan, ScheduleMap]:
+    """The plan of the first of `choices` that can be expanded. Raises the refusal of the last one."""
+    graph = dependence_graph(loop, providers=[pipeline_edges])
+    for schedule in choices[:-1]:
+        try:
+            return plan_loop(loop, schedule, graph), schedule
+        except RefusedError:
+            continue
+    return plan_loop(loop, choices[-1], graph), choices[-1]
 
 
 # Carrying it out ------------------------------------------------------------------------------------------------------
@@ -203,6 +253,33 @@ class _KeepTags(ExpansionHooks):
         return None
 
 
+def spread_schedules(loop: scf.ForOp, schedule: ScheduleMap, num_stages: int) -> Iterator[ScheduleMap]:
+    """
+    What to try for a loop without a schedule, whose load chains MaterializeAsync has put into two stages: as many
+    stages as the option, the rings and the trip count allow, then fewer, and at last the two as they are.
+    """
+    by_stage = any(_number(op, STAGE) is not None for op in loop.body.block.ops)
+    if not by_stage and schedule.orders is None and schedule.stage_count == 2:
+        trips = static_trip_count(loop)
+        most = min(num_stages, *_depths(loop), num_stages if trips is None else trips + 1)
+        yield from (schedule.spread(count) for count in range(most, 1, -1))
+    yield schedule
+
+
+def _depths(loop: scf.ForOp) -> list[int]:
+    """The depths of the rings that the body takes turns on."""
+    roots = PipelineRoots()
+    found = (roots.of_op(op) for op in loop.body.block.ops if isinstance(op, StagedOp))
+    return [root.depth for root in found if root is not None and root.depth is not None] or [1 << 30]
+
+
+def _set_depths(function: Operation) -> None:
+    """Rings get the depth that a schedule, or the assignment of buffers, has given them."""
+    for op in function.walk():
+        if isinstance(op, CreatePipelineOp) and (depth := assigned_depth(op)) is not None:
+            op.num_stages = IntegerAttr(depth, i32)
+
+
 def _implicit_identities(loop: scf.ForOp) -> dict[Operation, int]:
     """
     For the produce and consume ops of implicit pipelines that the body makes: the number of the pipeline in the
@@ -219,9 +296,9 @@ def _implicit_identities(loop: scf.ForOp) -> dict[Operation, int]:
     return identities
 
 
-def pipeline_loop(loop: scf.ForOp, schedule: ScheduleMap) -> Expansion:
+def pipeline_loop(loop: scf.ForOp, schedule: ScheduleMap, num_stages: int) -> Expansion:
     """Expand `loop`. Raises `RefusedError` and leaves it alone where that is not possible."""
-    plan = plan_loop(loop, schedule)
+    plan, schedule = first_plan(loop, list(spread_schedules(loop, schedule, num_stages)))
     token = _number(loop, TOKEN_ITER_IDX)
     expansion = expand_loop(plan, _KeepTags(schedule, _implicit_identities(loop)))
     if expansion.kernel is not None and token is not None:
@@ -273,6 +350,7 @@ class UnspecializedPipelinePass(ModulePass):
             self._pipeline_function(function)
 
     def _pipeline_function(self, function: Operation) -> None:
+        _set_depths(function)
         # Inner loops first: what is expanded is replaced, with every loop in it. All schedules are read before that:
         # the pieces of an inner loop stand in the body of the outer one, with tags that are not of its schedule.
         nested = function.walk(reverse=True, region_first=True)
@@ -299,12 +377,15 @@ class UnspecializedPipelinePass(ModulePass):
         if is_partly_expanded(body):
             self._miss(function, loop, PARTLY_EXPANDED)
             return None
+        if (complaint := inconsistent_order(body)) is not None:
+            self._miss(function, loop, complaint)
+            return None
         schedule = schedule_map(body, self.num_stages)
         return schedule if schedule is not None and schedule.stage_count > 1 else None
 
     def _try_loop(self, function: Operation, loop: scf.ForOp, schedule: ScheduleMap) -> Expansion | None:
         try:
-            return pipeline_loop(loop, schedule)
+            return pipeline_loop(loop, schedule, self.num_stages)
         except RefusedError as refusal:
             first = refusal.diagnostics[0]
             hint = f"; {first.way_out}" if first.way_out else ""

@@ -1,0 +1,23 @@
+// A product with a third load chain, whose tile is added in registers.
+#smem = #nv_tileas.layout<smem>
+!a = tensor<64x16xf16, #smem>
+!b = tensor<16x64xf16, #smem>
+!d = tensor<64x64xf32, #smem>
+!c = tensor<64x64xf32>
+func.func @f(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %d: memref<?x?xf32>, %c: memref<?x?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !c
+  %r, %s = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero, %bias = %zero) -> (!c, !c) {
+    %at = nv_tileaa.tiled_load %a[%c0, %k] : (memref<?x?xf16>, index, index) -> !a
+    %bt = nv_tileaa.tiled_load %b[%k, %c0] : (memref<?x?xf16>, index, index) -> !b
+    %dt = nv_tileaa.tiled_load %d[%k, %c0] : (memref<?x?xf32>, index, index) -> !d
+    %sum = nv_tileaa.dot %at, %bt, %acc : (!a, !b, !c) -> !c
+    %dv = nv_tileas.convert_layout %dt : (!d) -> !c
+    %more = arith.addf %bias, %dv : !c
+    scf.yield %sum, %more : !c, !c
+  }
+  %e = arith.addf %r, %s : !c
+  nv_tileaa.tiled_store %c[%c0, %c0], %e : (memref<?x?xf32>, !c, index, index) -> ()
+  func.return
+}

@@ -1,0 +1,72 @@
+"""
+`tileas schedule FILE`: when each op of each loop runs, why, and what it takes; as text, or drawn.
+
+The passes of `-p` run first, by default those that make loops schedulable for the target. `OUT` says by its name what
+is written: `.svg`, `.html` or `.json`. Exit status 0: shown. 2: the input is wrong, or there is nothing to schedule.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from xdsl.passes import PassPipeline
+from xdsl.universe import Universe
+from xdsl.utils.exceptions import ArgSpecParseError, PassFailedException
+
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.inputs import full_context, read_module
+from tileas_xdsl.tools.output_files import write_text
+from tileas_xdsl.transforms.tileas.generate_schedule import STRATEGIES, GenerateSchedulePass, plan_module
+from tileas_xdsl.views.schedule import ShownSchedule, schedule_html, schedule_json, schedule_svg, schedule_text
+
+WRITERS: dict[str, Callable[[Sequence[ShownSchedule]], str]] = {
+    "svg": schedule_svg,
+    "html": schedule_html,
+    "json": schedule_json,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    parser.add_argument("-p", "--passes", metavar="PASSES", help="passes to run first (default: those that prepare)")
+    parser.add_argument("-o", "--out", metavar="OUT", help="write a picture or data: something.svg, .html or .json")
+    parser.add_argument("--target", default="sm_90", metavar="T", help="the machine model (default: sm_90)")
+    parser.add_argument("--num-stages", type=int, default=4, metavar="N", help="the most stages (default: 4)")
+    parser.add_argument("--strategy", default="cost-based", choices=STRATEGIES, help="default: cost-based")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    write = _writer(arguments.out)
+    module = read_module(arguments.file)
+    target: str = arguments.target
+    preparing = f"tileas-materialize-async,tileas-prepare-for-scheduling{{compute-capability={target}}}"
+    passes: str = preparing if arguments.passes is None else arguments.passes
+    options = GenerateSchedulePass(
+        compute_capability=target, strategy=arguments.strategy, num_stages=max(1, arguments.num_stages)
+    )
+    try:
+        if passes:
+            PassPipeline.parse_spec(Universe.get_multiverse().all_passes, passes).apply(full_context(), module)
+        found = [ShownSchedule(loop.problem, loop.schedule) for loop in plan_module(module, options)]
+    except (PassFailedException, ArgSpecParseError) as error:
+        raise InputError([str(error)]) from None
+    if not found:
+        raise InputError(
+            [f"{arguments.file}: error: no loop to schedule\n  help: schedules are made of innermost loops"]
+        )
+    if write is not None:
+        write_text(arguments.out, write(found))
+    for loop in found:
+        print("\n".join(schedule_text(loop)))
+    return 0
+
+
+def _writer(out: str | None) -> Callable[[Sequence[ShownSchedule]], str] | None:
+    if out is None:
+        return None
+    suffix = Path(out).suffix.removeprefix(".")
+    if suffix not in WRITERS:
+        raise InputError([f"error: -o {out}: the name does not end in .svg, .html or .json"])
+    return WRITERS[suffix]

@@ -1,0 +1,171 @@
+"""
+TileASGenerateSchedule: decides when each op of a loop runs, and writes that down.
+
+    scf.for %i = ... {                          scf.for %i = ... {
+      %own = producer_acquire %ring, %it          %own = producer_acquire ... {stage = 0, iter_offset = 0, order = 0}
+      ...                               ->        ...
+      %s, %t = async.dot ...                      %s, %t = async.dot ... {stage = 1, iter_offset = -1, order = 9}
+    }                                           } {nv_tileas.schedule = {ii = 530, stages = 3, ...}}
+
+Attributes and nothing else: ops, operands, types and their order stay. Rings whose depth is the schedule's to choose
+get `nv_tileas.depth` on their `create_pipeline`. The scheduler is in `scheduling/modulo/`; `scheduling/loop_problem.py`
+makes its problem of a loop; `strategy.py` decides which strategy a loop gets, `trace.py` writes the Chrome trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.diagnostics import refuse, remark
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
+from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.scheduling.loop_problem import LoopProblem, loop_problem
+from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
+from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
+from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
+from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, strategy_of
+from tileas_xdsl.transforms.tileas.generate_schedule.trace import write_trace
+
+SCHEDULE, DEPTH = "nv_tileas.schedule", "nv_tileas.depth"
+
+STRATEGIES = tuple(strategy.value for strategy in Strategy)
+
+
+@dataclass(frozen=True)
+class ScheduledLoop:
+    """A loop, its problem, and the schedule that was found."""
+
+    loop: scf.ForOp
+    problem: LoopProblem
+    schedule: ModuloSchedule
+
+
+@dataclass(frozen=True)
+class GenerateSchedulePass(ModulePass):
+    """
+    Schedule the loops of functions without agents.
+
+    Rewrites
+        Attributes only: `stage`, `iter_offset` and `order` on every op of a scheduled body, `nv_tileas.schedule` on the
+        loop, `nv_tileas.depth` on rings. `strategy` is `cost-based`, `fast`, `serial`, `default` (by target) or `none`;
+        `num-stages` limits the stages. A loop that is too small, that nothing asynchronous happens in, or that has
+        `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
+
+    Requires
+        Verified IR. Only innermost loops are scheduled, and those whose inner loops are one op to them.
+
+    Refuses
+        An unknown capability or strategy, naming those that there are; ops that wait for each other within one
+        iteration; a ring of which not even one copy fits, with the bytes that are missing.
+    """
+
+    name = "tileas-generate-schedule"
+
+    DESCRIPTION: ClassVar[str] = "Decide when each op of a loop runs, and write it down as attributes"
+
+    compute_capability: str = "sm_80"
+    strategy: str = Strategy.COST_BASED.value
+    num_stages: int = 4
+    rrt_size_threshold: int = 4096
+    max_constraint_iterations: int = ROUNDS
+    schedule_trace_file: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.strategy not in STRATEGIES:
+            raise PassFailedException(
+                f"{self.name}: unknown strategy '{self.strategy}'; choose one of {', '.join(STRATEGIES)}"
+            )
+        if self.num_stages < 1:
+            raise PassFailedException(f"{self.name}: num-stages={self.num_stages}; a loop has at least 1 stage")
+        planned = plan_module(op, self)
+        for found in planned:
+            write_schedule(found)
+        if self.schedule_trace_file:
+            write_trace(self.schedule_trace_file, [(found.problem, found.schedule) for found in planned])
+
+
+def plan_module(module: ModuleOp, options: GenerateSchedulePass) -> list[ScheduledLoop]:
+    """The schedules of all loops that get one. Changes nothing. Raises `RefusedError`."""
+    functions = [f for f in functions_in(module) if not any(isinstance(op, AgentSwitchOp) for op in f.walk())]
+    planned: list[ScheduledLoop] = []
+    for function in functions:
+        model = model_of_target(function, options.compute_capability)
+        loops = [op for op in function.walk() if isinstance(op, scf.ForOp)]
+        found = [plan_loop(loop, model, options) for loop in loops if _is_innermost(loop)]
+        planned += [scheduled for scheduled in found if scheduled is not None]
+    return planned
+
+
+def _is_innermost(loop: scf.ForOp) -> bool:
+    return not any(isinstance(op, scf.ForOp | scf.WhileOp) for op in loop.body.walk())
+
+
+def plan_loop(loop: scf.ForOp, model: MachineModel, options: GenerateSchedulePass) -> ScheduledLoop | None:
+    """The schedule of `loop`; None under the strategy `none`, or where there is nothing to schedule."""
+    strategy = strategy_of(loop, Strategy(options.strategy), model)
+    ops = [op for op in loop.body.block.ops][:-1]
+    if strategy is Strategy.NONE or not ops:
+        return None
+    if len(ops) > LARGEST and strategy is not Strategy.SERIAL:
+        remark(loop, f"has {len(ops)} ops and is scheduled serially", f"split it into loops of at most {LARGEST} ops")
+        strategy = Strategy.SERIAL
+    most = 1 if strategy is Strategy.SERIAL else options.num_stages
+    problem = loop_problem(loop, model, most_stages=most)
+    limits = SearchLimits(rounds=options.max_constraint_iterations)
+    try:
+        return ScheduledLoop(loop, problem, schedule(problem.problem, strategy, limits, options.rrt_size_threshold))
+    except DependenceCycleError as error:
+        refuse(problem.ops[error.ops[0]], f"cannot be scheduled: {error}", "break the cycle")
+    except InfeasibleError as error:
+        refuse(loop, f"failed to find a schedule: {error}", "use smaller tiles")
+
+
+def write_schedule(found: ScheduledLoop) -> None:
+    """Write the attributes of one loop."""
+    result = found.schedule
+    for number, op in enumerate(found.problem.ops):
+        stage = result.stage(number)
+        op.attributes["stage"] = IntegerAttr(stage, i32)
+        op.attributes["iter_offset"] = IntegerAttr(-stage, i32)
+        op.attributes["order"] = IntegerAttr(_position(result, number, len(found.problem.ops)), i32)
+    found.loop.attributes[SCHEDULE] = described(found)
+    for maker, copies in zip(found.problem.rings, result.copies, strict=True):
+        maker.attributes[DEPTH] = IntegerAttr(copies, i32)
+
+
+def _position(result: ModuloSchedule, number: int, count: int) -> int:
+    """The position of an op among the ops of the body: what stands for the loop itself is left out."""
+    return sum(other < result.order[number] for other in result.order[:count])
+
+
+def described(found: ScheduledLoop) -> DictionaryAttr:
+    """What later passes and people ask of a schedule as a whole."""
+    result = found.schedule
+    entries: dict[str, Attribute] = {
+        "strategy": StringAttr(result.strategy.value),
+        "ii": IntegerAttr(result.ii, i32),
+        "mii": IntegerAttr(result.bounds.mii, i32),
+        "bound": StringAttr(result.bounds.binding.name),
+        "stages": IntegerAttr(result.peeled_stages, i32),
+        "stage_count": IntegerAttr(result.stage_count, i32),
+        "total_work": IntegerAttr(result.total_work, i32),
+        "iters": IntegerAttr(1, i32),
+        "arms": ArrayAttr([StringAttr(arm) for arm in dict.fromkeys(result.arms)]),
+        "truncated": BoolAttr.from_bool(result.is_truncated),
+    }
+    return DictionaryAttr(entries)
+
+
+def scheduled_loops(module: Operation) -> list[scf.ForOp]:
+    """The loops that carry a schedule."""
+    return [op for op in module.walk() if isinstance(op, scf.ForOp) and SCHEDULE in op.attributes]

@@ -1,0 +1,91 @@
+"""
+TileASPrepareForScheduling: loops get the form in which each step can be scheduled by itself.
+
+Enters a loop as MaterializeAsync leaves it, with compact produce and consume ops; leaves one whose rings have names,
+iterators and single steps, and whose products are issued and waited for:
+
+    %p, %f = produce_one_async %i {...}              %own = producer_acquire %ring, %it
+    %d = producer_commit %f                          %q, %f = produce_one_async %own, %it {...}
+    async.wait (token_to_async %d)                   producer_commit %q
+    %h = consume_one %f                       ->     %got = consumer_wait %end, %jt
+    %v = consumer_read %h                            %v, %read = consumer_read %got, %jt
+    %s = dot %v, ...                                 %s, %t = async.dot %v, ...
+    consumer_release (consume_one_async %h)          async.wait %t
+                                                     consumer_release %read
+
+Stages in TileAS' order: `decomposeTiledLoadStoreView` (rings: `rings.py`), `refineVecSizeOfAtoms` (which instructions
+fill a ring on this target: `atoms.py`), `sliceAndFuse` (products that are issued: `products.py`), `runCanonicalizer`
+(wrappers that nobody uses any more), `compactMemLayout` and `refreshBoxDim`, which have nothing to do here: offsets in
+shared memory are given by `tileas-assign-buffers`, and the box of a transfer is the tile that it brings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.traits import is_side_effect_free
+
+from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp, ToAsyncOp, TokenToAsyncOp
+from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.atoms import choose_instructions
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.products import issue_products
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import plan_rings, rewrite_rings
+
+
+@dataclass(frozen=True)
+class PrepareForSchedulingPass(ModulePass):
+    """
+    Bring loops into the form in which they are scheduled.
+
+    Rewrites
+        As the module's docstring shows: the compact pipelines of a loop become rings of their own, if all of them have
+        the shape that MaterializeAsync gives them and their tiles stay in the iteration; each release goes behind the
+        last use of its own tile. With `async-products`, `dot`s of tiles in shared memory become `async.dot` with a wait
+        before the first reader of the accumulator and before the release of what they read, on targets that have such
+        products. Transfers that the target has no TMA for become asynchronous copies.
+
+    Requires
+        Verified IR; functions without an `agent_switch` (others are skipped).
+
+    Refuses
+        A compute capability without a machine model, naming those that have one.
+    """
+
+    name = "tileas-prepare-for-scheduling"
+
+    DESCRIPTION: ClassVar[str] = "Bring loops into the form in which each step can be scheduled by itself"
+
+    compute_capability: str = "sm_80"
+    async_products: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [f for f in functions_in(op) if not any(isinstance(inner, AgentSwitchOp) for inner in f.walk())]
+        models = [model_of_target(function, self.compute_capability) for function in functions]
+        for function, model in zip(functions, models, strict=True):
+            self._prepare(function, model)
+
+    def _prepare(self, function: Operation, model: MachineModel) -> None:
+        choose_instructions(function, model)
+        for loop in [inner for inner in function.walk() if isinstance(inner, scf.ForOp)]:
+            plan = plan_rings(loop)
+            body = rewrite_rings(plan) if plan is not None else loop
+            if self.async_products:
+                issue_products(body, model)
+        _drop_unused_wrappers(function)
+
+
+def _drop_unused_wrappers(function: Operation) -> None:
+    wrappers = [op for op in function.walk() if isinstance(op, CreateNoneOp | ToAsyncOp | TokenToAsyncOp)]
+    for op in reversed(wrappers):
+        if not any(result.first_use for result in op.results) and is_side_effect_free(op):
+            Rewriter.erase_op(op)

@@ -1,0 +1,98 @@
+"""
+Products that are issued and waited for, on targets that have such products.
+
+    %s = dot %a, %b, %acc          ->       %s, %t = async.dot %a, %b, %acc
+    %r = f(%s)                              async.wait %t
+                                            %r = f(%s)
+
+The wait stands before the first op of the block that reads the accumulator (a product that adds to it again is none),
+before the release of a slot that the product reads, and at the latest at the end of the iteration.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.analysis.memory.objects import storage_spaces
+from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp, DotOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.tiles.types import element_type_of, extents
+from tileas_xdsl.machine.time.costs import element_bits
+from tileas_xdsl.targets.machine_model import MachineModel, Products
+from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
+
+ROWS, COLUMNS = 64, 8
+"""The rows of a product are a multiple of 64, its columns one of 8 (PTX ISA, "wgmma.mma_async", "tcgen05.mma")."""
+
+WIDEST = 32
+"""Bits of an element of a factor: f16, bf16, tf32, 8 bits and less."""
+
+
+def issue_products(loop: scf.ForOp, model: MachineModel) -> None:
+    """Make the products in the body of `loop` asynchronous, where the target can."""
+    if model.products is Products.NONE:
+        return
+    for op in list(loop.body.block.ops):
+        if isinstance(op, nv_tileaa.DotOp | DotOp) and can_be_issued(op):
+            _issue(op, loop)
+
+
+def can_be_issued(op: nv_tileaa.DotOp | DotOp) -> bool:
+    """Whether one instruction family of the tensor core takes this product: shapes, elements, and where factors lie."""
+    scaled = op.sfa is not None if isinstance(op, nv_tileaa.DotOp) else bool(op.extras)
+    shape = extents(op.c.type)
+    if scaled or len(shape) != 2 or shape[0] % ROWS or shape[1] % COLUMNS:
+        return False
+    if storage_spaces(op.b.type) != frozenset(["shared"]) or storage_spaces(op.c.type) != frozenset(["register"]):
+        return False
+    if storage_spaces(op.a.type) not in (frozenset(["shared"]), frozenset(["register"])):
+        return False
+    return element_type_of(op.a.type) == element_type_of(op.b.type) and element_bits(op.a.type) <= WIDEST
+
+
+def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> None:
+    block = loop.body.block
+    product = AsyncDotOp(op.a, op.b, op.c)
+    product.location = op.location
+    for name in ("signedness_a", "signedness_b"):
+        given = op.properties.get(name) or op.attributes.get(name)
+        if given is not None:
+            product.attributes[name] = given
+    Rewriter.insert_op(product, InsertPoint.before(op))
+    old = op.results[0]
+    product.d.name_hint = old.name_hint
+    product.done.name_hint = f"{old.name_hint}_done" if old.name_hint else None
+    old.replace_all_uses_with(product.d)
+    Rewriter.erase_op(op)
+    position = {inner: number for number, inner in enumerate(block.ops)}
+    readers = [inner for inner in uses_in(block, [product.d]) or [] if not _only_adds(inner, product.d)]
+    releases = [release for value in (product.a, product.b) for release in _releases_behind(value, product, position)]
+    last = block.last_op
+    assert last is not None
+    before = min([*readers, *releases, last], key=lambda inner: position[inner])
+    wait = AsyncWaitOp(product.done)
+    wait.location = product.location
+    Rewriter.insert_op(wait, InsertPoint.before(before))
+
+
+def _only_adds(op: Operation, tile: SSAValue) -> bool:
+    """Whether `op` uses `tile` only to add to it, or hands it to the next iteration."""
+    if isinstance(op, AsyncDotOp):
+        return all(operand is not tile for operand in (op.a, op.b, *op.extras))
+    if isinstance(op, nv_tileaa.DotOp | DotOp):
+        return can_be_issued(op) and op.a is not tile and op.b is not tile
+    return isinstance(op, scf.YieldOp)
+
+
+def _releases_behind(value: SSAValue, op: Operation, position: dict[Operation, int]) -> list[Operation]:
+    """The releases of the slot that `value` lies in, behind `op` in its block."""
+    read = value.owner
+    if not isinstance(read, ConsumerReadOp):
+        return []
+    tokens = [result for result in read.results if result not in read.value_results] + list(read.tokens)
+    users = [use.operation for token in tokens for use in token.uses]
+    return [user for user in users if isinstance(user, ConsumerReleaseOp) and position.get(user, -1) > position[op]]

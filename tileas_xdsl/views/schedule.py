@@ -1,0 +1,174 @@
+"""
+A schedule, shown: the bounds and what binds, a line for each op, rings with their copies, and the reservation table
+modulo II as a picture. Rows are cycles, columns are slots, colours are stages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from tileas_xdsl.diagnostics import location_of
+from tileas_xdsl.scheduling.loop_problem import LoopProblem
+from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
+
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
+"""One for each stage, in turn (Tol's bright scheme, which the colour-blind can tell apart)."""
+
+COLUMN, HEAD, LEFT, HEIGHT, MARGIN = 150, 46, 56, 460, 12
+"""Pixels: the width of a slot's column, the room for headings and cycles, the height of II cycles."""
+
+
+@dataclass(frozen=True)
+class ShownSchedule:
+    """One loop with its schedule."""
+
+    problem: LoopProblem
+    schedule: ModuloSchedule
+
+    @property
+    def place(self) -> str:
+        return location_of(self.problem.loop) or "scf.for"
+
+
+def schedule_text(shown: ShownSchedule) -> list[str]:
+    """The report of one loop."""
+    result = shown.schedule
+    bounds = ", ".join(f"{bound.name} {bound.value}" for bound in result.bounds.all)
+    lines = [
+        f"{shown.place}: II = {result.ii} ({result.strategy.value}), {result.peeled_stages} stages",
+        f"  bounds: {bounds}",
+        f"  binds: {result.bounds.binding.name}, {result.bounds.binding.reason}",
+    ]
+    if result.is_truncated:
+        lines.append("  the rounds of the refinement ran out")
+    lines += [f"  {remark_on(shown, number)}" for number in _in_kernel_order(shown)]
+    rings = zip(result.problem.rings, result.copies, strict=True)
+    lines += [f"  ring {r.name}: {n} x {r.bytes} = {n * r.bytes} bytes of {r.space} memory" for r, n in rings]
+    return lines
+
+
+def _in_kernel_order(shown: ShownSchedule) -> list[int]:
+    return sorted(range(len(shown.problem.problem.ops)), key=lambda op: shown.schedule.order[op])
+
+
+def remark_on(shown: ShownSchedule, op: int) -> str:
+    """`dot %sum: stage 2, cycle 14: waits for slot agent`."""
+    result = shown.schedule
+    name = shown.problem.problem.ops[op].name
+    return f"{name}: stage {result.stage(op)}, cycle {result.row(op)}{_reason(shown, op)}"
+
+
+def _reason(shown: ShownSchedule, op: int) -> str:
+    """Why the op does not start earlier: a dependence without slack, else a slot that was taken; nothing at cycle 0."""
+    result, problem = shown.schedule, shown.problem.problem
+    start = result.starts[op]
+    tight = [e for e in problem.incoming[op] if e.slack(result.start_of, result.ii) == 0 and e.latency > 0]
+    if tight:
+        return f": after {problem.ops[tight[0].source].name}"
+    if start == 0 or not problem.ops[op].uses:
+        return ""
+    for use in problem.ops[op].uses:
+        for other, spec in enumerate(problem.ops):
+            ends = [result.starts[other] + theirs.rows for theirs in spec.uses if theirs.slot == use.slot]
+            if other != op and any((end - start) % result.ii == 0 for end in ends):
+                return f": waits for slot {use.slot}"
+    return ""
+
+
+# Pictures -------------------------------------------------------------------------------------------------------------
+
+
+def schedule_svg(shown: Sequence[ShownSchedule]) -> str:
+    """The reservation tables of the loops, one below the other."""
+    bodies: list[str] = []
+    top, width = MARGIN, 320
+    for loop in shown:
+        slots = _slots(loop)
+        width = max(width, LEFT + COLUMN * len(slots) + MARGIN)
+        bodies += _table(loop, slots, top)
+        top += HEAD + HEIGHT + 3 * MARGIN
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" font-family="sans-serif">'
+    return "\n".join([head, f'<rect width="{width}" height="{top}" fill="white"/>', *bodies, "</svg>", ""])
+
+
+def _slots(loop: ShownSchedule) -> list[str]:
+    return list(dict.fromkeys(use.slot for op in loop.problem.problem.ops for use in op.uses if use.rows))
+
+
+def _table(loop: ShownSchedule, slots: Sequence[str], top: int) -> list[str]:
+    result, scale = loop.schedule, HEIGHT / loop.schedule.ii
+    title = f"{loop.place}: II = {result.ii}, {result.peeled_stages} stages ({result.bounds.binding.name} binds)"
+    lines = [f'<text x="{MARGIN}" y="{top + 14}" font-size="13">{escape(title)}</text>']
+    base = top + HEAD
+    for index, slot in enumerate(slots):
+        x = LEFT + COLUMN * index
+        lines.append(f'<text x="{x + 4}" y="{base - 8}" font-size="12">{escape(slot)}</text>')
+        lines.append(f'<rect x="{x}" y="{base}" width="{COLUMN - 8}" height="{HEIGHT}" fill="#f4f4f4"/>')
+    for row in (0, result.ii // 4, result.ii // 2, 3 * result.ii // 4, result.ii):
+        lines.append(f'<text x="{MARGIN}" y="{base + row * scale + 4:.1f}" font-size="10">{row}</text>')
+    for number, op in enumerate(loop.problem.problem.ops):
+        colour = COLOURS[result.stage(number) % len(COLOURS)]
+        for use in op.uses:
+            x = LEFT + COLUMN * slots.index(use.slot) if use.rows else 0
+            for begin, rows in _folded(result.row(number), min(use.rows, result.ii), result.ii):
+                tip = escape(f"{remark_on(loop, number)} ({use.rows} cycles)")
+                height = max(rows * scale, 1.0)
+                lines.append(
+                    f'<rect x="{x}" y="{base + begin * scale:.1f}" width="{COLUMN - 8}" height="{height:.1f}" '
+                    f'fill="{colour}" stroke="white" stroke-width="0.5"><title>{tip}</title></rect>'
+                )
+                if height > 11:
+                    lines.append(
+                        f'<text x="{x + 4}" y="{base + begin * scale + 10:.1f}" font-size="10" fill="white">'
+                        f"{escape(op.name)}</text>"
+                    )
+    return lines
+
+
+def _folded(row: int, rows: int, ii: int) -> list[tuple[int, int]]:
+    """A footprint on II rows: one piece, or two where it goes round the end."""
+    first = min(rows, ii - row)
+    return [(row, first)] if rows == first else [(row, first), (0, rows - first)]
+
+
+def schedule_html(shown: Sequence[ShownSchedule]) -> str:
+    """The pictures and the reports on one page."""
+    texts = "\n\n".join("\n".join(schedule_text(loop)) for loop in shown)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Schedules</title></head><body>\n'
+        f"{schedule_svg(shown)}<pre>{escape(texts)}</pre>\n</body></html>\n"
+    )
+
+
+def schedule_json(shown: Sequence[ShownSchedule]) -> str:
+    """The numbers."""
+    loops = [
+        {
+            "place": loop.place,
+            "ii": loop.schedule.ii,
+            "stages": loop.schedule.peeled_stages,
+            "strategy": loop.schedule.strategy.value,
+            "bounds": {
+                bound.name: {"value": bound.value, "reason": bound.reason} for bound in loop.schedule.bounds.all
+            },
+            "ops": [
+                {
+                    "name": op.name,
+                    "stage": loop.schedule.stage(number),
+                    "cycle": loop.schedule.row(number),
+                    "order": loop.schedule.order[number],
+                    "slots": {use.slot: use.rows for use in op.uses},
+                }
+                for number, op in enumerate(loop.problem.problem.ops)
+            ],
+            "rings": [
+                {"name": ring.name, "space": ring.space, "bytes": ring.bytes, "copies": copies}
+                for ring, copies in zip(loop.schedule.problem.rings, loop.schedule.copies, strict=True)
+            ],
+        }
+        for loop in shown
+    ]
+    return json.dumps({"loops": loops}, indent=1) + "\n"
