@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property
 
 from tileas_xdsl.scheduling.exact.cycles import Edge, earliest_starts
@@ -59,23 +60,20 @@ class Schedule:
     def local_stages(self) -> tuple[int, ...]:
         """How many turns of its own agent's loop an op is behind the first thing that the agent does, for each op."""
         pairs = zip(self.issues, self.agents, strict=True)
-        return tuple(self._turn(agent, issue) - self._first_turns[agent] for issue, agent in pairs)
+        return tuple(self.turn(agent, issue) - self._first_turns[agent] for issue, agent in pairs)
 
     @cached_property
     def stage_counts(self) -> tuple[int, ...]:
         """How many stages the loop of each agent has; it is peeled that number minus 1 times."""
-        last = [max(self._turn(agent, time) for time in self.times_of(agent)) for agent in range(self.agent_count)]
+        last = [max(self.turn(agent, time) for time in self.times_of(agent)) for agent in range(self.agent_count)]
         return tuple(1 + after - before for before, after in zip(self._first_turns, last, strict=True))
-
-    def row(self, op: int) -> int:
-        """The cycle of its agent's loop in which an op is issued."""
-        return (self.issues[op] - self.origins[self.agents[op]]) % self.ii
 
     @cached_property
     def _first_turns(self) -> tuple[int, ...]:
-        return tuple(min(self._turn(agent, time) for time in self.times_of(agent)) for agent in range(self.agent_count))
+        return tuple(min(self.turn(agent, time) for time in self.times_of(agent)) for agent in range(self.agent_count))
 
-    def _turn(self, agent: int, time: int) -> int:
+    def turn(self, agent: int, time: int) -> int:
+        """In which turn of the loop of an agent, counted from its origin, a time lies."""
         return (time - self.origins[agent]) // self.ii
 
     def times_of(self, agent: int) -> list[int]:
@@ -107,18 +105,56 @@ def from_time_0(schedule: Schedule) -> Schedule:
     )
 
 
-def order_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
-    """
-    The place of each op in the loop of its agent.
+class Part(Enum):
+    """What an agent does in an act: an op, or one side of a transfer."""
 
-    Ops go by row. At equal rows one that is issued in no time comes first, or it would wait behind the other; then the
-    one that waits less in its queue; then program order decides.
+    OP = "op"
+    WRITE = "write"
+    READ = "read"
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that an agent does in each turn of its loop."""
+
+    part: Part
+    number: int
+    """The place of the op in program order, or of the transfer in the schedule."""
+    time: int
+    cycles: int
+    """For which it keeps the agent."""
+
+
+def acts_of(problem: Problem, schedule: Schedule, agent: int) -> tuple[Act, ...]:
     """
-    rank = [0] * len(problem.ops)
+    What an agent does in a turn of its loop, in that order.
+
+    Acts go by row. At equal rows one that takes no time comes first, or it would wait behind the other; then the op
+    that waits less in its queue; then program order decides.
+    """
     waits = [start - issue for start, issue in zip(schedule.starts, schedule.issues, strict=True)]
-    keys = [(schedule.row(op), spec.issue > 0, waits[op], op) for op, spec in enumerate(problem.ops)]
+    acts = [Act(Part.OP, op, schedule.issues[op], problem.ops[op].issue) for op in schedule.ops_of(agent)]
+    for number, it in enumerate(schedule.transfers):
+        move = next(value.move for value in problem.values if value.name == it.value)
+        cycles = 0 if move is None else move.cycles
+        acts += [Act(Part.WRITE, number, it.write, cycles)] if it.sender == agent else []
+        acts += [Act(Part.READ, number, read, cycles) for reader, read in it.reads if reader == agent]
+    origin, ii = schedule.origins[agent], schedule.ii
+    return tuple(
+        sorted(acts, key=lambda act: ((act.time - origin) % ii, act.cycles > 0, _wait(act, waits), act.part.value))
+    )
+
+
+def _wait(act: Act, waits: Sequence[int]) -> tuple[int, int]:
+    return (waits[act.number] if act.part is Part.OP else 0, act.number)
+
+
+def order_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
+    """The place of each op in the loop of its agent."""
+    rank = [0] * len(problem.ops)
     for agent in range(schedule.agent_count):
-        for place, op in enumerate(sorted(schedule.ops_of(agent), key=keys.__getitem__)):
+        ops = [act.number for act in acts_of(problem, schedule, agent) if act.part is Part.OP]
+        for place, op in enumerate(ops):
             rank[op] = place
     return tuple(rank)
 

@@ -111,7 +111,8 @@ class _Search:
 
     def run(self) -> ExactSchedule | NoSchedule:
         last = serial_ii(self.problem, self.problem.agents) if self.start is None else self.start.ii
-        for ii in range(self.bounds.mii, max(last, self.bounds.mii) + 1):
+        last = max(last, self.bounds.mii)
+        for ii in range(self.bounds.mii, last + 1):
             if self.left <= 0:
                 break
             found = self._try(ii)
