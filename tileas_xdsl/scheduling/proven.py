@@ -1,0 +1,99 @@
+"""
+Modulo scheduling by proof: the problem of the heuristic scheduler, solved by the exact one.
+
+One problem, two schedulers: what the heuristic finds is the start of the exact search, so that the answer is never
+slower, and their two intervals can stand beside each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tileas_xdsl.scheduling.exact import problem as exact
+from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
+from tileas_xdsl.scheduling.exact.schedule import Schedule
+from tileas_xdsl.scheduling.exact.search import Limits, solve
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem
+from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
+
+UNLIMITED = 1 << 40
+"""Bytes of a space that the problem sets no limit for."""
+
+
+@dataclass(frozen=True)
+class ProvenSchedule:
+    """A schedule for the passes, and the proofs that came with it."""
+
+    schedule: ModuloSchedule
+    result: ExactSchedule
+
+    @property
+    def text(self) -> str:
+        """What is proven, and what binds."""
+        return self.result.text
+
+
+def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> ProvenSchedule | NoSchedule:
+    """
+    The schedule with the least interval for the problem of `start`, which bounds the search from above.
+
+    Raises `SolverMissing` where there is no solver.
+    """
+    problem = exact_problem(start.problem)
+    result = solve(problem, limits or Limits(), _exact_schedule(start))
+    if isinstance(result, NoSchedule):
+        return result
+    (origin,) = result.schedule.origins
+    early = min(time - origin for time in result.schedule.starts) // result.ii * result.ii + origin
+    starts = tuple(time - early for time in result.schedule.starts)
+    return ProvenSchedule(ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds), result)
+
+
+def exact_problem(problem: Problem) -> exact.Problem:
+    """The same problem in the records of the exact scheduler, for one agent."""
+    names = _names(problem)
+    groups = {op: f"group {number}" for number, members in enumerate(problem.groups) for op in members}
+    ops = tuple(
+        exact.OpSpec(
+            names[number],
+            tuple(exact.Use(use.slot, use.rows, use.amount) for use in op.uses if use.rows),
+            op.latency,
+            group=groups.get(number),
+            max_stage=None if problem.stage_limit(number) >= NO_LIMIT else problem.stage_limit(number) - 1,
+        )
+        for number, op in enumerate(problem.ops)
+    )
+    edges = tuple(
+        exact.Dependence(names[it.source], names[it.sink], it.latency, it.distance, it.reason) for it in problem.edges
+    )
+    rings = tuple(
+        exact.Ring(
+            f"{ring.name}#{number}",
+            ring.space,
+            names[ring.writer],
+            tuple(exact.Read(names[use.op], use.hold, use.distance) for use in ring.readers),
+            ring.bytes,
+            max_copies=None if ring.most_copies >= NO_LIMIT else ring.most_copies,
+        )
+        for number, ring in enumerate(problem.rings)
+    )
+    return exact.Problem(ops, _machine(problem), edges, rings)
+
+
+def _names(problem: Problem) -> tuple[str, ...]:
+    """A name of its own for each op: that which it has, or one with its number."""
+    taken = [op.name for op in problem.ops]
+    return tuple(name if taken.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(taken))
+
+
+def _machine(problem: Problem) -> exact.Machine:
+    used = dict.fromkeys(use.slot for op in problem.ops for use in op.uses)
+    slots = tuple(exact.Slot(slot, problem.capacity(slot)) for slot in used)
+    held = dict.fromkeys(ring.space for ring in problem.rings)
+    spaces = tuple(exact.Space(space, problem.space_bytes.get(space, UNLIMITED)) for space in held)
+    return exact.Machine(slots, spaces, ceiling=None if problem.ceiling >= NO_LIMIT else problem.ceiling)
+
+
+def _exact_schedule(start: ModuloSchedule) -> Schedule:
+    agents = (0,) * len(start.starts)
+    return Schedule(start.ii, start.starts, start.starts, agents, start.copies, (0,))
