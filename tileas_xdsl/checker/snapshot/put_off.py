@@ -180,6 +180,7 @@ def _left_access(drawing: Drawing, access: Access, bring: Bringers) -> Leftover:
     region, work = access.region, access.work
     form = (region.counts, region.strides, region.itemsize)
     kind = ("access", id(access.op), drawing.name_of(region.base), form, access.is_write, access.proxy, work is None)
+    kind = (*kind, access.is_atomic)
     if work is None:
         return Leftover(kind, ({access.agent.number: access.moment},), region.base, region.offset, access)
     kind = (*kind, _queues_of(drawing, work))

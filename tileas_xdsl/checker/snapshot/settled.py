@@ -57,7 +57,7 @@ class Reach:
         by: set[tuple[str, object]] = set()
         for access in accesses:
             base = access.region.base
-            if access.proxy is Proxy.ASYNC:
+            if access.proxy in (Proxy.ASYNC, Proxy.TENSORMAP):
                 fenced.add(base.family)
             if not access.is_write and access.region.counts == ():
                 read.add(base.family)

@@ -247,7 +247,8 @@ class Drawing:
     def access(self, access: Access) -> None:
         """An access that may still race with a later one."""
         region = access.region
-        self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, id(access.op)))
+        self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, access.is_atomic))
+        self.literal(id(access.op))
         self.accesses.append((len(self.numbers), access))
         self.number(region.offset)
         if access.work is not None:

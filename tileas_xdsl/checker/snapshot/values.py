@@ -64,7 +64,7 @@ def _descriptor(drawing: Drawing, descriptor: Descriptor) -> None:
 @draws_value(Touch)
 def _touch(drawing: Drawing, touch: Touch) -> None:
     drawing.value(touch.view)
-    drawing.literal((touch.is_write, touch.proxy))
+    drawing.literal((touch.is_write, touch.proxy, touch.is_atomic))
 
 
 @draws_value(OwnSteps)

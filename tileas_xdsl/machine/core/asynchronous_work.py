@@ -33,6 +33,7 @@ class Touch:
     view: View
     is_write: bool
     proxy: Proxy = Proxy.UNSPECIFIED
+    is_atomic: bool = False
 
 
 class _Listeners:

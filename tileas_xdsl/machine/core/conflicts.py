@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.evidence import Misuse
-from tileas_xdsl.machine.core.happens_before import Access, Conflict
+from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy
 from tileas_xdsl.machine.core.memory import ByteRegion
 from tileas_xdsl.machine.core.resources import Resource
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
@@ -21,8 +21,13 @@ def region_text(region: ByteRegion) -> str:
         return f"{name} bytes {region.start}:{region.stop}"
     if all((low, high) == (0, extent) for (low, high), extent in zip(region.box, base.shape, strict=True)):
         return name
-    spans = ", ".join(str(low) if high == low + 1 else f"{low}:{high}" for low, high in region.box)
+    axes = [(low, high) for low, high in region.box if not base.zero or (low, high) != (0, 1)]
+    spans = ", ".join(_span(low - base.zero, high - base.zero) for low, high in axes)
     return f"{name}[{spans}]"
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if high == low + 1 else f"{low}:{high}"
 
 
 def party_of(access: Access) -> Party:
@@ -56,7 +61,10 @@ def violation_of_conflict(conflict: Conflict) -> Violation:
     where = region_text(later.region)
     message = f"{_dependence(earlier, later)} on {where} with nothing that orders the two"
     missing = _missing_edge(earlier, later)
-    if conflict.missing_fence:
+    if conflict.missing_fence and later.proxy is Proxy.TENSORMAP:
+        message = f"generic {_noun(earlier)}, then use as a tensor map of {where}, and no proxy fences between them"
+        missing = "a fence.proxy.release after the descriptor is written, and a fence.proxy.acquire before it is used"
+    elif conflict.missing_fence:
         message = (
             f"generic {_noun(earlier)}, then asynchronous {_noun(later)} of {where}, and no proxy fence between them"
         )

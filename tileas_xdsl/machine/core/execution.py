@@ -519,6 +519,7 @@ class Machine:
                     work.moment,
                     work.iteration,
                     work.issue_step,
+                    touch.is_atomic,
                 ),
                 work.mind,
             )

@@ -48,10 +48,17 @@ class Proxy(Enum):
     UNSPECIFIED = auto()
     GENERIC = auto()
     ASYNC = auto()
+    TENSORMAP = auto()
+    """The descriptor of a tensor copy, which the copy engine reads."""
 
 
 FENCE_SPACES = ("global", "shared")
 """The state spaces that `fence.proxy.async` can order, together or one by one."""
+
+
+def map_key(base: MemoryObject, offset: int) -> str:
+    """What the fence of the descriptor at byte `offset` of `base` is known by, beside the fences of state spaces."""
+    return f"tensor map {base.name} + {offset}"
 
 
 @dataclass
@@ -92,6 +99,8 @@ class Access:
     iteration: tuple[int, ...]
     step: int
     """Number of the step in the execution, for traces."""
+    is_atomic: bool = False
+    """Whether it is one of those that never race with each other: a read-modify-write in one step."""
 
     @property
     def verb(self) -> str:
@@ -205,6 +214,11 @@ class Conflict:
         return self.missing_fence and not self.earlier.is_write
 
 
+def may_conflict(one: Access, other: Access) -> bool:
+    """Whether the two would race if they touched the same bytes and nothing ordered them."""
+    return (one.is_write or other.is_write) and not (one.is_atomic and other.is_atomic)
+
+
 class AccessHistory:
     """The accesses to one object that a future access might race with."""
 
@@ -226,7 +240,7 @@ class AccessHistory:
             if not other.region.overlaps(access.region):
                 continue
             known = mind.knows(other) or (other.work is not None and other.work is access.work)
-            if other.is_write or access.is_write:
+            if may_conflict(other, access):
                 if not known:
                     yield Conflict(other, access)
                 elif self._lacks_fence(other, access, mind):
@@ -238,7 +252,7 @@ class AccessHistory:
     def conflicts(self, access: Access, mind: Mind) -> Iterator[Conflict]:
         """The recorded accesses that `access` conflicts with. Records nothing."""
         for other in self._candidates(self._keys(access.region)):
-            if (other.is_write or access.is_write) and other.region.overlaps(access.region) and not mind.knows(other):
+            if may_conflict(other, access) and other.region.overlaps(access.region) and not mind.knows(other):
                 yield Conflict(other, access)
 
     def strangers(self, access: Access, mind: Mind) -> list[Access]:
@@ -246,7 +260,7 @@ class AccessHistory:
         return [
             other
             for other in self.all()
-            if (other.is_write or access.is_write)
+            if may_conflict(other, access)
             and (other.work is None or other.work is not access.work)
             and (not mind.knows(other) or self._must_be_fenced(other, access, mind))
         ]
@@ -278,7 +292,11 @@ class AccessHistory:
         self._remove(access)
 
     def _lacks_fence(self, other: Access, access: Access, mind: Mind) -> bool:
-        if other.proxy is not Proxy.GENERIC or access.proxy is not Proxy.ASYNC:
+        if other.proxy is not Proxy.GENERIC:
+            return False
+        if access.proxy is Proxy.TENSORMAP:
+            return not mind.has_fenced(other, map_key(self.base, access.region.offset))
+        if access.proxy is not Proxy.ASYNC:
             return False
         return not mind.has_fenced(other, self.base.space)
 
@@ -289,6 +307,8 @@ class AccessHistory:
     @staticmethod
     def _supersedes(access: Access, other: Access) -> bool:
         if other.is_write and not access.is_write:
+            return False
+        if access.is_atomic and not other.is_atomic:
             return False
         if other.proxy is Proxy.GENERIC and access.proxy is not Proxy.GENERIC:
             return False

@@ -58,6 +58,8 @@ class MemoryObject:
     """Which slot of a ring it is, if it is one."""
     family: str = ""
     """A name that all slots of one ring share; the name of the object itself if it is no slot."""
+    zero: int = 0
+    """The index that messages call 0, where indices may be negative for the program; leading axes at 0 are left out."""
     is_open: bool = False
     """Whether its extents are assumed, because the program leaves its size open."""
     objects: dict[int, str] = field(default_factory=dict[int, str])

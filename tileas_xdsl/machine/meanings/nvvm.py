@@ -76,6 +76,13 @@ from tileas_xdsl.machine.parts.placed_barriers import (
     leave_block,
     threads_left,
 )
+from tileas_xdsl.machine.parts.tensor_maps import (
+    acquire_map,
+    reading_box,
+    reading_descriptor,
+    release_maps,
+    writing_box,
+)
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 BOX_BYTES = "tileas.box_bytes"
@@ -368,14 +375,17 @@ def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: A
     _signal_bytes(agent, op, address, touches, move, count)
 
 
-@sync(bulk.CpAsyncBulkTensorGlobalToSharedClusterOp)
+@sync(bulk.CpAsyncBulkTensorGlobalToSharedClusterOp, may_move=("coordinates",))
 def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
     if op.predicate is not None and not _taking_part(agent, op, values[op.predicate]):
         return
     count = _box_bytes(agent, op)
     into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
-    _signal_bytes(agent, op, values[op.mbar], [Touch(into, True, Proxy.ASYNC)], None, count)
+    descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
+    box = reading_box(agent, op, descriptor, [values[coordinate] for coordinate in op.coordinates])
+    touches = [reading_descriptor(descriptor), box, Touch(into, True, Proxy.ASYNC)]
+    _signal_bytes(agent, op, values[op.mbar], touches, None, count)
 
 
 def _box_bytes(agent: Agent, op: Operation) -> int:
@@ -403,10 +413,10 @@ def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any
     count = agent.known(size, op, "copies")
     into: View = agent.known(target, op, "copies to").bytes(count)
     out_of: View = agent.known(source, op, "copies from").bytes(count)
-    _store_in_two_halves(agent, op, out_of, into, count)
+    _store_in_two_halves(agent, op, out_of, into, [Touch(into, True, Proxy.ASYNC)], count)
 
 
-@sync(bulk.CpAsyncBulkTensorSharedCTAToGlobalOp, bulk.CpAsyncBulkTensorReduceOp)
+@sync(bulk.CpAsyncBulkTensorSharedCTAToGlobalOp, bulk.CpAsyncBulkTensorReduceOp, may_move=("coordinates",))
 def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
     predicate = getattr(op, "predicate", None)
@@ -414,10 +424,16 @@ def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
         return
     count = _box_bytes(agent, op)
     out_of: View = agent.known(values[op.src_mem], op, "copies from").bytes(count)
-    _store_in_two_halves(agent, op, out_of, None, count)
+    descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
+    coordinates = [values[coordinate] for coordinate in op.coordinates]
+    is_atomic = isinstance(op, bulk.CpAsyncBulkTensorReduceOp)
+    box = writing_box(agent, op, descriptor, coordinates, is_atomic=is_atomic)
+    _store_in_two_halves(agent, op, out_of, None, [reading_descriptor(descriptor), box], count)
 
 
-def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View | None, count: int) -> None:
+def _store_in_two_halves(
+    agent: Agent, op: Operation, out_of: View, into: View | None, touches: list[Touch], count: int
+) -> None:
     """Issue a read of the source, which is all that `wait_group {read}` waits for, and then a write of the target."""
     machine = agent.machine
     held: list[Any] = []
@@ -425,7 +441,6 @@ def _store_in_two_halves(agent: Agent, op: Operation, out_of: View, into: View |
     put = (lambda: machine.write(into, held.pop())) if machine.with_data and into is not None else None
     label = f"a bulk store of {count} bytes"
     reading = agent.issue(op, [Touch(out_of, False, Proxy.ASYNC)], take, label=f"the reading of {label}", engine="tma")
-    touches = [Touch(into, True, Proxy.ASYNC)] if into is not None else []
     writing = agent.issue(
         op, touches, put, label=label, engine="memory", dependencies=[machine.event_of(reading, "the source is read")]
     )
@@ -586,6 +601,18 @@ def _fence_inits(agent: Agent) -> None:
     made.barriers = []
 
 
+@sync(fence.FenceProxyReleaseOp)
+def _release_maps(agent: Agent, op: Operation) -> None:
+    release_maps(agent)
+    agent.machine.happened(agent, op, "fence", "releases what was written to tensor maps")
+
+
+@sync(fence.FenceProxyAcquireOp)
+def _acquire_map(agent: Agent, op: Operation, address: Any, _size: Any) -> None:
+    acquire_map(agent, agent.known(address, op, "acquires the tensor map at"))
+    agent.machine.happened(agent, op, "fence", "acquires a tensor map")
+
+
 @effect(registers.ElectSyncOp)
 def _elect(_agent: Agent, _op: Operation, *_mask: Any) -> int:
     return ELECTED
@@ -595,8 +622,6 @@ def _elect(_agent: Agent, _op: Operation, *_mask: Any) -> int:
     fence.MembarOp,
     fence.FenceScClusterOp,
     fence.FenceSyncRestrictOp,
-    fence.FenceProxyAcquireOp,
-    fence.FenceProxyReleaseOp,
     fence.FenceProxySyncRestrictOp,
     wgmma.WgmmaFenceAlignedOp,
     registers.SetMaxRegisterOp,

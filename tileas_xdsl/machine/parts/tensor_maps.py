@@ -1,0 +1,130 @@
+"""
+Tensor maps: what the descriptor of a tensor copy names, as far as a check needs it (PTX ISA, "Tensors": "Tensor-map").
+
+A descriptor is 128 bytes, and known by its address. It names a tensor, which has an object of its own here, with one
+place for each coordinate. A copy touches a box of it. How large a box is only the descriptor knows; two boxes at the
+same coordinates are the same one, and boxes at different coordinates are taken to be apart, unless the copy says by
+`tileas.box` how many elements it has along each dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.asynchronous_work import Touch
+from tileas_xdsl.machine.core.happens_before import Proxy, join, map_key
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.state import Canvas, SharedPart
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
+
+BOX = "tileas.box"
+"""Discardable attribute on a tensor copy: the elements of its box along each dimension, the innermost first."""
+DESCRIPTOR_BYTES = 128
+MOST_DIMENSIONS = 5
+EXTENT = 1 << 32
+"""Of each dimension: coordinates have 32 bits, and may be negative."""
+RELEASED = "released tensor maps"
+"""The clock of what `fence.proxy.release` has covered, among those of other fences."""
+
+APART = Assumption("boxes of {} at different coordinates do not overlap")
+NAMED_ONCE = Assumption("the tensor of {} is reached through that map only")
+
+
+@dataclass
+class TensorMaps(SharedPart):
+    """The tensors of an execution, by the place of the descriptor that names them."""
+
+    tensors: dict[tuple[int, int], tuple[Pointer, MemoryObject]] = field(
+        default_factory=dict[tuple[int, int], tuple[Pointer, MemoryObject]]
+    )
+
+    def draw(self, canvas: Canvas) -> None:
+        for descriptor, tensor in self.tensors.values():
+            canvas.thing(descriptor.base)
+            canvas.literal(descriptor.offset)
+            canvas.thing(tensor)
+
+
+def reading_descriptor(descriptor: Pointer) -> Touch:
+    """The read of the descriptor that a copy makes."""
+    size = min(DESCRIPTOR_BYTES, max(descriptor.base.size - descriptor.offset, 0))
+    return Touch(descriptor.bytes(size), False, Proxy.TENSORMAP)
+
+
+def reading_box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any]) -> Touch:
+    """The read of a box; of the whole tensor, where the coordinates are not known."""
+    return Touch(_box(agent, op, descriptor, coordinates), False, Proxy.ASYNC)
+
+
+def writing_box(
+    agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any], *, is_atomic: bool
+) -> Touch:
+    """The write of a box. Raises `UndecidedError` where the coordinates are not known."""
+    known = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in coordinates]
+    agent.machine.assume(NAMED_ONCE.about(descriptor.base.name))
+    if BOX not in op.attributes:
+        agent.machine.assume(APART.about(descriptor.base.name))
+    return Touch(_box(agent, op, descriptor, known), True, Proxy.ASYNC, is_atomic)
+
+
+def _box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any]) -> View:
+    tensor = _tensor_of(agent, descriptor)
+    if not _is_plain_tile(op) or any(coordinate is UNKNOWN for coordinate in coordinates):
+        return tensor.whole()
+    extents = _extents(op, len(coordinates))
+    if extents is None:
+        extents = [1] * len(coordinates)
+    places = [EXTENT // 2 + coordinate for coordinate in coordinates]
+    offset = sum(place * stride for place, stride in zip(places, reversed(tensor.strides), strict=False))
+    shape = [1] * (MOST_DIMENSIONS - len(extents)) + list(reversed(extents))
+    return View(tensor, offset, tuple(shape), tensor.strides, BYTE)
+
+
+def _tensor_of(agent: Agent, descriptor: Pointer) -> MemoryObject:
+    tensors = agent.machine.part(TensorMaps).tensors
+    if descriptor.key not in tensors:
+        where = f" + {descriptor.offset}" if descriptor.offset else ""
+        name = f"tensor of map '{descriptor.base.name}{where}'"
+        shape = (EXTENT,) * MOST_DIMENSIONS
+        tensor = MemoryObject(name, shape, BYTE, "global", is_open=True, zero=EXTENT // 2)
+        tensors[descriptor.key] = (descriptor, tensor)
+    return tensors[descriptor.key][1]
+
+
+def _is_plain_tile(op: Operation) -> bool:
+    """Whether the coordinates are those of a box; not so where they name rows, or pixels (im2col)."""
+    mode = op.properties.get("mode")
+    return mode is None or str(getattr(mode, "data", "")) == "tile"
+
+
+def _extents(op: Operation, rank: int) -> list[int] | None:
+    box = op.attributes.get(BOX)
+    if box is None:
+        return None
+    extents = [int(extent) for extent in box.get_values()] if isinstance(box, DenseArrayBase) else []
+    if len(extents) != rank or not all(0 < extent <= 256 for extent in extents):
+        raise UnsupportedError(op, f"has a {BOX} that is no array of {rank} numbers from 1 to 256, as TMA takes them")
+    return extents
+
+
+# Descriptors that the program changes --------------------------------------------------------------------------------
+
+
+def release_maps(agent: Agent) -> None:
+    """`fence.proxy.release`: what is written to descriptors so far can be acquired."""
+    agent.fence_proxies((RELEASED,))
+
+
+def acquire_map(agent: Agent, descriptor: Pointer) -> None:
+    """`fence.proxy.acquire`: later copies see the descriptor as it was released."""
+    key = map_key(descriptor.base, descriptor.offset)
+    join(agent.fenced.setdefault(key, {}), agent.fenced.get(RELEASED, {}))
