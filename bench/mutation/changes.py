@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, IntegerAttr, ModuleOp, i1
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator, is_side_effect_free
@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from bench.mutation.programs import Program
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierTestWaitOp
 
 SYNCHRONISING = frozenset(
     {
@@ -31,7 +32,8 @@ SYNCHRONISING = frozenset(
         *("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group"),
         *("nvvm.cp.async.bulk.commit.group", "nvvm.cp.async.bulk.wait_group"),
         *("nvvm.mbarrier.init", "nvvm.mbarrier.arrive", "nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.expect_tx"),
-        *("nvvm.mbarrier.try_wait.parity", "nvvm.barrier0", "nvvm.barrier"),
+        *("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.inval", "nvvm.barrier0", "nvvm.barrier"),
+        *("nvvm.cluster.arrive", "nvvm.cluster.wait"),
         *("nvvm.fence.proxy", "nvvm.fence.mbarrier.init"),
         *("nv_tileaa.queue.put",),
         *(
@@ -67,6 +69,10 @@ BYTE_OPERANDS = {
     "nvvm.mbarrier.expect_tx": 1,
     "nvvm.cp.async.bulk.shared.cluster.global": 3,
 }
+PREDICATED = frozenset({"nvvm.mbarrier.init", "nvvm.mbarrier.arrive.expect_tx"})
+"""Ops whose last operand may be a predicate."""
+REMADE = frozenset({"nvvm.mbarrier.init", "nvvm.mbarrier.inval"})
+"""Ops that are done once in the life of a barrier."""
 BYTES = 16
 """The smallest number of bytes that a bulk copy moves."""
 
@@ -127,6 +133,7 @@ def changes(ops: Sequence[Operation]) -> Iterator[Change]:
         yield from _dropped(number, op)
         yield from _miscounted(number, op)
         yield from _mistaken(number, op)
+        yield from _switched(number, op)
     yield from _swapped(ops)
 
 
@@ -248,6 +255,37 @@ def _takes_next_slot(number: int, index: int) -> Edit:
         use.operation.operands[use.index] = next_slot.result
 
     return edit
+
+
+# Predicates, lives of barriers, answers -------------------------------------------------------------------------------
+
+
+def _switched(number: int, op: Operation) -> Iterator[Change]:
+    if op.name in PREDICATED and len(op.operands) == 2:
+        yield Change("switch", number, "is switched off", _switches_off(number))
+    if op.name in REMADE:
+        yield Change("life", number, "is done twice", lambda ops: _repeat(ops[number]))
+    if op.name == "nvvm.mbarrier.try_wait.parity":
+        yield Change("answer", number, "is one test, whose answer is dropped", lambda ops: _test_once(ops[number]))
+
+
+def _switches_off(number: int) -> Edit:
+    def edit(ops: Sequence[Operation]) -> None:
+        never = arith.ConstantOp(IntegerAttr(0, i1))
+        Rewriter.insert_op(never, InsertPoint.before(ops[number]))
+        ops[number].operands = [*ops[number].operands, never.result]
+
+    return edit
+
+
+def _repeat(op: Operation) -> None:
+    Rewriter.insert_op(op.clone(), InsertPoint.after(op))
+
+
+def _test_once(wait: Operation) -> None:
+    """One test of the phase in the place of a wait for it."""
+    barrier, parity, *_ = wait.operands
+    Rewriter.replace_op(wait, MBarrierTestWaitOp(barrier, parity), [])
 
 
 # Places ---------------------------------------------------------------------------------------------------------------

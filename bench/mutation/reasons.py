@@ -82,6 +82,7 @@ RULES: tuple[Rule, ...] = (
         "the ring still holds what is live at once",
     ),
     (_changes("drop", *WAITS), "what it waits for is complete by then, or waited for again before it is used"),
+    (_changes("answer"), "what it tests is complete by then, or waited for again before it is used"),
     (_changes("drop", "async.execute"), "another dependency waits for the same work"),
     (_changes("drop", *CLOSES), "the next one closes the same transfers"),
     (

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-
-import pytest
 
 from tests.checker.explorer.kernel_programs import KernelSample, generate
 from tests.checker.kernel_agreement import Comparison, Outcome, compare, outcome, table
+from tests.support.corpora import corpus, sample
 from tileas_xdsl.checker.verdict.report import Verdict
 
-KERNELS = 3_000 if os.environ.get("TILEAS_CASES") == "full" else 150
+KERNELS = range(3_000)
+SOME = 60
+"""How many of them where not all are asked for."""
+WARPS = "num_warps"
+"""Kernels whose agents are several warps are left out: that each warp elects a thread is not known yet."""
 
 
 def test_outcomes() -> None:
@@ -28,9 +30,13 @@ def test_outcomes() -> None:
     assert "1 race (ring: drop wait): 7" in text
 
 
-@pytest.mark.skipif("TILEAS_KERNELS" not in os.environ, reason="the checker does not know all of this yet")
+@corpus(len(KERNELS))
 def test_agreement() -> None:
-    found = [compare(generate(seed)) for seed in range(KERNELS)]
+    """No wrong kernel is called safe, no right one reported, and few are undecided."""
+    kernels = [kernel for kernel in map(generate, sample(KERNELS, SOME)) if WARPS not in kernel.text]
+    found = [compare(kernel) for kernel in kernels if kernel.family != "block"]
     counts = Counter(each.outcome for each in found)
+    assert counts[Outcome.BOTH_SAFE]
+    assert counts[Outcome.BOTH_WRONG]
     assert not counts[Outcome.MISSED] + counts[Outcome.FALSE_ALARM] + counts[Outcome.REFUSED], table(found)
-    assert counts[Outcome.UNDECIDED] * 100 <= 5 * KERNELS
+    assert counts[Outcome.UNDECIDED] * 100 <= 5 * len(found), table(found)

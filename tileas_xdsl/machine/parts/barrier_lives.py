@@ -24,6 +24,12 @@ from tileas_xdsl.machine.parts.placed_barriers import BarrierLook, PlacedBarrier
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 
+def _write(agent: Agent, op: Operation, place: Pointer) -> None:
+    """Note the write of the bytes of a barrier. In simulated time it costs a signal, as other ops on barriers do."""
+    with agent.delegating():
+        agent.touch(place.bytes(OBJECT_BYTES), op, write=True)
+
+
 def name_at(place: Pointer) -> str:
     """What messages call the barrier at `place`."""
     return f"mbarrier '{place.base.name}' + {place.offset}"
@@ -36,7 +42,7 @@ def make_barrier(agent: Agent, op: Operation, place: Pointer, expected: int) -> 
     """
     _note_look(agent, op, place)
     _end_what_lives_there(agent, op, place)
-    agent.touch(place.bytes(OBJECT_BYTES), op, write=True)
+    _write(agent, op, place)
     state = PhaseBarrier(name_at(place), expected, op, counted_by_hand=True)
     barrier = PlacedBarrier(state, agent, agent.moment, op)
     agent.machine.part(PlacedBarriers).at[place.key] = barrier
@@ -80,7 +86,7 @@ def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
         return
     del place.base.objects[place.offset]
     _judge_end(agent, op, barrier)
-    agent.touch(place.bytes(OBJECT_BYTES), op, write=True)
+    _write(agent, op, place)
     barriers.ended[place.key] = Party(op, agent.name, agent.iteration, f"invalidates {barrier.state.name}")
     agent.machine.happened(agent, op, "inval", f"invalidates {barrier.state.name}", on=barrier.state)
 
