@@ -144,6 +144,41 @@ def test_running_names_the_count_as_well() -> None:
     assert not outcome.finished
 
 
+FORGOTTEN = """
+func.func @forgotten(%out: !llvm.ptr<1>, %full: !llvm.ptr<3>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %ticks = arith.constant 1000 : i32
+  %one = arith.constant 1.0 : f32
+  nvvm.mbarrier.init %full, %c2 : !llvm.ptr<3>, i32
+  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {
+    // arrives here
+  }, {
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %parity = arith.remui %i, %c2 : i32
+      nvvm.mbarrier.try_wait.parity %full, %parity, %ticks : !llvm.ptr<3>, i32, i32
+      llvm.store %one, %out : f32, !llvm.ptr<1>
+    }
+  } : () -> ()
+  func.return
+}
+"""
+
+
+def test_arrivals_that_nobody_makes_are_no_wrong_parity() -> None:
+    violation = first_violation(FORGOTTEN.replace("// arrives here", "llvm.store %one, %out : f32, !llvm.ptr<1>"))
+    assert violation.kind is ViolationKind.PHASE
+    assert violation.symptom is ViolationKind.DEADLOCK
+    assert violation.message == "waits for a phase of mbarrier 'full' + 0 at which nobody arrives"
+    assert violation.missing == "2 arrivals at mbarrier 'full' + 0 in each phase: nobody makes any"
+
+
+def test_arrivals_of_which_one_is_forgotten_are_counted() -> None:
+    violation = first_violation(FORGOTTEN.replace("// arrives here", "nvvm.mbarrier.arrive %full : !llvm.ptr<3>"))
+    assert "1 of 2 arrivals" in violation.message
+
+
 # Parities -------------------------------------------------------------------------------------------------------------
 
 

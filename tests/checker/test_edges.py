@@ -38,18 +38,13 @@ NOT_READ_YET = frozenset(
 NOT_YET = frozenset(
     [
         "aa_store_load_no_token",
-        "coprime_4_7",
-        "coprime_5_7",
         "ctaid_bound",
         "ctaid_branch",
         "elected_store_wait",
-        "gemm_persistent_arg",
         "q_nodepth",
         "q_reuse",
-        "three_args",
         "tid_deadlock",
         "tid_specialised",
-        "two_args",
         "warps_elect_per_warp",
         "warps_elect_race",
     ]

@@ -278,7 +278,9 @@ def test_too_many_combinations_are_refused_with_the_way_out(check: Run) -> None:
         "func.func @f(%n0: index, %n1: index, %n2: index) {\n"
         "  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n" + loops + "  func.return\n}\n"
     )
-    status, _, err = check(text)
+    status, out, _ = check(text)
+    assert (status, out.splitlines()[-1]) == (SAFE, "safe for trip counts 0..5")
+    status, _, err = check(text, "--trip-counts", "0..8")
     assert status == INPUT
     assert "3 arguments that bound loops (n0, n1, n2): 729 combinations" in err
     assert "fix some with --arg n2=4" in err
@@ -359,6 +361,44 @@ def test_an_op_can_be_assumed_pure(check: Run) -> None:
     status, _, err = check(UNKNOWN, "--assume-pure", "your.op")
     assert status == INPUT
     assert err.startswith("p.mlir:3:8: error: 'my.op' op has no meaning here")
+
+
+SYNCHRONISING = {
+    "by its name": '"my.team_barrier"() : () -> ()',
+    "by a token": '%t = "my.op"() : () -> !async.token',
+    "by its meaning": "rocdl.s.barrier.signal id = -1",
+}
+
+
+@pytest.mark.parametrize("which", SYNCHRONISING)
+def test_what_synchronises_is_never_assumed_pure(which: str, check: Run) -> None:
+    op = SYNCHRONISING[which]
+    name = op.partition('"')[2].partition('"')[0] or op.split()[0]
+    text = f"func.func @f() {{\n  {op}\n  func.return\n}}"
+    status, _, err = check(text, "--assume-pure", name)
+    assert (status, err) == (
+        INPUT,
+        f"p.mlir: error: '{name}' synchronises, and cannot be assumed to only compute from its operands\n",
+    )
+    status, _, err = check(text, "--assume-pure", "another.op")
+    assert status == INPUT
+    assert "assume-pure" not in err
+
+
+def test_a_value_that_a_slot_does_not_hold(check: Run) -> None:
+    text = """
+func.func @f() {
+  %c0 = arith.constant 0 : index
+  %p, %t = "nv_tileas.async.pipeline.produce_one_async"(%c0) ({}) {stage = 0 : i32, pipeline_id = 1 : i32}
+      : (index) -> (!nv_tileas.producer_token, !nv_tileas.token)
+  %a, %u = "nv_tileas.async.pipeline.consume_one"(%t) ({}) {stage = 1 : i32, pipeline_id = 0 : i32}
+      : (!nv_tileas.token) -> (tensor<4xf16>, !nv_tileas.token)
+  func.return
+}
+"""
+    status, _, err = check(text)
+    message = "'nv_tileas.async.pipeline.consume_one' op takes value 0 of a slot of pipeline 'p', which holds 0"
+    assert (status, err) == (INPUT, f"p.mlir:6:12: error: {message}\n")
 
 
 # What can be wrong ----------------------------------------------------------------------------------------------------

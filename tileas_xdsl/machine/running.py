@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.machine.arguments import argument_at, argument_names, bind_arguments, find_function, object_behind
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.calling import execute
+from tileas_xdsl.machine.core.deadline import Deadline, TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
@@ -58,11 +59,13 @@ class Outcome:
     """Races and the like that the run came across, oldest first."""
     trace: Trace = field(repr=False)
     machine: Machine = field(repr=False)
+    out_of_time: TimeUpError | None = None
+    """Where the run was when its time was up, if that ended it; `arrays` then hold what they held by then."""
 
     @property
     def finished(self) -> bool:
-        """Whether the program came to its end; false if it got stuck."""
-        return not any(violation.stuck for violation in self.violations)
+        """Whether the program came to its end; false if it got stuck, or the time was up."""
+        return self.out_of_time is None and not any(violation.stuck for violation in self.violations)
 
 
 def run(
@@ -75,6 +78,7 @@ def run(
     capture: str = "completion",
     target: str = "generic",
     observer: Observer = NOBODY,
+    timeout: float | None = None,
 ) -> Outcome:
     """
     Run `function` of `module` on `args`.
@@ -82,6 +86,7 @@ def run(
     `args` maps argument names (or numbers, as strings) to arrays and numbers; a sequence gives them by position, None
     standing for the default. `order` is `eager`, `lazy`, `random` (with `seed`) or `timed` (with the cycles of
     `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `observer` watches.
+    After `timeout` seconds of processor time (None: never) the run ends where it is.
 
     Raises `ValueError` for an order or a target that does not exist, `ArgumentError` for arguments that do not fit,
     `UnsupportedError` for ops without a meaning.
@@ -91,12 +96,17 @@ def run(
     if not isinstance(args, Mapping):
         args = {str(number): value for number, value in enumerate(args) if value is not None}
     values = bind_arguments(body, args, with_data=True)
-    machine = Machine(make_order(order, seed, target), capture=capture, observer=observer)
-    results = execute(machine, op, values)
+    deadline = Deadline.after(timeout)
+    machine = Machine(make_order(order, seed, target), capture=capture, observer=observer, deadline=deadline)
+    results, out_of_time = (), None
+    try:
+        results = execute(machine, op, values)
+    except TimeUpError as error:
+        out_of_time = error
     given = {argument_at(body, name).index: value for name, value in args.items()}
     contents = [contents_of(value, given.get(index)) for index, value in enumerate(values)]
     arrays = {name: array for name, array in zip(names, contents, strict=True) if array is not None}
-    return Outcome(results, arrays, tuple(machine.violations.values()), machine.trace, machine)
+    return Outcome(results, arrays, tuple(machine.violations.values()), machine.trace, machine, out_of_time)
 
 
 def contents_of(value: Any, given: Any = None) -> NDArray[Any] | None:

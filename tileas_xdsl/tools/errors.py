@@ -19,6 +19,9 @@ from tileas_xdsl.diagnostics import RefusedError, location_of
 INPUT_ERROR = 2
 """Exit status for whatever the command cannot read or do."""
 
+OUT_OF_TIME = 3
+"""Exit status where the time that `--timeout` allows was up before there was an answer."""
+
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
@@ -34,14 +37,22 @@ class InputError(Exception):
     """The input is wrong; holds complete messages, `file:line:col: error: text` each."""
 
     messages: tuple[str, ...]
+    status = INPUT_ERROR
+    """The exit status that it leads to."""
 
     def __init__(self, messages: Sequence[str]) -> None:
         self.messages = tuple(messages)
         super().__init__("\n".join(messages))
 
 
+class OutOfTimeError(InputError):
+    """The time was up; the messages say where the program stood."""
+
+    status = OUT_OF_TIME
+
+
 def reporting_errors(run: Callable[[], int]) -> int:
-    """The exit status of `run`; where it raises, the message on standard error and status 2."""
+    """The exit status of `run`; where it raises, the message on standard error and status 2 (3: the time was up)."""
     status = NOBODY_READS
     try:
         status = run()
@@ -57,7 +68,7 @@ def reporting_errors(run: Callable[[], int]) -> int:
         if os.environ.get("TILEAS_TRACEBACK") == "1":
             raise
         print(explain(error), file=sys.stderr)
-        return INPUT_ERROR
+        return error.status if isinstance(error, InputError) else INPUT_ERROR
 
 
 def explain(error: BaseException) -> str:

@@ -150,7 +150,7 @@ def _checked(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Report | 
         name: number for name, value in named_values(arguments.arg, "--arg") if (number := _integer(value)) is not None
     }
     try:
-        return check(module, asked_function(arguments), args=fixed), None
+        return check(module, asked_function(arguments), args=fixed, timeout=arguments.timeout), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         return None, f"not checked: {_reason(error)}"
 
@@ -168,7 +168,7 @@ def _drawn(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Timeline | 
         function, body = find_function(module, asked_function(arguments))
         values = run_values(body, arguments.arg, arguments.trip_count)
         target = arguments.target or stated_target(function)
-        return timeline(timed_run_of(module, function, values, target)), None
+        return timeline(timed_run_of(module, function, values, target, arguments.timeout)), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         return None, f"no timeline: {_reason(error)}"
 

@@ -17,8 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
-from tileas_xdsl.tools.errors import InputError, place_of
+from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.rendering import Source
 
@@ -48,7 +49,8 @@ def machine_errors(source: Source) -> Generator[None]:
         raise InputError([f"{source.name}: error: {error}"]) from None
     except (UnsupportedError, UndecidedError) as error:
         place = place_of(error.op) or source.name
-        raise InputError([f"{place}: error: '{op_name(error.op)}' op {error.reason}"]) from None
+        kind = OutOfTimeError if isinstance(error, TimeUpError) else InputError
+        raise kind([f"{place}: error: '{op_name(error.op)}' op {error.reason}"]) from None
 
 
 def asked_function(arguments: argparse.Namespace) -> str | None:

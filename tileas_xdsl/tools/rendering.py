@@ -134,6 +134,8 @@ def report_lines(report: Report, source: Source) -> list[Line]:
         lines += [[("left out: ", LABEL), (calls, "")], []]
     for reason in report.bounds_that_matter:
         lines += [[("not for every trip count: ", LABEL), (reason, "")], []]
+    for search in report.cut_short:
+        lines += [[("cut short: ", LABEL), (search, "")], []]
     return [*lines, [(report.last_line, VERDICT_STYLES[report.verdict])]]
 
 

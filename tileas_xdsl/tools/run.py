@@ -2,7 +2,8 @@
 `tileas run FILE`: run a function on numbers, and show what it returns and what it leaves in its arrays.
 
 Exit status 0: it ran (and is as expected). 1: it has a race or a deadlock, or differs from what `--expect` says. 2: the
-input or an argument is wrong. Output files are written only with status 0, all of them or none.
+input or an argument is wrong. 3: the time was up; then it says where the agents stand. Output files are written only
+with status 0, all of them or none.
 """
 
 from __future__ import annotations
@@ -22,20 +23,26 @@ from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import ArgumentError, argument_at, argument_names, find_function
+from tileas_xdsl.machine.core.deadline import TimeUpError
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.violations import Party
 from tileas_xdsl.machine.running import ORDERS
 from tileas_xdsl.machine.running import run as run_on_machine
 from tileas_xdsl.machine.time.simulation import TimedRun, timed_run
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
-from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.errors import OUT_OF_TIME, InputError
 from tileas_xdsl.tools.machine_input import Input, asked_function, machine_errors, named_values, print_json, read_input
-from tileas_xdsl.tools.rendering import Line, Source, findings_lines, write_lines
+from tileas_xdsl.tools.rendering import LABEL, Line, Source, findings_lines, write_lines
+from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target, timing_lines
 
 Array = NDArray[Any]
 RESULT = re.compile(r"result\d+")
 RAN, FAILED = 0, 1
 """Exit statuses; 2, for wrong input, is the command's own."""
+MOST_AGENTS = 8
+"""The number of agents of which is said where they stand when the time is up."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rtol", type=tolerance, default=0.0, metavar="R", help="relative tolerance of --expect")
     parser.add_argument("--atol", type=tolerance, default=0.0, metavar="A", help="absolute tolerance of --expect")
+    add_timeout(parser, TIMEOUT, "the run")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 
@@ -81,9 +89,15 @@ class Run:
     """Name of each array in `--expect` -> how the array differs from the file, or None where it does not."""
     times: TimedRun | None = None
     """How long it took, with `--order timed`."""
+    out_of_time: TimeUpError | None = None
+    """What stopped it when the time was up; None where it ended by itself."""
+    standing: tuple[str, ...] = ()
+    """Where its agents stood then."""
 
     @property
     def status(self) -> int:
+        if self.out_of_time is not None and not self.findings:
+            return OUT_OF_TIME
         return FAILED if self.findings or any(self.differences.values()) else RAN
 
     @property
@@ -91,6 +105,8 @@ class Run:
         if self.findings:
             kinds = dict.fromkeys(str(finding.violation.kind) for finding in self.findings)
             return f"failed: {', '.join(kinds)}"
+        if self.out_of_time is not None:
+            return f"stopped after {self.out_of_time.deadline}"
         differing = [name for name, difference in self.differences.items() if difference is not None]
         if differing:
             return f"differs: {', '.join(differing)}"
@@ -184,11 +200,15 @@ def _run(
         capture=arguments.capture,
         target=target,
         observer=Investigator(),
+        timeout=arguments.timeout,
     )
-    times = timed_run(name, outcome.machine) if arguments.order == "timed" else None
+    stopped = outcome.out_of_time
+    times = timed_run(name, outcome.machine) if arguments.order == "timed" and stopped is None else None
     names = argument_names(body)
     scalars = {names[int(number)]: value for number, value in values.items() if np.ndim(value) == 0}
     findings = [Finding(name, scalars, violation) for violation in outcome.violations]
+    if stopped is not None:
+        return Run(name, {}, findings, {}, None, stopped, _standing(outcome.machine))
     arrays = {**{f"result{i}": np.asarray(result) for i, result in enumerate(outcome.results)}, **outcome.arrays}
     differences: dict[str, str | None] = {}
     if not findings:
@@ -198,6 +218,18 @@ def _run(
             if expectation is not None:
                 differences[wanted] = expectation.difference(arrays[wanted])
     return Run(name, arrays, findings, differences, times)
+
+
+def _standing(machine: Machine) -> tuple[str, ...]:
+    """Where the agents that have not ended stand, the oldest first."""
+    lines: list[str] = []
+    for agent in machine.live[:MOST_AGENTS]:
+        op = agent.waiting_at or agent.current_op
+        does = f"waits for {agent.waiting_for.describe()}" if agent.waiting_for is not None else "is what it does"
+        if op is not None:
+            lines.append(str(Party(op, agent.name, agent.iteration, does)))
+    more = len(machine.live) - MOST_AGENTS
+    return (*lines, f"and {more} more agents") if more > 0 else tuple(lines)
 
 
 def _name_of(function: Operation) -> str:
@@ -220,6 +252,7 @@ def _as_lines(done: Run, source: Source) -> list[Line]:
             lines.append([(f"{name}: ", "bold"), (difference, "")])
     if done.times is not None:
         lines += [[], *timing_lines(done.times), []]
+    lines += [[("stands: ", LABEL), (text, "")] for text in done.standing]
     return [*lines, [(done.verdict, "bold green" if done.status == RAN else "bold red")]]
 
 
@@ -244,5 +277,6 @@ def _as_data(done: Run, arguments: argparse.Namespace) -> dict[str, Any]:
         },
         "findings": [finding.as_data() for finding in done.findings],
         "differences": done.differences,
+        **({"stands": list(done.standing)} if done.out_of_time is not None else {}),
         **({"time": done.times.as_data()} if done.times is not None else {}),
     }

@@ -22,6 +22,7 @@ from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function
+from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.tools.argument_values import argument_values
@@ -29,6 +30,7 @@ from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, read_input
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
+from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
 from tileas_xdsl.views.timeline import Timeline, timeline
 
@@ -62,6 +64,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what arguments that bound loops are, unless --arg says (default: {TRIP_COUNT})",
     )
     add_target(parser)
+    add_timeout(parser, TIMEOUT, "a simulated run, or the check of a function,")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     with machine_errors(given.source):
         function, body = find_function(given.module, asked_function(arguments))
         values = run_values(body, arguments.arg, trip_count)
-        timed = timed_run_of(given.module, function, values, target or stated_target(function))
+        timed = timed_run_of(given.module, function, values, target or stated_target(function), arguments.timeout)
     picture = timeline(timed)
     write_text(arguments.out, write(picture))
     findings = [Finding(timed.function, scalars(body, values), violation) for violation in timed.violations]
@@ -131,9 +134,12 @@ def run_values(body: Region, texts: list[str], trip_count: int) -> dict[str, Any
     return {**dict.fromkeys(bounding_arguments(body), trip_count), **given}
 
 
-def timed_run_of(module: Operation, function: Operation, values: Mapping[str, Any], target: str) -> TimedRun:
+def timed_run_of(
+    module: Operation, function: Operation, values: Mapping[str, Any], target: str, timeout: float | None = None
+) -> TimedRun:
     """
-    The run that is drawn: on addresses and synchronisation alone where that suffices, else on data, too.
+    The run that is drawn: on addresses and synchronisation alone where that suffices, else on data, too. Each takes
+    `timeout` seconds of processor time at most.
 
     Raises what the machine raises.
     """
@@ -143,12 +149,21 @@ def timed_run_of(module: Operation, function: Operation, values: Mapping[str, An
     assert interface is not None
     name = interface.function_name
     has_arrays = any(np.ndim(value) > 0 for value in values.values())
+
+    def simulated(*, with_data: bool) -> TimedRun:
+        checks, observer = [report_undrained], Investigator()
+        return simulate(
+            module, name, values, target, with_data=with_data, at_end=checks, observer=observer, timeout=timeout
+        )
+
     if not has_arrays:
         try:
-            return simulate(module, name, values, target, at_end=[report_undrained], observer=Investigator())
+            return simulated(with_data=False)
+        except TimeUpError:
+            raise
         except UndecidedError:
             pass
-    return simulate(module, name, values, target, with_data=True, at_end=[report_undrained], observer=Investigator())
+    return simulated(with_data=True)
 
 
 def scalars(body: Region, values: Mapping[str, Any]) -> dict[str, int]:

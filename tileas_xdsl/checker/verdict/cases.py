@@ -7,6 +7,7 @@ It decides each call, reports what is found, and keeps what a proof and the sear
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
@@ -15,6 +16,7 @@ from tileas_xdsl.checker.verdict.deciding import Decision, Subject, decide
 from tileas_xdsl.checker.verdict.excluded_calls import ExcludedCalls
 from tileas_xdsl.checker.verdict.report import Finding, Report
 from tileas_xdsl.checker.verdict.ring_depths import deepest
+from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import NoStepError, UndecidedError
 
 if TYPE_CHECKING:
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 """Called with what is being done, in a few words: progress for a person who waits."""
+
+
+@dataclass(frozen=True)
+class OutOfTime:
+    """A call, in words, and where it stood when the time was up."""
+
+    call: str
+    error: TimeUpError
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.error}"
 
 
 class Case:
@@ -59,6 +72,8 @@ class Case:
         """Whether it is not proved for every trip count."""
         self.asks = False
         """Whether the program branches on tests of barriers, so that one execution never speaks for all."""
+        self.out_of_time: OutOfTime | None = None
+        """The call that was not executed to its end because the time was up; None if each was."""
         self._seen: set[object] = set()
         self.right: list[Sequence[int]] = []
         """The values that were executed and found right."""
@@ -67,7 +82,8 @@ class Case:
 
     def check(self, values: Sequence[int]) -> None:
         """
-        Decide the call in which `bounds` are `values`, and put what is found into the report.
+        Decide the call in which `bounds` are `values`, and put what is found into the report. Where the time is up
+        before that, nothing is reported (`out_of_time`).
 
         Raises `NoStepError` where a loop has no positive step for another reason than these values.
         """
@@ -76,6 +92,9 @@ class Case:
             decision = decide(self.subject, self.scalars(values))
         except NoStepError as error:
             self.left_out.add(values, error)
+            return
+        except TimeUpError as error:
+            self.out_of_time = OutOfTime(self.call(values), error)
             return
         except UndecidedError as error:
             self.is_open = True

@@ -13,14 +13,15 @@ from itertools import product
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.verdict.cases import Case, Tell
+from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
-from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
+from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
-from tileas_xdsl.checker.verdict.proving import check_every_trip_count, made_up_extent
+from tileas_xdsl.checker.verdict.proving import check_every_trip_count
 from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
     argument_at,
@@ -29,11 +30,15 @@ from tileas_xdsl.machine.arguments import (
     is_argument,
     public_functions,
 )
+from tileas_xdsl.machine.core.deadline import Deadline
+from tileas_xdsl.machine.core.synchronising_ops import synchronises
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256
 """Combinations of trip counts that are run; for more of them the caller is asked to fix some arguments."""
+TIMEOUT = 15.0
+"""Seconds of processor time for each function, unless the caller asks for more or for less."""
 
 
 def check(
@@ -47,6 +52,7 @@ def check(
     assume_pure: Sequence[str] = (),
     relaxed_proxy: bool = False,
     prove: bool | None = None,
+    timeout: float | None = TIMEOUT,
     tell: Tell | None = None,
 ) -> Report:
     """
@@ -59,6 +65,9 @@ def check(
     its sources: at some time until its `completion`, or at its `issue`. With `relaxed_proxy` a generic read that no
     proxy fence separates from a later asynchronous write is a warning. `tell` is called with what is being done.
 
+    After `timeout` seconds of processor time (None: never) the check of a function ends: the verdict is for the trip
+    counts that were executed by then, and says what there was no time for.
+
     Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
     """
     counts = tuple(trip_counts) if trip_counts is not None else DEFAULT_TRIP_COUNTS
@@ -66,16 +75,17 @@ def check(
     if not names:
         raise ArgumentError("there is no public function with a body to check")
     _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
+    _must_only_compute(module, assume_pure)
     asked = trip_counts is not None
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy)
+
+    def tried_with(name: str) -> tuple[int, ...] | None:
+        subject = Subject(*find_function(module, name), assumptions, deadline=Deadline.after(timeout))
+        return _check_function(name, subject, counts, args or {}, report, tell or _nobody, may_add_counts=not asked)
+
     with seldom_collecting():
-        tried = [
-            _check_function(
-                module, name, counts, dict(args or {}), assumptions, report, tell or _nobody, may_add_counts=not asked
-            )
-            for name in names
-        ]
+        tried = [tried_with(name) for name in names]
     # What is said of all functions is what each of them was tried with.
     report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
     report.varies_trip_counts = any(each is not None for each in tried)
@@ -95,36 +105,55 @@ def _must_be_arguments(module: Operation, functions: Sequence[str], named: Seque
             raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(known) or 'none'}")
 
 
+def _must_only_compute(module: Operation, assumed: Sequence[str]) -> None:
+    """Raises `ArgumentError` for a name in `assumed` of ops that synchronise."""
+    for op in module.walk() if assumed else ():
+        if op_name(op) in assumed and synchronises(op):
+            raise ArgumentError(
+                f"'{op_name(op)}' synchronises, and cannot be assumed to only compute from its operands"
+            )
+
+
 def _check_function(
-    module: Operation,
     name: str,
+    subject: Subject,
     counts: tuple[int, ...],
     fixed: Mapping[str, int],
-    assumptions: Assumptions,
     report: Report,
     tell: Tell,
     *,
     may_add_counts: bool,
 ) -> tuple[int, ...] | None:
     """Returns the trip counts that were tried, None where the function has no argument that varies."""
-    op, body = find_function(module, name)
-    names = argument_names(body)
-    fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if is_argument(body, n)}
-    bounds = [n for n in bounding_arguments(body) if n not in fixed]
+    names = argument_names(subject.body)
+    fixed = {
+        names[argument_at(subject.body, n).index]: value for n, value in fixed.items() if is_argument(subject.body, n)
+    }
+    bounds = [n for n in bounding_arguments(subject.body) if n not in fixed]
+    if may_add_counts:
+        counts = _as_many_as_can_be_combined(counts, bounds)
     combinations = len(counts) ** len(bounds)
     if combinations > MOST_COMBINATIONS:
         raise ArgumentError(
             f"@{name} has {len(bounds)} arguments that bound loops ({', '.join(bounds)}): {combinations} combinations "
             f"of trip counts; fix some with --arg {bounds[-1]}=4"
         )
-    report.makes_up_extents |= made_up_extent(op) is not None
+    report.makes_up_extents |= made_up_extent(subject.op) is not None
     report.fixed.update(fixed)
     report.varied += bounds
-    case = Case(name, Subject(op, body, assumptions), fixed, bounds, report, tell)
+    case = Case(name, subject, fixed, bounds, report, tell)
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if bounds or not asks_for_all or not _holds_in_general(case, counts):
         counts = _decide(case, counts, may_add_counts=may_add_counts)
     return counts if bounds else None
+
+
+def _as_many_as_can_be_combined(counts: tuple[int, ...], bounds: Sequence[str]) -> tuple[int, ...]:
+    """The first of the `counts`, at least two, as many as all combinations of `bounds` can be tried with."""
+    number = len(counts)
+    while number > 2 and number ** len(bounds) > MOST_COMBINATIONS:
+        number -= 1
+    return counts[:number]
 
 
 def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
@@ -137,14 +166,10 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
     if general is None:
         return False
     report = Report([case.name], counts, tries_every_trip_count=True)
-    larger = Case(
-        case.name,
-        Subject(general.op, general.body, case.subject.assumptions),
-        case.fixed,
-        [general.turns],
-        report,
-        case.tell,
-    )
+    # If that fails, there must be time left to execute the function as it stands.
+    deadline = case.subject.deadline.halfway()
+    subject = Subject(general.op, general.body, case.subject.assumptions, deadline=deadline)
+    larger = Case(case.name, subject, case.fixed, [general.turns], report, case.tell)
     larger.target = general.number
     try:
         _decide(larger, counts, may_add_counts=True)
@@ -161,26 +186,52 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
 def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tuple[int, ...]:
     """
     Decide about all combinations of `counts`, more of them where rings are deep, and every one if asked for.
-    Returns the trip counts that were tried.
+    Returns the trip counts that were tried, with all their combinations.
 
     Raises `NoStepError` where none is.
     """
     report = case.report
-    for values in product(counts, repeat=len(case.bounds)):
-        case.check(values)
+    tried = _try_all(case, counts)
     if case.left_out and len(case.left_out) == len(counts) ** len(case.bounds):
         case.left_out.raise_first()
-    if len(case.bounds) == 1 and may_add_counts and not case.is_open:
-        more = _more_than(case, counts)
-        for number in more:
-            case.check((number,))
-        counts = (*counts, *more)
-    if report.tries_every_trip_count and not case.is_open:
-        check_every_trip_count(case, counts)
-    if report.tries_every_trip_count and not case.is_open and not case.is_bounded:
-        look_for_over_waits(case, counts)
+    if len(case.bounds) == 1 and may_add_counts and not case.is_open and case.out_of_time is None:
+        tried = _try_all(case, (*tried, *_more_than(case, counts)), len(tried))
+    if case.out_of_time is not None:
+        is_for_some = _report_out_of_time(case, case.out_of_time, tried)
+        tried = tried if is_for_some else counts
+    if report.tries_every_trip_count and not case.is_open and case.out_of_time is None:
+        check_every_trip_count(case, tried)
+        if not case.is_open and not case.is_bounded:
+            look_for_over_waits(case, tried)
     report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
-    return tuple(count for count in counts if (count,) not in case.left_out)
+    return tuple(count for count in tried if (count,) not in case.left_out)
+
+
+def _try_all(case: Case, counts: tuple[int, ...], known: int = 0) -> tuple[int, ...]:
+    """
+    Decide about all combinations of `counts`, those of the first counts first; those of the first `known` are decided.
+    Returns the counts with all combinations of which there was time for.
+    """
+    for number in range(known, len(counts) if case.bounds else 1):
+        for values in product(counts[: number + 1], repeat=len(case.bounds)):
+            if counts[number] in values or not case.bounds:
+                case.check(values)
+            if case.out_of_time is not None:
+                return counts[:number]
+    return counts
+
+
+def _report_out_of_time(case: Case, where: OutOfTime, tried: tuple[int, ...]) -> bool:
+    """
+    Report the call that was not executed to its end. Returns whether there is a verdict for those in `tried`; where
+    certain trip counts were asked for, there is not.
+    """
+    if case.bounds and tried and case.report.tries_every_trip_count:
+        case.report.bounded.append(str(where))
+        return True
+    case.report.undecided.append(str(where))
+    case.report.stopped_at.append(where.error.op)
+    return False
 
 
 def _more_than(case: Case, counts: Sequence[int]) -> range:

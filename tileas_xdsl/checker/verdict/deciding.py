@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from xdsl.ir import Operation, Region
@@ -30,6 +30,7 @@ from tileas_xdsl.checker.verdict.answers import (
     turn_back,
 )
 from tileas_xdsl.checker.verdict.interleavings import MOST_RUNS, RedundantRunError, explore
+from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
 from tileas_xdsl.checker.verdict.scope import assumptions_about_memory
 from tileas_xdsl.checker.witnesses.diagnosis import blame_first_wait
 from tileas_xdsl.checker.witnesses.investigator import Investigator
@@ -45,6 +46,8 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.conflicts import violation_of_conflict
+from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
@@ -53,6 +56,9 @@ from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.core.what_if import WhatIf
 from tileas_xdsl.machine.parts.barriers import judge_open_phases
+
+BOUNDLESS_EXTENT = 1 << 30
+"""An extent that no loop walks to the end, and that an integer of 32 bits can hold."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class Subject:
     assumptions: Assumptions = Assumptions()
     code: Code = field(default_factory=Code)
     """What is worked out about its ops once, for all executions."""
+    deadline: Deadline = NO_DEADLINE
+    """When executions of it end, wherever they are."""
 
     def machine(self, order: Order) -> Machine:
         """A machine on which to execute it without data."""
@@ -85,18 +93,24 @@ class Subject:
             assume_pure=taken.pure,
             relaxed_proxy=taken.relaxed_proxy,
             code=self.code,
+            deadline=self.deadline,
         )
 
-    def arguments(self, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> list[Any]:
-        """The arguments of a call with `scalars`; open extents of arrays are `extent` (see `symbolic_arguments`)."""
+    @cached_property
+    def extent(self) -> int:
+        """What the open extents of arrays are taken to be: beyond what loops walk, unless that bounds the loops."""
+        return BOUNDLESS_EXTENT if made_up_extent(self.op) is None else DYNAMIC_EXTENT
+
+    def arguments(self, scalars: Mapping[str, int]) -> list[Any]:
+        """The arguments of a call with `scalars`, without data (see `symbolic_arguments`)."""
         pairs = self.assumptions.may_alias
         aliases = [pair for pair in pairs if all(is_argument(self.body, name) for name in pair)]
-        return symbolic_arguments(self.body, scalars, aliases=aliases, extent=extent)
+        return symbolic_arguments(self.body, scalars, aliases=aliases, extent=self.extent)
 
-    def execute(self, machine: Machine, scalars: Mapping[str, int], extent: int = DYNAMIC_EXTENT) -> None:
+    def execute(self, machine: Machine, scalars: Mapping[str, int]) -> None:
         """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
         machine.at_end.append(report_undrained_of_kernel if _is_entry(self.op) else report_undrained)
-        arguments = self.arguments(scalars, extent)
+        arguments = self.arguments(scalars)
         execute(machine, self.op, arguments)
         # Work that nothing waits for completes some time, too, and may complete a phase of a barrier.
         machine.perform_all()
@@ -130,18 +144,31 @@ def decide(subject: Subject, scalars: Mapping[str, int]) -> Decision:
     """
     Decide whether the call of `subject` with the integer arguments `scalars` is right.
 
-    Raises `UndecidedError` where control flow depends on data, `UnsupportedError` for ops without a meaning.
+    Raises `UndecidedError` where control flow depends on data, `TimeUpError` where the deadline passes before anything
+    wrong is found, `UnsupportedError` for ops without a meaning.
     """
     found = explore_answers(partial(_under_answers, subject, scalars))
     inquest = partial(_Inquest, subject, scalars)
     if found.wrong is not None:
-        return inquest(found.wrong).decide()
+        try:
+            return inquest(found.wrong).decide()
+        except TimeUpError:
+            return Decision(found.machine, _unexplained(found.machine), executions=found.executions)
     if found.asks_for_ever is not None:
         return inquest(found.asks_for_ever).standstill()
     if found.doubtful:
         return _decide_script_by_script(subject, scalars) if found.machine.asked else inquest({}).decide()
     doubt = None if found.exhausted else _too_many_answers(found.asked, found.executions)
     return Decision(found.machine, doubt=doubt, executions=found.executions)
+
+
+def _unexplained(machine: Machine) -> list[Violation]:
+    """The violations of an execution without a trace, for which there is no time to look for witnesses."""
+    conflicts = machine.conflicts
+    return [
+        violation_of_conflict(conflicts[key]) if key in conflicts else violation
+        for key, violation in machine.violations.items()
+    ]
 
 
 def _under_answers(subject: Subject, scalars: Mapping[str, int], guide: Answering) -> Machine:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.orders import Order, Pauses
 from tileas_xdsl.machine.core.violations import Violation
@@ -143,13 +144,17 @@ def explore(make: Callable[[Order], tuple[Machine, bool]], most_runs: int = MOST
     Run `make(order)` under every order that can make a difference, within the bounds.
 
     `make` builds a machine and runs it until its end or until the order raises `RedundantRunError`; it tells which.
+    Where it raises `TimeUpError` the exploration gives up.
     """
     found = Exploration()
     path: list[Branch] = []
     first_new = 0
     while not found.gives_up(most_runs):
         order = Scripted(path)
-        machine, finished = make(order)
+        try:
+            machine, finished = make(order)
+        except TimeUpError:
+            break
         order.note_footprint(machine)
         found.runs += 1
         found.steps += machine.step_number

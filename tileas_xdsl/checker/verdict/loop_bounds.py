@@ -51,6 +51,11 @@ def bounds_loops_by_an_extent(op: Operation) -> bool:
     return not isinstance(kind, ShapedType) or DYNAMIC_INDEX in kind.get_shape()
 
 
+def made_up_extent(function: Operation) -> Operation | None:
+    """The first op around `function`, in it or in what it may call, that tells an open extent which bounds a loop."""
+    return next((op for op in function.get_toplevel_object().walk() if bounds_loops_by_an_extent(op)), None)
+
+
 STEP = 2
 """Which operand of an `scf.for` is its step."""
 

@@ -154,8 +154,8 @@ TIMED_AS = "generic"
 
 def look_for_over_waits(case: Case, counts: Sequence[int]) -> None:
     """
-    Report each wait that could be weaker at every trip count, of a function that is right for every one. `counts` are
-    the trip counts that were tried.
+    Report each wait that could be weaker at every trip count, of a function that is right for every one; and where the
+    time was up before all were tried. `counts` are the trip counts that were tried.
     """
 
     def goes_right(relaxation: Relaxation) -> bool:
@@ -166,6 +166,9 @@ def look_for_over_waits(case: Case, counts: Sequence[int]) -> None:
 
     for relaxation, counts_met in over_waits(case.waits, goes_right, is_proved):
         case.report.warnings.append(OverWait(case.name, relaxation, counts_met, _cost_of(case, relaxation)))
+    deadline = case.subject.deadline
+    if case.waits and deadline.has_passed():
+        case.report.cut_short.append(f"@{case.name}: the search for waits that could be weaker, after {deadline}")
 
 
 def _is_right_with(case: Case, relaxation: Relaxation) -> bool:

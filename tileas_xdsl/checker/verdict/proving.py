@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Operation
-
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.cases import Case
-from tileas_xdsl.checker.verdict.loop_bounds import bounds_loops_by_an_extent
+from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
+from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.orders import Prompt
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
@@ -25,15 +24,8 @@ from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 if TYPE_CHECKING:
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
-EXTENT_OF_PROOFS = 1 << 16
-"""The extent of open dimensions in the executions of a proof: larger than any loop there walks."""
 STEPS_OF_PROOFS = 2_000_000
 """Steps after which one execution of a proof is given up: the trip count may be large (`far_trip_counts`)."""
-
-
-def made_up_extent(function: Operation) -> Operation | None:
-    """The first op around `function`, in it or in what it may call, that tells an open extent which bounds a loop."""
-    return next((op for op in function.get_toplevel_object().walk() if bounds_loops_by_an_extent(op)), None)
 
 
 def check_every_trip_count(case: Case, counts: Sequence[int]) -> None:
@@ -83,7 +75,9 @@ def _reason_with_several(case: Case, counts: Sequence[int]) -> str | None:
         f"every {name} is proved where {other} is {span(tuple(_programs(case, other, counts)))}"
         for name, other in zip(proved, others, strict=True)
     ]
-    what = "; ".join([f"{len(names)} arguments bound loops ({', '.join(names)})", *known])
+    deadline = case.subject.deadline
+    stopped = [f"the proof was stopped after {deadline}"] if deadline.has_passed() else []
+    what = "; ".join([f"{len(names)} arguments bound loops ({', '.join(names)})", *known, *stopped])
     return f"{what}; fix all but one with --arg to prove the rest"
 
 
@@ -139,7 +133,9 @@ def _execute(case: Case, trip_count: int, run: RecordedRun, changed: WhatIf = AS
     machine.guide = Unguided()
     machine.step_budget = STEPS_OF_PROOFS
     try:
-        case.subject.execute(machine, case.scalars((trip_count,)), EXTENT_OF_PROOFS)
+        case.subject.execute(machine, case.scalars((trip_count,)))
+    except TimeUpError as error:
+        raise NoProofError(f"the proof was stopped after {error.deadline}, at trip count {trip_count}") from None
     except (UndecidedError, UnsupportedError) as error:
         known = (trip_count,) in case.right
         without = " where floats are not followed, as in a proof" if known else ""

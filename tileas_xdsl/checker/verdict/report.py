@@ -137,6 +137,8 @@ class Report:
     """Which values of arguments were left out, because a loop has no positive step with them: sentences."""
     bounded: list[str] = field(default_factory=list[str])
     """Why there is no proof for every trip count, one sentence a function."""
+    cut_short: list[str] = field(default_factory=list[str])
+    """The searches for which there was no time, and which the verdict does not depend on: sentences."""
 
     @property
     def verdict(self) -> Verdict:
@@ -220,6 +222,7 @@ class Report:
         parts += [f"not all tried: {reason}" for reason in self.unexplored]
         parts += [f"left out: {calls}" for calls in self.left_out]
         parts += [f"not for every trip count: {reason}" for reason in self.bounds_that_matter]
+        parts += [f"cut short: {search}" for search in self.cut_short]
         return "\n\n".join([*parts, self.last_line])
 
     def as_data(self) -> dict[str, Any]:
@@ -239,6 +242,7 @@ class Report:
             "left_out": self.left_out,
             "every_trip_count": self.holds_for_every_trip_count,
             "bounded": self.bounds_that_matter,
+            "cut_short": self.cut_short,
             "proofs": {name: _proof_data(proof) for name, proof in self.proofs.items()},
         }
 

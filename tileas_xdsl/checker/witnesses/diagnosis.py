@@ -8,7 +8,7 @@ mistake is reported as `phase`, with the numbers, and `Violation.symptom` keeps 
 - a *deadlock* on a phase that can never complete: some of its arrivals are in and nobody is left who makes the others,
   or its arrivals are in and its bytes are not what was expected;
 - a *deadlock* at the first wait of an agent for a barrier, where the function runs to its end without a mistake if that
-  wait asks for the other parity;
+  wait asks for the other parity; or where nobody arrives at that barrier, whatever parity the wait asks for;
 - a *race* of an access with one that an arrival at the barrier was to announce: the agent did wait at that barrier in
   this turn of its loop, but passed on an earlier phase;
 - *undrained* work that signals a phase for which nobody waited, because an agent passed an earlier one twice.
@@ -32,7 +32,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Conflict
-from tileas_xdsl.machine.core.synchronization import PhaseBarrier
+from tileas_xdsl.machine.core.synchronization import EndOfAgents, PhaseBarrier
 from tileas_xdsl.machine.core.trace import Happening
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, UnsupportedError, Violation, ViolationKind
 
@@ -156,20 +156,21 @@ def _violation_of_shortfall(machine: Machine, agent: Agent, barrier: PhaseBarrie
 
 def blame_first_wait(machine: Machine, rerun: Callable[[Operation], Machine]) -> None:
     """
-    Report the deadlock of `machine` as the wrong parity of a first wait, if the function runs well with the other one.
+    Report the deadlock of `machine` as the wrong parity of a first wait, if the function runs well with the other one;
+    as forgotten arrivals, if nobody else stands still with the other one, and nobody arrives there all the same.
 
     `rerun(op)` executes the function anew with the parity of `op` inverted.
     """
     stuck = [key for key, violation in machine.violations.items() if violation.kind is ViolationKind.DEADLOCK]
     if not stuck:
         return
-    cause = _wait_with_wrong_parity(machine, rerun)
+    cause = _mistake_of_a_first_wait(machine, rerun)
     if cause is not None:
         del machine.violations[stuck[0]]
         machine.report(cause)
 
 
-def _wait_with_wrong_parity(machine: Machine, rerun: Callable[[Operation], Machine]) -> Violation | None:
+def _mistake_of_a_first_wait(machine: Machine, rerun: Callable[[Operation], Machine]) -> Violation | None:
     for agent in machine.live:
         barrier = _barrier_waited_for(agent)
         op = agent.waiting_at
@@ -177,9 +178,44 @@ def _wait_with_wrong_parity(machine: Machine, rerun: Callable[[Operation], Machi
             continue
         with suppress(UndecidedError, UnsupportedError):
             other = rerun(op)
+            if _is_left_to(other, op) and not _is_served(other, barrier):
+                return _violation_of_forgotten_arrivals(agent, barrier, op)
             if not other.violations and not other.indeterminacies:
                 return _violation_of_parity(agent, barrier, op)
     return None
+
+
+def _is_left_to(machine: Machine, op: Operation) -> bool:
+    """Whether every agent has ended, but for those that wait at `op`, and those that wait for the end of others."""
+    return all(agent.waiting_at is op or isinstance(agent.waiting_for, EndOfAgents) for agent in machine.live)
+
+
+def _is_served(machine: Machine, barrier: PhaseBarrier) -> bool:
+    """Whether anybody arrived, or brought bytes, at the barrier of this execution that `barrier` is in another one."""
+    return any(
+        (other.op, other.name) == (barrier.op, barrier.name)
+        and next(_steps_for(machine, other, phase), None) is not None
+        for other in machine.phase_barriers
+        for phase in range(other.current.index + 1)
+    )
+
+
+def _violation_of_forgotten_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation) -> Violation:
+    waiter = Party(op, agent.name, agent.iteration, f"waits for phase 0 of {barrier.name}")
+    maker = Party(barrier.op, "", (), f"makes the barrier for {_arrivals(barrier.expected)} a phase")
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"waits for a phase of {barrier.name} at which nobody arrives",
+        (waiter, maker),
+        f"{_arrivals(barrier.expected)} at {barrier.name} in each phase: nobody makes any",
+        stuck=True,
+        symptom=ViolationKind.DEADLOCK,
+    )
+    return shown(violation, witness_about(agent, [barrier], [waiter]))
+
+
+def _arrivals(number: int) -> str:
+    return "1 arrival" if number == 1 else f"{number} arrivals"
 
 
 def _is_first_visit(machine: Machine, barrier: PhaseBarrier) -> bool:

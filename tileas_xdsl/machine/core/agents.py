@@ -656,7 +656,7 @@ def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -
     if number == len(iteration.inductions):
         agent.end_loop(iteration.body, iteration.outside)
         return Done(carried)
-    agent.machine.check_budget(agent.current_op)
+    agent.machine.check_budget(iteration.body)
     agent.begin_iteration(iteration.body, iteration.outside, number)
     if turns is not None and turns.begins():
         return Pause().then(_run_body, carried, iteration)

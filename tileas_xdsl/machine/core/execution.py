@@ -28,6 +28,7 @@ from tileas_xdsl.machine.core.conflicts import (
     violation_of_access_to_object,
     violation_of_conflict,
 )
+from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
@@ -40,6 +41,7 @@ from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
+from tileas_xdsl.machine.core.synchronising_ops import synchronises
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
@@ -52,6 +54,10 @@ if TYPE_CHECKING:
 
 STEP_BUDGET = 20_000_000
 """Steps after which an execution counts as endless."""
+STEPS_BETWEEN_LOOKS = 256
+"""How many steps are made between two looks at the limits, at least."""
+CHOICES_BETWEEN_LOOKS = 2_048
+"""How many agents are asked whether they can step between two looks at the time."""
 
 
 @dataclass
@@ -78,6 +84,8 @@ class Machine:
     relaxed_proxy: bool = False
     """Whether a missing fence between a generic read and an asynchronous write is a warning only."""
     step_budget: int = STEP_BUDGET
+    deadline: Deadline = NO_DEADLINE
+    """When an execution is ended, wherever it is: it raises `TimeUpError`."""
     code: Code = field(default_factory=Code)
     """What is known of the ops; executions of the same program without changes may share it."""
     agents: list[Agent] = field(default_factory=list[Agent])
@@ -128,6 +136,10 @@ class Machine:
     _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     _agents_made: int = 0
     _works_ready: int = 0
+    _next_look: int = 0
+    """The step from which on the limits are looked at again."""
+    _asked: int = 0
+    """How many agents were asked whether they can step since the last look at the time."""
     _due: deque[AsyncWork] = field(default_factory=deque["AsyncWork"])
     """Works to be performed as soon as the present one is performed."""
     _performing: bool = False
@@ -158,12 +170,14 @@ class Machine:
         """
         Run the first agent from `start` on, and all that it forks, to the end.
 
-        Raises `StuckError` when nobody can go on, `UndecidedError` and `UnsupportedError` as meanings do.
+        Raises `StuckError` when nobody can go on, `TimeUpError` at the deadline, `UndecidedError` and
+        `UnsupportedError` as meanings do.
         """
         first = Agent(self, name, None)
         self.add_agent(first)
         first.stand([start])
         while self.live:
+            self._look_at_the_time()
             runnable = [agent for agent in self.live if agent.can_step]
             choice = self.order.choose(self, runnable)
             if isinstance(choice, Agent):
@@ -218,10 +232,33 @@ class Machine:
                     stack.append(helper)
         return False
 
-    def check_budget(self, op: Operation | None) -> None:
+    def check_budget(self, at: Operation | Block) -> None:
+        """
+        Raises `UndecidedError` at an op, or at the op around a block, if there were too many steps; `TimeUpError` if
+        the deadline has passed.
+        """
+        if self.step_number < self._next_look:
+            return
+        self._next_look = min(self.step_number + STEPS_BETWEEN_LOOKS, self.step_budget + 1)
+        op = at.parent_op() if isinstance(at, Block) else at
+        assert op is not None
         if self.step_number > self.step_budget:
-            assert op is not None
             raise UndecidedError(op, f"is still running after {self.step_budget} steps; give smaller bounds")
+        self.check_time(op)
+
+    def check_time(self, op: Operation) -> None:
+        """Raises `TimeUpError` at `op` if the deadline has passed: for what takes long between two steps."""
+        if self.deadline.has_passed():
+            raise TimeUpError(op, self.deadline)
+
+    def _look_at_the_time(self) -> None:
+        """The same between two steps, where many agents take turns and none turns a loop."""
+        self._asked += len(self.live)
+        if self._asked >= CHOICES_BETWEEN_LOOKS:
+            self._asked = 0
+            op = next((agent.current_op for agent in self.live if agent.current_op is not None), None)
+            if op is not None:
+                self.check_time(op)
 
     # Code ----------------------------------------------------------------------------------------------------------
 
@@ -242,13 +279,15 @@ class Machine:
             return Step(op, meaning.kind, meaning.function, operands, results, reads_tiles, looks_later, gives_float)
         if not self.with_data and self._is_harmless(op):
             return Step(op, Kind.EFFECT, _uninterpreted, operands, results)
+        if synchronises(op):
+            raise UnsupportedError(op, "synchronises in a way that has no meaning here; use ops of docs/machine.md")
         raise UnsupportedError(op, "has no meaning here; remove it, lower it, or (checking) pass it to --assume-pure")
 
     def _is_harmless(self, op: Operation) -> bool:
         """Whether a check may take an op without a meaning for an uninterpreted function of its operands."""
         if op.regions or op.has_trait(IsTerminator, value_if_unregistered=False):
             return False
-        return op_name(op) in self.assume_pure or get_effects(op) == set()
+        return get_effects(op) == set() or (op_name(op) in self.assume_pure and not synchronises(op))
 
     # Memory --------------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,9 @@ from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, join
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
 
+MOST_NAMED = 8
+"""The number of agents that are named where many are waited for."""
+
 
 class Condition(ABC):
     """What a blocked agent waits for."""
@@ -580,7 +583,8 @@ class EndOfAgents(Condition):
 
     def describe(self) -> str:
         running = [agent.name for agent in self.agents if not agent.finished]
-        return f"the end of {', '.join(running)}"
+        more = f" and {len(running) - MOST_NAMED} more" if len(running) > MOST_NAMED else ""
+        return f"the end of {', '.join(running[:MOST_NAMED])}{more}"
 
     @property
     def subject(self) -> str:

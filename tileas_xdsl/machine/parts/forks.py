@@ -7,7 +7,7 @@ One agent for each region and number in the group. A region whose group has seve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,15 +35,13 @@ class Seat:
     threads: int
 
 
-def seats_of(op: Operation, warps: Sequence[int] | None) -> list[Seat]:
+def seats_of(op: Operation, warps: Sequence[int] | None) -> Iterator[Seat]:
     """The agents that `op` forks, in order; `warps` per group where it is known."""
     agents = AgentLikeOpInterface.of(op)
     assert agents is not None
-    seats: list[Seat] = []
     for group, (region, size) in enumerate(zip(agents.agent_regions, agents.group_sizes, strict=True)):
         threads = WARP * warps[group] if warps is not None else 1
-        seats.extend(Seat(region, group, number, size, threads) for number in range(size))
-    return seats
+        yield from (Seat(region, group, number, size, threads) for number in range(size))
 
 
 def fork_and_join(
@@ -53,6 +51,7 @@ def fork_and_join(
     cohort: list[Agent] = []
     first_thread = 0
     for seat in seats_of(op, warps):
+        agent.machine.check_time(op)
         child = agent.fork(
             _name(seat),
             op,

@@ -368,7 +368,10 @@ def _take(agent: Agent, _op: Operation, _: None, stage: StageIndex) -> Answer:
 
 def slot_value(agent: Agent, ring: Ring, k: int, index: int, op: Operation) -> Any:
     """Element `index` of the slot of stage `k`: a view where the tile lives in memory, else a copy made now."""
-    view = slot_of(agent, ring, k, op).storage[index]
+    storage = slot_of(agent, ring, k, op).storage
+    if index >= len(storage):
+        raise UnsupportedError(op, f"takes value {index} of a slot of {ring.name}, which holds {len(storage)}")
+    view = storage[index]
     if ring.buffer is not None or ring.payload[index].is_view:
         return view
     return agent.load(view, op, Proxy.UNSPECIFIED)

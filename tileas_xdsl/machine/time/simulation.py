@@ -20,6 +20,7 @@ from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.arguments import bind_arguments, find_function, symbolic_arguments
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.calling import execute
+from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
 from tileas_xdsl.machine.core.violations import Violation
@@ -247,19 +248,21 @@ def simulate(
     capture: str = "completion",
     at_end: Sequence[Callable[[Agent], None]] = (),
     observer: Observer = NOBODY,
+    timeout: float | None = None,
 ) -> TimedRun:
     """
     Run `function` of `module` under the order `timed`, with the cycles of `target`.
 
     `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024. The
-    checks `at_end` are made when the function has ended; `observer` watches.
+    checks `at_end` are made when the function has ended; `observer` watches. `timeout` is in seconds of processor time.
 
     Violations, a deadlock among them, are in the result, not raised. Raises `ValueError` for a target without a table,
     `ArgumentError` for arguments that do not fit, `UndecidedError` where control flow depends on data that are not
-    computed, `UnsupportedError` for ops without a meaning.
+    computed, `TimeUpError` where the time is up first, `UnsupportedError` for ops without a meaning.
     """
     op, body = find_function(module, function)
-    machine = Machine(Timed(timing_table(target)), with_data=with_data, capture=capture, observer=observer)
+    order, deadline = Timed(timing_table(target)), Deadline.after(timeout)
+    machine = Machine(order, with_data=with_data, capture=capture, observer=observer, deadline=deadline)
     machine.at_end.extend(at_end)
     given = arguments or {}
     values = bind_arguments(body, given, with_data=True) if with_data else symbolic_arguments(body, given)

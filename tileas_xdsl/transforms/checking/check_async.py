@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.checking import TIMEOUT, check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import refuse, remark, warn
 from tileas_xdsl.machine.arguments import ArgumentError
@@ -49,6 +49,8 @@ class CheckAsyncPass(ModulePass):
     """When asynchronous work reads its sources: at some time until its `completion`, or at `issue`."""
     assume_pure: tuple[str, ...] = ()
     """Names of ops that only compute from their operands."""
+    timeout: float = TIMEOUT
+    """Seconds of processor time for each function: then the check ends with what is known."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         report = self._report(op)
@@ -60,6 +62,8 @@ class CheckAsyncPass(ModulePass):
             remark(op, f"is checked without some calls: {calls}")
         for reason in report.bounds_that_matter:
             remark(op, f"is not shown to be safe for every trip count: {reason}")
+        for search in report.cut_short:
+            remark(op, f"was not looked at in full: {search}")
         remark(op, f"is {report.last_line}")
 
     def _report(self, module: ModuleOp) -> Report:
@@ -70,6 +74,7 @@ class CheckAsyncPass(ModulePass):
                 trip_counts=self.trip_counts,
                 capture=self.capture,
                 assume_pure=self.assume_pure,
+                timeout=self.timeout,
             )
         except UnsupportedError as error:
             _refuse_unsupported(error)
