@@ -24,6 +24,8 @@ from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, residency_of
 
 Array = NDArray[Any]
 Shaped = MemRefType[Attribute] | TensorType[Attribute]
+MOST_THREADS = 1024
+"""Of a block (CUDA and HIP alike)."""
 DYNAMIC_EXTENT = 1024
 """The extent that a dynamic dimension of an array argument gets when only addresses matter."""
 
@@ -58,6 +60,13 @@ def find_function(module: Operation, name: str | None) -> tuple[Operation, Regio
             f"{len(bodies[name])} modules have a function @{name}: rename all but one, or take them apart"
         )
     return bodies[name][0]
+
+
+def threads_given(threads: int | None) -> int | None:
+    """`threads`, a number of threads of a block. Raises `ArgumentError` where there can be no such block."""
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise ArgumentError(f"a block has 1 to {MOST_THREADS} threads, not {threads}")
+    return threads
 
 
 def public_functions(module: Operation) -> list[str]:

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.arguments import argument_at, argument_names, bind_arguments, find_function, object_behind
+from tileas_xdsl.machine.arguments import (
+    argument_at,
+    argument_names,
+    bind_arguments,
+    find_function,
+    object_behind,
+    threads_given,
+)
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.deadline import Deadline, TimeUpError
@@ -77,6 +84,7 @@ def run(
     seed: int = 0,
     capture: str = "completion",
     target: str = "generic",
+    threads: int | None = None,
     observer: Observer = NOBODY,
     timeout: float | None = None,
 ) -> Outcome:
@@ -85,7 +93,8 @@ def run(
 
     `args` maps argument names (or numbers, as strings) to arrays and numbers; a sequence gives them by position, None
     standing for the default. `order` is `eager`, `lazy`, `random` (with `seed`) or `timed` (with the cycles of
-    `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `observer` watches.
+    `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `threads` threads
+    run a function that does not say so itself (None: one); `observer` watches.
     After `timeout` seconds of processor time (None: never) the run ends where it is.
 
     Raises `ValueError` for an order or a target that does not exist, `ArgumentError` for arguments that do not fit,
@@ -96,8 +105,13 @@ def run(
     if not isinstance(args, Mapping):
         args = {str(number): value for number, value in enumerate(args) if value is not None}
     values = bind_arguments(body, args, with_data=True)
-    deadline = Deadline.after(timeout)
-    machine = Machine(make_order(order, seed, target), capture=capture, observer=observer, deadline=deadline)
+    machine = Machine(
+        make_order(order, seed, target),
+        capture=capture,
+        threads=threads_given(threads),
+        observer=observer,
+        deadline=Deadline.after(timeout),
+    )
     results, out_of_time = (), None
     try:
         results = execute(machine, op, values)

@@ -13,7 +13,14 @@ import re
 
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, check
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, print_json, read_input
+from tileas_xdsl.tools.machine_input import (
+    add_threads,
+    asked_function,
+    machine_errors,
+    named_values,
+    print_json,
+    read_input,
+)
 from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.rendering import report_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
@@ -56,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="a generic read, then an asynchronous write with no proxy fence between them, is a warning",
     )
+    add_threads(parser)
     add_timeout(parser, TIMEOUT, "the check of a function")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
@@ -75,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             may_alias=aliases,
             assume_pure=arguments.assume_pure,
             relaxed_proxy=arguments.relaxed_proxy,
+            threads=arguments.threads,
             timeout=arguments.timeout,
             tell=tell,
         )

@@ -58,6 +58,16 @@ def asked_function(arguments: argparse.Namespace) -> str | None:
     return arguments.function.removeprefix("@") if arguments.function is not None else None
 
 
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says how many threads run a function."""
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="how many threads run a function that does not say so itself, as nvvm.reqntid does (default: one)",
+    )
+
+
 def named_values(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
     """(NAME, VALUE) of each `NAME=VALUE` behind `option`. Raises `InputError` for one that is not of that form."""
     pairs: list[tuple[str, str]] = []

@@ -32,7 +32,15 @@ from tileas_xdsl.machine.time.simulation import TimedRun, timed_run
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
 from tileas_xdsl.tools.errors import OUT_OF_TIME, InputError
-from tileas_xdsl.tools.machine_input import Input, asked_function, machine_errors, named_values, print_json, read_input
+from tileas_xdsl.tools.machine_input import (
+    Input,
+    add_threads,
+    asked_function,
+    machine_errors,
+    named_values,
+    print_json,
+    read_input,
+)
 from tileas_xdsl.tools.rendering import LABEL, Line, Source, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target, timing_lines
@@ -71,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect", metavar="NAME=F.npy", action="append", default=[], help="compare an array argument, or result0, ..."
     )
+    add_threads(parser)
     parser.add_argument("--rtol", type=tolerance, default=0.0, metavar="R", help="relative tolerance of --expect")
     parser.add_argument("--atol", type=tolerance, default=0.0, metavar="A", help="absolute tolerance of --expect")
     add_timeout(parser, TIMEOUT, "the run")
@@ -199,6 +208,7 @@ def _run(
         seed=arguments.seed,
         capture=arguments.capture,
         target=target,
+        threads=arguments.threads,
         observer=Investigator(),
         timeout=arguments.timeout,
     )

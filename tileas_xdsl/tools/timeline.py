@@ -27,7 +27,7 @@ from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values, read_input
+from tileas_xdsl.tools.machine_input import add_threads, asked_function, machine_errors, named_values, read_input
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
@@ -63,6 +63,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"what arguments that bound loops are, unless --arg says (default: {TRIP_COUNT})",
     )
+    add_threads(parser)
     add_target(parser)
     add_timeout(parser, TIMEOUT, "a simulated run, or the check of a function,")
 
@@ -74,7 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     with machine_errors(given.source):
         function, body = find_function(given.module, asked_function(arguments))
         values = run_values(body, arguments.arg, trip_count)
-        timed = timed_run_of(given.module, function, values, target or stated_target(function), arguments.timeout)
+        stated = target or stated_target(function)
+        timed = timed_run_of(given.module, function, values, stated, arguments.threads, arguments.timeout)
     picture = timeline(timed)
     write_text(arguments.out, write(picture))
     findings = [Finding(timed.function, scalars(body, values), violation) for violation in timed.violations]
@@ -135,11 +137,16 @@ def run_values(body: Region, texts: list[str], trip_count: int) -> dict[str, Any
 
 
 def timed_run_of(
-    module: Operation, function: Operation, values: Mapping[str, Any], target: str, timeout: float | None = None
+    module: Operation,
+    function: Operation,
+    values: Mapping[str, Any],
+    target: str,
+    threads: int | None = None,
+    timeout: float | None = None,
 ) -> TimedRun:
     """
-    The run that is drawn: on addresses and synchronisation alone where that suffices, else on data, too. Each takes
-    `timeout` seconds of processor time at most.
+    The run that is drawn, by `threads` threads where `function` does not say so itself: on addresses and
+    synchronisation alone where that suffices, else on data, too. Each takes at most `timeout` seconds of processor time.
 
     Raises what the machine raises.
     """
@@ -153,7 +160,15 @@ def timed_run_of(
     def simulated(*, with_data: bool) -> TimedRun:
         checks, observer = [report_undrained], Investigator()
         return simulate(
-            module, name, values, target, with_data=with_data, at_end=checks, observer=observer, timeout=timeout
+            module,
+            name,
+            values,
+            target,
+            with_data=with_data,
+            threads=threads,
+            at_end=checks,
+            observer=observer,
+            timeout=timeout,
         )
 
     if not has_arrays:

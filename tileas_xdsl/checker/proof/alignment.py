@@ -72,7 +72,7 @@ class Alignment:
         self.first_turns = first_turns
         self.growth = growth
         self.room = ArrayRoom(growth)
-        self.steps = Steps(growth, self.room)
+        self.steps = Steps(growth, self.room, smaller.tells_threads_apart)
         self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []
         self.cut_at: list[LoopKey] = []
@@ -217,6 +217,7 @@ class Alignment:
         for other, overlay in zip(others, overlays, strict=True):
             theirs = other.region
             same = (region.counts, region.strides, region.itemsize) == (theirs.counts, theirs.strides, theirs.itemsize)
+            same = same and mine.relative_parts == other.relative_parts
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
             self.moves.setdefault(mine, {})[overlay] = theirs.offset - region.offset

@@ -120,6 +120,7 @@ class RecordedRun(Observer):
         self.as_slots_turn = as_slots_turn
         self.gathers_leftovers = gathers_leftovers
         self.meets_equal_slots = False
+        self.tells_threads_apart = False
         self.in_flight = 0
         """The largest number of groups that any wait left in flight."""
         self.encounters: dict[Access, Encounter] = {}
@@ -153,6 +154,9 @@ class RecordedRun(Observer):
         if isinstance(look, StageLook):
             self.meets_equal_slots |= look.ring.has_equal_slots
         self.entries.append(look)
+
+    def ended(self, machine: Machine) -> None:
+        self.tells_threads_apart = machine.tells_threads_apart
 
     @property
     def reached(self) -> Reach:

@@ -22,6 +22,7 @@ from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving, selected
 from tileas_xdsl.machine.core.op_facts import Tells
+from tileas_xdsl.machine.core.threads import PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiled_views import TiledView
@@ -35,14 +36,27 @@ class Steps:
 
     growth: Growth
     room: ArrayRoom
+    tells_threads_apart: bool = False
+    """Whether some value differs between the threads of an agent."""
     read_from: dict[MemoryObject, Operation] = field(default_factory=dict[MemoryObject, Operation])
     """The objects from which known numbers are read -> an op that reads one."""
 
     def compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
-        """Compare `mine` with the same step in the other runs. Raises `IrregularError` if it does not go on evenly."""
-        step = mine.step
-        if step.kind is Kind.TERMINATOR:
+        """
+        Compare `mine` with the same step in the other runs, thread by thread where these compute different numbers.
+
+        Raises `IrregularError` if it does not go on evenly.
+        """
+        if mine.step.kind is Kind.TERMINATOR:
             return
+        lanes = max(map(lanes_of, (mine, *others))) if self.tells_threads_apart else 0
+        if not lanes:
+            self._compare(mine, others)
+        for lane in range(lanes):
+            self._compare(in_lane(mine, lane), [in_lane(other, lane) for other in others])
+
+    def _compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
+        step = mine.step
         self._note_what_is_read(mine)
         moving = _differences(step.op, mine.operands, [other.operands for other in others])
         if _gives_number(step) and step.kind is not Kind.CONTROL and (moving or _differ_in_place(mine, others)):
@@ -122,6 +136,23 @@ class Steps:
         for operand in operands:
             if isinstance(operand, TiledView) and any(len(group) > 1 for group in operand.groups):
                 raise IrregularError(op, "walks through several axes of an array at once")
+
+
+def lanes_of(taken: TakenStep) -> int:
+    """How many threads `taken` tells apart; 0 where none."""
+    values = (*taken.operands, *taken.outcomes)
+    return max((len(value.values) for value in values if isinstance(value, PerThread)), default=0)
+
+
+def in_lane(taken: TakenStep, lane: int) -> TakenStep:
+    """The step as one thread takes it."""
+
+    def of_lane(value: Any) -> Any:
+        return value.values[lane] if isinstance(value, PerThread) else value
+
+    outcomes = tuple(map(of_lane, taken.outcomes))
+    outcome = outcomes if isinstance(taken.outcome, tuple) else outcomes[0]
+    return TakenStep(taken.agent, taken.step, list(map(of_lane, taken.operands)), outcome)
 
 
 def _is_number(value: Any) -> bool:

@@ -15,17 +15,20 @@ from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
-from tileas_xdsl.machine.core.agents import Activation, Agent, LoopTurn
+from tileas_xdsl.machine.core.agents import Activation, Agent, LoopTurn, Team
 from tileas_xdsl.machine.core.standings import Position
 from tileas_xdsl.machine.meanings.memref import EndOnStack
 from tileas_xdsl.machine.meanings.scf import WhileTurn
+from tileas_xdsl.machine.parts.divergence import Arms
 from tileas_xdsl.machine.parts.forks import Seat
 
 
 @draws_thing(Agent)
 def _agent(drawing: Drawing, agent: Agent) -> None:
-    drawing.literal((agent.threads, agent.first_thread, agent.finished, agent.delegates))
+    drawing.literal((agent.hardware, agent.active, agent.finished, agent.delegates))
     drawing.literal((len(agent.cohort), id(agent.started_by)))
+    if agent.team is not None:
+        drawing.thing(agent.team)
     for other in agent.cohort:
         drawing.thing(other)
     drawing.moment(agent.number, agent.moment)
@@ -43,6 +46,14 @@ def _agent(drawing: Drawing, agent: Agent) -> None:
         drawing.literal(type(part).__name__)
         part.draw(PartCanvas(drawing, PutOff(drawing)), agent)
     _draw_standings(drawing, agent)
+
+
+@draws_thing(Team)
+def _team(drawing: Drawing, team: Team) -> None:
+    """By how often each warp has executed an op, compared with the first of them."""
+    for op in team.ops():
+        first, *others = (team.times(member, op) for member in team.members)
+        drawing.literal((id(op), *(times - first for times in others)))
 
 
 def _transfers_left_out(drawing: Drawing, agent: Agent) -> int:
@@ -121,3 +132,13 @@ def _seat(drawing: Drawing, seat: Seat) -> None:
 def _end_on_stack(drawing: Drawing, end: EndOnStack) -> None:
     drawing.literal(id(end.op))
     drawing.value(end.view)
+
+
+@draws_value(Arms)
+def _arms(drawing: Drawing, arms: Arms) -> None:
+    drawing.literal((arms.outside, arms.varies, arms.running, len(arms.done)))
+    for region, active in arms.ahead:
+        drawing.literal((id(region), active))
+    for active, values in arms.done:
+        drawing.literal(active)
+        drawing.value(values)

@@ -76,7 +76,8 @@ class PutOff:
     def access(self, access: Access) -> None:
         """Put off, or draw, an access that may still race with a later one."""
         work = access.work
-        if self.drawing.gathers_leftovers and (work is None or can_be_left(self.drawing, work)):
+        is_done = work is None or can_be_left(self.drawing, work)
+        if self.drawing.gathers_leftovers and is_done and not access.is_to_be_repeated:
             self.accesses.append(access)
         else:
             self.drawing.access(access)
@@ -178,7 +179,7 @@ def _queues_of(drawing: Drawing, work: AsyncWork) -> tuple[int, ...]:
 
 def _left_access(drawing: Drawing, access: Access, bring: Bringers) -> Leftover:
     region, work = access.region, access.work
-    form = (region.counts, region.strides, region.itemsize)
+    form = (region.counts, region.strides, region.itemsize, access.relative_parts)
     kind = ("access", id(access.op), drawing.name_of(region.base), form, access.is_write, access.proxy, work is None)
     kind = (*kind, access.is_atomic)
     if work is None:

@@ -249,6 +249,12 @@ class Drawing:
         region = access.region
         self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, access.is_atomic))
         self.literal(id(access.op))
+        self.literal(access.relative_parts)
+        if access.is_to_be_repeated:
+            assert access.instance is not None
+            team, op, times = access.instance
+            self.thing(team)
+            self.literal(times - team.times(team.members[0], op))
         self.accesses.append((len(self.numbers), access))
         self.number(region.offset)
         if access.work is not None:

@@ -29,6 +29,7 @@ from tileas_xdsl.machine.arguments import (
     find_function,
     is_argument,
     public_functions,
+    threads_given,
 )
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.synchronising_ops import synchronises
@@ -51,6 +52,7 @@ def check(
     may_alias: Sequence[tuple[str, str]] = (),
     assume_pure: Sequence[str] = (),
     relaxed_proxy: bool = False,
+    threads: int | None = None,
     prove: bool | None = None,
     timeout: float | None = TIMEOUT,
     tell: Tell | None = None,
@@ -61,9 +63,10 @@ def check(
     Index and integer arguments that bound loops take each of `trip_counts`; `args` fixes some of them. By default these
     are 0 to 8, or to 2 S + 2 where a ring has S > 3 slots and that is below `MOST_COMBINATIONS`, and every trip count
     is proved from there; `prove` says whether to do that. Arrays are objects of their own unless `may_alias` pairs
-    them. Ops named in `assume_pure` count as functions of their operands. `capture` says when asynchronous work reads
-    its sources: at some time until its `completion`, or at its `issue`. With `relaxed_proxy` a generic read that no
-    proxy fence separates from a later asynchronous write is a warning. `tell` is called with what is being done.
+    them. Ops named in `assume_pure` count as functions of their operands. A function that does not say how many threads
+    run it has `threads`, or one. `capture` says when asynchronous work reads its sources: at some time until its
+    `completion`, or at its `issue`. With `relaxed_proxy` a generic read that no proxy fence separates from a later
+    asynchronous write is a warning. `tell` is called with what is being done.
 
     After `timeout` seconds of processor time (None: never) the check of a function ends: the verdict is for the trip
     counts that were executed by then, and says what there was no time for.
@@ -78,7 +81,7 @@ def check(
     _must_only_compute(module, assume_pure)
     asked = trip_counts is not None
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
-    assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy)
+    assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
 
     def tried_with(name: str) -> tuple[int, ...] | None:
         subject = Subject(*find_function(module, name), assumptions, deadline=Deadline.after(timeout))

@@ -69,6 +69,7 @@ class Assumptions:
     may_alias: tuple[tuple[str, str], ...] = ()
     pure: frozenset[str] = frozenset()
     relaxed_proxy: bool = False
+    threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Subject:
             capture=taken.capture,
             assume_pure=taken.pure,
             relaxed_proxy=taken.relaxed_proxy,
+            threads=taken.threads,
             code=self.code,
             deadline=self.deadline,
         )

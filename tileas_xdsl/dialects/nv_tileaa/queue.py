@@ -308,8 +308,9 @@ class ExecuteOp(TileOp, AgentLikeOpInterface):
 
     Each region takes the captured operands as block arguments. The region of a group of several
     agents may take one leading argument more, of type index: the agent's number in its group.
-    `max_regs` is a register budget for each region, -1 meaning what the launch gives; `resources`
-    are the needs of a wrapped plugin, passed through as they are. No terminator is needed.
+    `max_regs` is a register budget for each region, -1 meaning what the launch gives; `num_warps` says
+    how many warps an agent of each region has; `resources` are the needs of a wrapped plugin, passed
+    through as they are. No terminator is needed.
     """
 
     name = "nv_tileaa.execute"
@@ -318,6 +319,7 @@ class ExecuteOp(TileOp, AgentLikeOpInterface):
     bodies = var_region_def()
     num_agents_per_group = prop_def(DenseArrayBase[IntegerType].constr(i32))
     max_regs = opt_prop_def(DenseArrayBase[IntegerType].constr(i32))
+    num_warps = opt_prop_def(DenseArrayBase[IntegerType].constr(i32))
     isolated = opt_prop_def(IntegerAttr.constr(i1))
     resources = opt_prop_def(DictionaryAttr)
 
@@ -344,6 +346,7 @@ class ExecuteOp(TileOp, AgentLikeOpInterface):
             if size < 1:
                 raise VerifyException(f"expects every agent group to be non-empty, but got {size}")
         self._verify_registers()
+        self._verify_warps()
         for number, (body, size) in enumerate(zip(self.bodies, sizes, strict=True)):
             self._verify_body(number, body, size)
 
@@ -358,6 +361,17 @@ class ExecuteOp(TileOp, AgentLikeOpInterface):
         for budget in self.max_regs.get_values():
             if budget < 1 and budget != INHERIT_REGISTERS:
                 raise VerifyException(f"expects register budgets to be positive or -1 (inherit), but got {budget}")
+
+    def _verify_warps(self) -> None:
+        if self.num_warps is None:
+            return
+        counts = [int(count) for count in self.num_warps.get_values()]
+        if len(counts) != len(self.bodies):
+            raise VerifyException(
+                f"expects one entry of num_warps for each region, but got {len(counts)} for {len(self.bodies)} regions"
+            )
+        if min(counts) < 1:
+            raise VerifyException(f"expects every agent to have a warp, but got {min(counts)}")
 
     def _verify_body(self, number: int, body: Region, size: int) -> None:
         block = body.first_block

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tileas_xdsl.analysis.thread_dependence import stores_the_same
+from tileas_xdsl.machine.core import by_thread
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
-from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, join, observe
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Instance, Knowledge, Mind, Proxy, join, observe
 from tileas_xdsl.machine.core.late_values import LateValue, first_missing, report_missing, seen_by_agent
 from tileas_xdsl.machine.core.meaning import Kind
-from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.memory import ByteRegion, View
+from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.orders import Pauses
 from tileas_xdsl.machine.core.recording import Deferred, Recording
 from tileas_xdsl.machine.core.standings import (
@@ -38,6 +41,7 @@ from tileas_xdsl.machine.core.standings import (
 )
 from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence
+from tileas_xdsl.machine.core.threads import Active, PerThread, Threads
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
@@ -66,6 +70,8 @@ class Step:
     """Whether it looks at its operands after it was reached, so that they may be late values."""
     gives_float: bool = False
     """Whether its only result is a float."""
+    takes: TakesPerThread = TakesPerThread.NO
+    """What becomes of an operand that differs between the threads of the agent."""
     sight: int = field(init=False)
     """How well others can see it: see `SIGHT`."""
 
@@ -86,20 +92,54 @@ class Activation:
     """How many calls are around it."""
 
 
+class Team:
+    """
+    The warps of one agent. A store that each of them makes by one op, of one value to one place, is one store.
+
+    So the number of times that each warp has executed an op tells which of their stores belong together.
+    """
+
+    def __init__(self) -> None:
+        self.members: list[Agent] = []
+        self._executed: dict[int, dict[Operation, tuple[int, int]]] = {}
+        """Number of a member -> op -> how often it has executed that, and the number of its last step there."""
+
+    def instance(self, agent: Agent, op: Operation) -> Instance | None:
+        """The store that `agent` makes now by `op`; None where warps may store other values, or to other places."""
+        if not agent.machine.code.fact(stores_the_same, op):
+            return None
+        executed = self._executed.setdefault(agent.number, {})
+        times, last = executed.get(op, (0, -1))
+        if last != agent.machine.step_number:
+            executed[op] = (times + 1, agent.machine.step_number)
+            times += 1
+        return Instance(self, op, times)
+
+    def times(self, agent: Agent, op: Operation) -> int:
+        """How often `agent` has executed `op`."""
+        return self._executed.get(agent.number, {}).get(op, (0, -1))[0]
+
+    def ops(self) -> list[Operation]:
+        """The ops that are counted, in the order of their first execution."""
+        return list(dict.fromkeys(op for executed in self._executed.values() for op in executed))
+
+
 class Agent:
     """A thread of control. Meanings call its methods; the machine resumes it."""
 
-    def __init__(self, machine: Machine, name: str, parent: Agent | None, threads: int = 1) -> None:
+    def __init__(self, machine: Machine, name: str, parent: Agent | None, hardware: Threads | None = None) -> None:
         self.machine = machine
         self.name = name
         self.parent = parent
         self.number = machine.next_agent_number()
-        self.threads = threads
-        """How many hardware threads it stands for where arrivals are counted in threads."""
-        self.all_threads = threads
-        """The same outside of branches that fewer of them take."""
-        self.first_thread = 0
-        """Its first hardware thread, whose view of `tid` and the like stands for all of them."""
+        self.hardware = hardware
+        """The hardware threads that it stands for; None for one of which nobody says which it is."""
+        self.active: Active | None = None
+        """Those of them that are in the present branch, where it is not all."""
+        self.team: Team | None = None
+        """The warps that run the same region with it, if there are several."""
+        self.gathering: by_thread.Gathered | None = None
+        """What its threads touch, while a step is done thread by thread."""
         self.cohort: list[Agent] = [self]
         """The agents that were forked together, which is who a barrier of the whole block waits for."""
         self.moment = 0
@@ -135,6 +175,28 @@ class Agent:
     def part(self, kind: type[OwnPartT]) -> OwnPartT:
         """The state of that kind."""
         return self.parts.of(kind)
+
+    # Threads -------------------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """How many hardware threads it stands for."""
+        return self.hardware.count if self.hardware is not None else 1
+
+    @property
+    def threads(self) -> int:
+        """How many of them are active: where arrivals are counted in threads, so many arrive."""
+        return self.active.count if self.active is not None else self.size
+
+    @property
+    def lanes(self) -> Sequence[int]:
+        """The active ones, counted from its first."""
+        return self.active.lanes if self.active is not None else range(self.size)
+
+    @property
+    def is_elected(self) -> bool:
+        """Whether it is, at present, one thread of several, and nobody says which."""
+        return self.active is not None and self.active.is_elected
 
     # Life ----------------------------------------------------------------------------------------------------------
 
@@ -267,8 +329,22 @@ class Agent:
 
     # Memory --------------------------------------------------------------------------------------------------------
 
-    def touch(self, view: View, op: Operation, *, write: bool, proxy: Proxy = Proxy.GENERIC) -> None:
-        """Note a synchronous access and compare it with everything that might race with it."""
+    def touch(
+        self,
+        view: View,
+        op: Operation,
+        *,
+        write: bool,
+        proxy: Proxy = Proxy.GENERIC,
+        parts: tuple[tuple[int, ByteRegion], ...] = (),
+    ) -> None:
+        """
+        Note a synchronous access and compare it with everything that might race with it. `parts` are those of the
+        agent's threads, where they differ.
+        """
+        if self.gathering is not None:
+            self.gathering.touch(view, write=write, proxy=proxy)
+            return
         if self.before_touch is not None:
             self.before_touch(self, view, write)
         if self.machine.clock is not None:
@@ -283,6 +359,8 @@ class Agent:
             self.moment,
             self.iteration,
             self.machine.step_number,
+            parts=parts,
+            instance=self.team.instance(self, op) if self.team is not None and write else None,
         )
         self.machine.note_access(access, self.mind)
 
@@ -304,6 +382,8 @@ class Agent:
             self.recording.store(view, value, proxy)
             return
         self.touch(view, op, write=True, proxy=proxy)
+        if self.gathering is not None:
+            self.gathering.write(view, value)
         self.machine.write(view, value)
 
     @property
@@ -376,6 +456,8 @@ class Agent:
             value = self.resolve(value)
         if isinstance(value, LateValue):
             value = self._seen_now(value, op)
+        if isinstance(value, PerThread):
+            value = by_thread.known_to_all(self, value, op, use)
         if value is UNKNOWN:
             raise UndecidedError(op, f"{use} data that is not computed when checking")
         return value
@@ -461,7 +543,9 @@ class Agent:
 
     def _acts_at_once(self, kind: Kind) -> bool:
         """Whether a step of that kind takes its operands as they are and does what it does, without more ado."""
-        return not (self.machine.late_values or self.recording is not None or kind is Kind.JUMP)
+        machine = self.machine
+        differs = machine.late_values or machine.tells_threads_apart
+        return not (differs or self.recording is not None or kind is Kind.JUMP)
 
     def _leave_block(self, op: Operation | None, handed_over: tuple[Any, ...]) -> Answer:
         """
@@ -502,7 +586,7 @@ class Agent:
         """Do what the op of `step` does."""
         if self.recording is not None and step.kind is not Kind.PURE:
             operands = [self.recording.operand_for(step.op, operand) for operand in operands]
-        outcome = self._run_pure(step, operands) if step.kind is Kind.PURE else step.function(self, step.op, *operands)
+        outcome = self._run_pure(step, operands) if step.kind is Kind.PURE else self._run_effect(step, operands)
         clock = self.machine.clock
         if clock is None:
             return outcome
@@ -511,7 +595,18 @@ class Agent:
         clock.step_done(self, step, operands, outcome)
         return outcome
 
+    def _run_effect(self, step: Step, operands: list[Any]) -> Answer:
+        if self.machine.tells_threads_apart and step.kind not in by_thread.PASSED_ON:
+            for operand in operands:
+                if type(operand) is PerThread:
+                    return by_thread.act(self, step, operands)
+        return step.function(self, step.op, *operands)
+
     def _run_pure(self, step: Step, operands: list[Any]) -> Any:
+        if self.machine.tells_threads_apart:
+            for operand in operands:
+                if type(operand) is PerThread:
+                    return by_thread.compute(self, step, operands)
         if step.reads_tiles:
             operands = [
                 self.load(operand, step.op, Proxy.UNSPECIFIED) if isinstance(operand, View) else operand
@@ -575,13 +670,13 @@ class Agent:
         step: Continuation,
         *data: Any,
         captures: Sequence[Region],
-        threads: int = 1,
+        hardware: Threads | None = None,
     ) -> Agent:
         """
         A new agent that knows what this one knows, sees what `captures` (the regions that it will run) take from their
         surroundings as it is now, and begins at `step` of `op` with `data`.
         """
-        child = Agent(self.machine, name, self, threads)
+        child = Agent(self.machine, name, self, hardware)
         values = self.activation.values
         seen = {value: values[value] for value in self.machine.code.captured(captures)}
         child.activation = Activation(self.activation.function, seen)

@@ -9,9 +9,9 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.blocks import call_by_block
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Request, Standing, continuation
@@ -37,9 +37,7 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
 
 @continuation
 def _call_entry(agent: Agent, function: Operation, _: None, arguments: Sequence[Any]) -> Answer:
-    interface = FunctionOpInterface.of(function)
-    assert interface is not None
-    return agent.call(function, interface.function_body, arguments).then(_await_returned)
+    return call_by_block(agent, function, arguments, agent.machine.threads).then(_await_returned)
 
 
 @continuation

@@ -83,6 +83,8 @@ class Machine:
     assume_pure: frozenset[str] = frozenset()
     relaxed_proxy: bool = False
     """Whether a missing fence between a generic read and an asynchronous write is a warning only."""
+    threads: int | None = None
+    """How many threads a block has that runs the function, where the function does not say so itself."""
     step_budget: int = STEP_BUDGET
     deadline: Deadline = NO_DEADLINE
     """When an execution is ended, wherever it is: it raises `TimeUpError`."""
@@ -130,6 +132,8 @@ class Machine:
     """
     late_values: bool = False
     """Whether the execution has made any late values (`late_values`)."""
+    tells_threads_apart: bool = False
+    """Whether some value differs between the threads of an agent (`threads`)."""
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
     """Checks to run when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
@@ -276,7 +280,10 @@ class Machine:
             reads_tiles = _is_tile_arithmetic(op, meaning.kind)
             gives_float = len(results) == 1 and isinstance(results[0].type, AnyFloat)
             looks_later = meaning.looks_later
-            return Step(op, meaning.kind, meaning.function, operands, results, reads_tiles, looks_later, gives_float)
+            takes = meaning.facts.per_thread
+            return Step(
+                op, meaning.kind, meaning.function, operands, results, reads_tiles, looks_later, gives_float, takes
+            )
         if not self.with_data and self._is_harmless(op):
             return Step(op, Kind.EFFECT, _uninterpreted, operands, results)
         if synchronises(op):

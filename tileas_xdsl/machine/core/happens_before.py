@@ -22,14 +22,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
 
 if TYPE_CHECKING:
-    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.agents import Agent, Team
     from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 
 Clock = dict[int, int]
@@ -83,6 +83,21 @@ class Knowledge:
         )
 
 
+class Instance(NamedTuple):
+    """A store that each warp of a team makes: by one op, each for the same time, and all of the same value."""
+
+    team: Team
+    op: Operation
+    times: int
+    """How often a warp has executed the op by then."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some warp has not made it yet."""
+        team = self.team
+        return any(not warp.finished and team.times(warp, self.op) < self.times for warp in team.members)
+
+
 @dataclass(slots=True, eq=False)
 class Access:
     """One read or write of some bytes, by an agent at a moment or by asynchronous work."""
@@ -101,10 +116,25 @@ class Access:
     """Number of the step in the execution, for traces."""
     is_atomic: bool = False
     """Whether it is one of those that never race with each other: a read-modify-write in one step."""
+    parts: tuple[tuple[int, ByteRegion], ...] = ()
+    """The part of each thread of the agent, by its lane, where they differ."""
+    instance: Instance | None = None
+    """For a store that the other warps of the agent make as well: which one it is."""
 
     @property
     def verb(self) -> str:
         return "writes" if self.is_write else "reads"
+
+    @property
+    def relative_parts(self) -> tuple[tuple[int, int], ...]:
+        """Lane and distance from the beginning, for the part of each thread."""
+        start = self.region.offset
+        return tuple((lane, part.offset - start) for lane, part in self.parts)
+
+    @property
+    def is_to_be_repeated(self) -> bool:
+        """Whether another warp of its team will make the same store again."""
+        return self.instance is not None and self.instance.is_open
 
 
 class Mind:
@@ -215,8 +245,13 @@ class Conflict:
 
 
 def may_conflict(one: Access, other: Access) -> bool:
-    """Whether the two would race if they touched the same bytes and nothing ordered them."""
-    return (one.is_write or other.is_write) and not (one.is_atomic and other.is_atomic)
+    """
+    Whether the two would race if they touched the same bytes and nothing ordered them: not two atomic ones, and not
+    what two warps of a team make as one store, of one value to one place.
+    """
+    if not (one.is_write or other.is_write) or (one.is_atomic and other.is_atomic):
+        return False
+    return one.instance is None or one.instance != other.instance
 
 
 class AccessHistory:

@@ -50,6 +50,17 @@ class Costs(Enum):
     """The results are the operands under another type or name."""
 
 
+class TakesPerThread(Enum):
+    """What becomes of an operand that differs between the threads of an agent (`machine.core.by_thread`)."""
+
+    NO = auto()
+    """The op needs one value for all of them."""
+    ONE_BY_ONE = auto()
+    """The op is done for each thread by itself."""
+    ITSELF = auto()
+    """The meaning takes it as it is."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """The answers about one op. All have a default, which is the safe one."""
@@ -72,6 +83,7 @@ class Facts:
     """Whether its operands, addresses aside, are data to be stored: they may stay deferred when it is recorded."""
     lane_by_lane: bool = False
     """Whether its meaning takes arrays of lanes in place of scalars."""
+    per_thread: TakesPerThread = TakesPerThread.NO
 
 
 class Said(TypedDict, total=False):
@@ -87,6 +99,7 @@ class Said(TypedDict, total=False):
     costs: Costs
     stores_data: bool
     lane_by_lane: bool
+    per_thread: TakesPerThread
 
 
 def operands_called(op: Operation, name: str) -> Sequence[SSAValue]:

@@ -43,13 +43,6 @@ class Unknown:
 UNKNOWN: Final = Unknown()
 
 
-class Elected(int):
-    """The result of an election of one thread (`elect.sync`): true for exactly one thread of an agent."""
-
-
-ELECTED: Final = Elected(1)
-
-
 @dataclass(frozen=True)
 class ElementType:
     """An element type: its IR attribute, its numpy dtype, and the bytes that one element takes in memory."""

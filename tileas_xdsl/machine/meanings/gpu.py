@@ -1,5 +1,5 @@
 """
-What the asynchronous ops of `gpu` do on the host's side: alloc, dealloc, memcpy, wait.
+What the asynchronous ops of `gpu` do on the host's side (alloc, dealloc, memcpy, wait), and the numbers of threads.
 
 A `!gpu.async.token` is an `Event`. An op with a token result is asynchronous: it is issued, and performed after its
 dependencies. One without blocks until it is done. Launching a kernel is refused; run the kernel function itself.
@@ -16,13 +16,23 @@ from xdsl.ir import Operation
 from tileas_xdsl.interfaces import HandleType
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event, Touch
-from tileas_xdsl.machine.core.meaning import effect, refused, suspends, terminators
+from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
+from tileas_xdsl.machine.parts.thread_numbers import (
+    Reading,
+    block_extent,
+    lane_ids,
+    read_by_threads,
+    thread_id,
+    warp_ids,
+    warp_sizes,
+    warps_in_block,
+)
 from tileas_xdsl.machine.tiles.numerics import view_of
 
 HandleType.register(gpu.AsyncTokenType)
@@ -109,6 +119,32 @@ def _dealloc(agent: Agent, op: gpu.DeallocOp, *operands: Any) -> Answer:
 @continuation
 def _end(agent: Agent, op: gpu.DeallocOp, _: None, base: MemoryObject) -> Answer:
     end_lifetime(agent, op, base)
+
+
+# Threads --------------------------------------------------------------------------------------------------------------
+
+DIMENSIONS = ("x", "y", "z")
+THREAD_NUMBERS: dict[type[Operation], Reading] = {
+    gpu.LaneIdOp: lane_ids,
+    gpu.SubgroupIdOp: warp_ids,
+    gpu.SubgroupSizeOp: warp_sizes,
+    gpu.NumSubgroupsOp: warps_in_block,
+}
+
+
+@pure(*THREAD_NUMBERS)
+def _thread_number(agent: Agent, op: Operation) -> Any:
+    return read_by_threads(agent, op, THREAD_NUMBERS[type(op)])
+
+
+@pure(gpu.ThreadIdOp)
+def _thread_id(agent: Agent, op: gpu.ThreadIdOp) -> Any:
+    return read_by_threads(agent, op, thread_id(DIMENSIONS.index(op.dimension.data.value)))
+
+
+@pure(gpu.BlockDimOp)
+def _block_dim(agent: Agent, op: gpu.BlockDimOp) -> Any:
+    return read_by_threads(agent, op, block_extent(DIMENSIONS.index(op.dimension.data.value)))
 
 
 @effect(gpu.LaunchFuncOp, gpu.LaunchOp)

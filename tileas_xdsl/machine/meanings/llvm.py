@@ -21,7 +21,7 @@ from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, Enter, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -206,7 +206,7 @@ def _alloca(agent: Agent, op: llvm.AllocaOp, count: Any) -> Pointer:
     return Pointer(byte_object("alloca", total, "private", with_data=agent.machine.with_data), 0)
 
 
-@effect(llvm.GEPOp, may_move=("ssa_indices",))
+@effect(llvm.GEPOp, may_move=("ssa_indices",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Pointer:
     dynamic = sum(raw == llvm.GEP_USE_SSA_VAL for raw in op.rawConstantIndices.get_values())
     if dynamic != len(indices):
@@ -220,19 +220,19 @@ def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) ->
     return base.plus(element_offset(op.elem_type, numbers, op))
 
 
-@effect(llvm.IntToPtrOp)
+@effect(llvm.IntToPtrOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _int_to_ptr(agent: Agent, op: llvm.IntToPtrOp, address: Any) -> Pointer:
     number = agent.known(address, op, "makes a pointer of")
     return agent.machine.part(Addresses).pointer(unsigned(number, op.input.type), op)
 
 
-@effect(llvm.PtrToIntOp)
+@effect(llvm.PtrToIntOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _ptr_to_int(agent: Agent, op: llvm.PtrToIntOp, pointer: Any) -> int:
     target: Pointer = agent.known(pointer, op, "takes the address of")
     return wrap(agent.machine.part(Addresses).number(target), op.output.type)
 
 
-@effect(llvm.LoadOp)
+@effect(llvm.LoadOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     target: Pointer = agent.known(pointer, op, "loads through")
     type_ = op.results[0].type
@@ -240,7 +240,7 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 
-@effect(llvm.StoreOp, may_move=("value",))
+@effect(llvm.StoreOp, may_move=("value",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     target: Pointer = agent.known(pointer, op, "stores through")
     agent.store(typed_view(target, op.value.type, op), value, op)

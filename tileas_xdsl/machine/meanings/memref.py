@@ -25,7 +25,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, terminators
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
-from tileas_xdsl.machine.core.op_facts import Tells
+from tileas_xdsl.machine.core.op_facts import TakesPerThread, Tells
 from tileas_xdsl.machine.core.standings import Answer, continuation, give_results
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
@@ -152,12 +152,18 @@ def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) 
     return View(view.base, offset, (), (), view.element, view.origin)
 
 
-@effect(memref.LoadOp, may_move=("indices",), first_index=1)
+@effect(memref.LoadOp, may_move=("indices",), first_index=1, per_thread=TakesPerThread.ONE_BY_ONE)
 def _load(agent: Agent, op: memref.LoadOp, source: Any, *indices: Any) -> Any:
     return agent.load(element_at(agent, op, source, indices), op)
 
 
-@effect(memref.StoreOp, may_move=("value", "indices"), first_index=2, stores_data=True)
+@effect(
+    memref.StoreOp,
+    may_move=("value", "indices"),
+    first_index=2,
+    stores_data=True,
+    per_thread=TakesPerThread.ONE_BY_ONE,
+)
 def _store(agent: Agent, op: memref.StoreOp, value: Any, target: Any, *indices: Any) -> None:
     agent.store(element_at(agent, op, target, indices), value, op)
 
@@ -189,7 +195,7 @@ def _dropped(op: memref.SubviewOp) -> list[int]:
     return Window.of(op).dropped_for(op.result.type.get_shape())
 
 
-@effect(memref.SubviewOp, may_move=("offsets",))
+@effect(memref.SubviewOp, may_move=("offsets",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _subview(agent: Agent, op: memref.SubviewOp, source: Any, *operands: Any) -> View:
     numbers = [agent.known(operand, op, ADDRESS) for operand in operands]
     offsets, sizes, strides = _window(agent, op).with_operands(numbers)
@@ -198,7 +204,7 @@ def _subview(agent: Agent, op: memref.SubviewOp, source: Any, *operands: Any) ->
     return window.dropping(dropped) if dropped else window
 
 
-@effect(memref.ReinterpretCastOp)
+@effect(memref.ReinterpretCastOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _reinterpret_cast(agent: Agent, op: memref.ReinterpretCastOp, source: Any, *operands: Any) -> View:
     numbers = [agent.known(operand, op, ADDRESS) for operand in operands]
     offsets, sizes, strides = _window(agent, op).with_operands(numbers)
@@ -208,7 +214,7 @@ def _reinterpret_cast(agent: Agent, op: memref.ReinterpretCastOp, source: Any, *
     return replace(view, offset=start, shape=tuple(sizes), strides=tuple(stride * size for stride in strides))
 
 
-@effect(memref.ViewOp, may_move=("byte_shift",))
+@effect(memref.ViewOp, may_move=("byte_shift",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _view(agent: Agent, op: memref.ViewOp, source: Any, shift: Any, *sizes: Any) -> View:
     view = view_of(agent, op, source)
     kind = op.result.type

@@ -2,11 +2,11 @@
 What the synchronising ops of `nvvm` do (PTX ISA, "Asynchronous operations" and "Parallel Synchronization and
 Communication Instructions"; MLIR's `nvvm` dialect for the operands).
 
-An agent stands for `threads` hardware threads with one flow of control. What a thread counts (arrivals, bytes that it
-expects) the agent counts as often as it has threads; inside a branch on `elect.sync` it is one thread. Copies are
-`cp.async` (generic proxy, groups per thread), bulk copies into shared memory (asynchronous proxy, bytes on an
-mbarrier) and bulk copies out of it (asynchronous proxy, groups per thread; the source may be reused once it has been
-read).
+An agent stands for `threads` hardware threads, those of one warp or fewer. What a thread counts (arrivals, bytes that
+it expects, copies that it starts) the agent counts as often as it has active ones; inside a branch on `elect.sync` it
+is one thread. Copies are `cp.async` (generic proxy, groups per thread), bulk copies into shared memory (asynchronous
+proxy, bytes on an mbarrier) and bulk copies out of it (asynchronous proxy, groups per thread; the source may be reused
+once it has been read).
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.by_thread import per_thread
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
-from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
+from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
@@ -48,7 +50,8 @@ from tileas_xdsl.machine.core.synchronization import (
     Rendezvous,
     RendezvousCondition,
 )
-from tileas_xdsl.machine.core.values import ELECTED
+from tileas_xdsl.machine.core.threads import WARP, Varies
+from tileas_xdsl.machine.core.values import wrap
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
@@ -68,6 +71,7 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_queue,
 )
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
+from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated
 from tileas_xdsl.machine.parts.placed_barriers import (
     ClusterArrival,
     NamedBarriers,
@@ -83,6 +87,16 @@ from tileas_xdsl.machine.parts.tensor_maps import (
     release_maps,
     writing_box,
 )
+from tileas_xdsl.machine.parts.thread_numbers import (
+    Reading,
+    block_extent,
+    lane_ids,
+    read_by_threads,
+    thread_id,
+    warp_ids,
+    warp_sizes,
+    warps_in_block,
+)
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 BOX_BYTES = "tileas.box_bytes"
@@ -97,21 +111,19 @@ def _at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
     return use_barrier(agent, op, agent.known(address, op, "uses a barrier at"))
 
 
-def _taking_part(agent: Agent, op: Operation, predicate: Any) -> int:
-    """How many threads of `agent` do `op`: none where its predicate is false, one where it is an election."""
-    if not agent.known(predicate, op, "has a predicate from"):
-        return 0
-    return 1 if predicate is ELECTED else agent.threads
-
-
 MOST_ARRIVALS = (1 << 20) - 1
 """Of one phase, as PTX has it (`mbarrier.init`)."""
 
 
-@sync(mbarrier.MBarrierInitOp)
+@sync(mbarrier.MBarrierInitOp, per_thread=TakesPerThread.ITSELF)
 def _init(agent: Agent, op: Operation, address: Any, count: Any, predicate: Any = True) -> None:
-    if not _taking_part(agent, op, predicate):
-        return
+    with predicated(agent, op, predicate) as threads:
+        if threads:
+            _make(agent, op, address, count)
+
+
+def _make(agent: Agent, op: Operation, address: Any, count: Any) -> None:
+    """Make a barrier: once, by whatever threads of a warp, which go in step."""
     place: Pointer = agent.known(address, op, "makes a barrier at")
     expected = agent.known(count, op, "takes as its count")
     if not 1 <= expected <= MOST_ARRIVALS:
@@ -181,18 +193,22 @@ def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
     report_bytes(agent, barrier, op, agent.known(size, op, "completes") * agent.threads)
 
 
-@sync(mbarrier.MBarrierArriveExpectTxOp, mbarrier.MBarrierArriveDropExpectTxOp)
+@sync(mbarrier.MBarrierArriveExpectTxOp, mbarrier.MBarrierArriveDropExpectTxOp, per_thread=TakesPerThread.ITSELF)
 def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, predicate: Any = True) -> int | None:
-    threads = _taking_part(agent, op, predicate)
-    if not threads:
-        note_switched_off(agent, op, agent.known(address, op, "uses a barrier at"))
-        return None
+    with predicated(agent, op, predicate) as threads:
+        if threads:
+            return _arrive_with_bytes(agent, op, address, agent.known(size, op, "expects"))
+    note_switched_off(agent, op, agent.known(address, op, "uses a barrier at"))
+    return None
+
+
+def _arrive_with_bytes(agent: Agent, op: Operation, address: Any, size: int) -> int | None:
     barrier = _at(agent, op, address).state
     phase = barrier.phases_completed
-    expect_bytes(agent, barrier, op, agent.known(size, op, "expects") * threads)
+    expect_bytes(agent, barrier, op, size * agent.threads)
     if isinstance(op, mbarrier.MBarrierArriveDropExpectTxOp):
-        barrier.expected -= threads
-    arrive(agent, barrier, op, threads, hands_over=_hands_over(op))
+        barrier.expected -= agent.threads
+    arrive(agent, barrier, op, agent.threads, hands_over=_hands_over(op))
     return phase if op.results else None
 
 
@@ -375,11 +391,15 @@ def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: A
     _signal_bytes(agent, op, address, touches, move, count)
 
 
-@sync(bulk.CpAsyncBulkTensorGlobalToSharedClusterOp, may_move=("coordinates",))
+@sync(bulk.CpAsyncBulkTensorGlobalToSharedClusterOp, may_move=("coordinates",), per_thread=TakesPerThread.ITSELF)
 def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
-    if op.predicate is not None and not _taking_part(agent, op, values[op.predicate]):
-        return
+    with predicated(agent, op, values.get(op.predicate, True)) as threads:
+        if threads:
+            _load_box(agent, op, values)
+
+
+def _load_box(agent: Agent, op: Any, values: dict[Any, Any]) -> None:
     count = _box_bytes(agent, op)
     into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
@@ -404,7 +424,7 @@ def _signal_bytes(
     barrier = _at(agent, op, address)
     _check_init_fence(agent, op, barrier)
     work = agent.issue(op, touches, move, label=f"a bulk copy of {count} bytes", engine="tma")
-    promise_bytes(agent, work, barrier.state, count)
+    promise_bytes(agent, work, barrier.state, count * agent.threads)
     note_signal(barrier, work)
 
 
@@ -416,12 +436,20 @@ def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any
     _store_in_two_halves(agent, op, out_of, into, [Touch(into, True, Proxy.ASYNC)], count)
 
 
-@sync(bulk.CpAsyncBulkTensorSharedCTAToGlobalOp, bulk.CpAsyncBulkTensorReduceOp, may_move=("coordinates",))
+@sync(
+    bulk.CpAsyncBulkTensorSharedCTAToGlobalOp,
+    bulk.CpAsyncBulkTensorReduceOp,
+    may_move=("coordinates",),
+    per_thread=TakesPerThread.ITSELF,
+)
 def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
-    predicate = getattr(op, "predicate", None)
-    if predicate is not None and not _taking_part(agent, op, values[predicate]):
-        return
+    with predicated(agent, op, values.get(getattr(op, "predicate", None), True)) as threads:
+        if threads:
+            _store_box(agent, op, values)
+
+
+def _store_box(agent: Agent, op: Any, values: dict[Any, Any]) -> None:
     count = _box_bytes(agent, op)
     out_of: View = agent.known(values[op.src_mem], op, "copies from").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
@@ -475,10 +503,6 @@ def _wgmma_wait(agent: Agent, op: Any) -> Answer:
 
 
 # Barriers of threads --------------------------------------------------------------------------------------------------
-
-
-def _block_threads(agent: Agent) -> int:
-    return sum(member.threads for member in agent.cohort)
 
 
 def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all: bool = False) -> Rendezvous:
@@ -566,7 +590,7 @@ def _cluster_wait(agent: Agent, op: Operation) -> Answer:
 @suspends(thread.ExitOp)
 def _exit(agent: Agent, op: Operation) -> Answer:
     """The threads end here, and hand over nothing. Barriers of the whole block do not wait for them any more."""
-    if agent.threads != agent.all_threads:
+    if agent.threads != agent.size:
         raise UnsupportedError(
             op, "ends some threads of an agent and not the others; let all of them branch to their end"
         )
@@ -614,8 +638,13 @@ def _acquire_map(agent: Agent, op: Operation, address: Any, _size: Any) -> None:
 
 
 @effect(registers.ElectSyncOp)
-def _elect(_agent: Agent, _op: Operation, *_mask: Any) -> int:
-    return ELECTED
+def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
+    """True in one of the active threads, and which one is open: the first stands for it."""
+    chosen = agent.lanes[0]
+    if agent.threads == 1:
+        return 1
+    agent.machine.assume(ORDERS_ITS_WARP)
+    return per_thread(agent, [int(lane == chosen) for lane in range(agent.size)], Varies.BY_ELECTION)
 
 
 @effect(
@@ -636,26 +665,35 @@ def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Nothing: the op orders what the machine keeps in order anyway, or changes only the speed."""
 
 
-@effect(MapaOp)
+@effect(MapaOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _mapa(_agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
     """The address itself: the machine runs one block of the cluster."""
     return pointer
 
 
-WARP = 32
-THREAD_REGISTERS: dict[type[Operation], Callable[[Agent], int]] = {
-    registers.ThreadIdXOp: lambda agent: agent.first_thread,
-    registers.WarpIdOp: lambda agent: agent.first_thread // WARP,
-    registers.LaneIdOp: lambda agent: agent.first_thread % WARP,
-    registers.BlockDimXOp: _block_threads,
-    registers.WarpDimOp: lambda agent: -(-_block_threads(agent) // WARP),
-    registers.WarpSizeOp: lambda _agent: WARP,
+THREAD_REGISTERS: dict[type[Operation], Reading] = {
+    registers.ThreadIdXOp: thread_id(0),
+    registers.ThreadIdYOp: thread_id(1),
+    registers.ThreadIdZOp: thread_id(2),
+    registers.WarpIdOp: warp_ids,
+    registers.LaneIdOp: lane_ids,
+    registers.LaneMaskEqOp: lambda threads: [1 << lane for lane in lane_ids(threads)],
+    registers.LaneMaskLtOp: lambda threads: [(1 << lane) - 1 for lane in lane_ids(threads)],
+    registers.LaneMaskLeOp: lambda threads: [(2 << lane) - 1 for lane in lane_ids(threads)],
+    registers.LaneMaskGtOp: lambda threads: [ALL_LANES - (2 << lane) + 1 for lane in lane_ids(threads)],
+    registers.LaneMaskGeOp: lambda threads: [ALL_LANES - (1 << lane) + 1 for lane in lane_ids(threads)],
+    registers.BlockDimXOp: block_extent(0),
+    registers.BlockDimYOp: block_extent(1),
+    registers.BlockDimZOp: block_extent(2),
+    registers.WarpDimOp: warps_in_block,
+    registers.WarpSizeOp: warp_sizes,
 }
-"""Registers that tell the threads of an agent apart, or count them."""
+"""Registers that tell the threads of a block apart, or count them."""
+
+ALL_LANES = (1 << WARP) - 1
+"""The mask of all lanes of a warp."""
 
 ZERO_REGISTERS = (
-    registers.ThreadIdYOp,
-    registers.ThreadIdZOp,
     registers.SmIdOp,
     registers.GridIdOp,
     registers.ClusterIdOp,
@@ -669,11 +707,9 @@ ZERO_REGISTERS = (
     registers.BlockInClusterIdYOp,
     registers.BlockInClusterIdZOp,
 )
-"""Numbers of threads in other dimensions, of blocks and of clusters: there is a single one of each."""
+"""Numbers of blocks and of clusters: there is a single one of each."""
 
 ONE_REGISTERS = (
-    registers.BlockDimYOp,
-    registers.BlockDimZOp,
     registers.ClusterDimOp,
     registers.GridDimXOp,
     registers.GridDimYOp,
@@ -688,9 +724,10 @@ ONE_REGISTERS = (
 """How many there are of these."""
 
 
-@effect(*THREAD_REGISTERS)
-def _register(agent: Agent, op: Operation) -> int:
-    return THREAD_REGISTERS[type(op)](agent)
+@pure(*THREAD_REGISTERS)
+def _register(agent: Agent, op: Operation) -> Any:
+    reading = THREAD_REGISTERS[type(op)]
+    return read_by_threads(agent, op, lambda threads: (wrap(n, op.results[0].type) for n in reading(threads)))
 
 
 @effect(*ZERO_REGISTERS)

@@ -11,8 +11,9 @@ from xdsl.ir import Operation
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control, terminators
 from tileas_xdsl.machine.core.standings import Answer, Pause, Request, continuation
-from tileas_xdsl.machine.core.values import ELECTED
+from tileas_xdsl.machine.core.threads import PerThread
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
+from tileas_xdsl.machine.parts.divergence import branch
 
 terminators(scf.YieldOp)
 terminators(scf.ConditionOp, deciding=1)
@@ -44,18 +45,10 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
 
 @control(scf.IfOp, deciding=1)
 def _if(agent: Agent, op: scf.IfOp, condition: Any) -> Answer:
+    if isinstance(condition, PerThread):
+        return branch(agent, op, condition)
     taken = op.true_region if agent.known(condition, op, "branches on") else op.false_region
-    threads = agent.threads
-    if condition is ELECTED:
-        # Inside a branch on the result of an election the agent is one thread.
-        agent.threads = 1
-    return agent.run_region(taken).then(_leave_branch, threads)
-
-
-@continuation
-def _leave_branch(agent: Agent, op: Operation, values: tuple[Any, ...], threads: int) -> Answer:
-    agent.threads = threads
-    return _give_results(agent, op, values)
+    return agent.run_region(taken).then(_give_results)
 
 
 @dataclass(frozen=True)

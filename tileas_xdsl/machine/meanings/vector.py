@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import ADDRESS, element_at
@@ -29,12 +30,12 @@ def _neighbours(agent: Agent, op: Operation, buffer: Any, indices: Sequence[Any]
     return View(first.base, first.offset, shape, strides, first.element, first.origin)
 
 
-@effect(vector.LoadOp, may_move=("indices",))
+@effect(vector.LoadOp, may_move=("indices",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _load(agent: Agent, op: vector.LoadOp, buffer: Any, *indices: Any) -> Any:
     return agent.load(_neighbours(agent, op, buffer, indices, op.result.type), op)
 
 
-@effect(vector.StoreOp, may_move=("indices",), stores_data=True)
+@effect(vector.StoreOp, may_move=("indices",), stores_data=True, per_thread=TakesPerThread.ONE_BY_ONE)
 def _store(agent: Agent, op: vector.StoreOp, value: Any, buffer: Any, *indices: Any) -> None:
     agent.store(_neighbours(agent, op, buffer, indices, op.vector.type), value, op)
 

@@ -2,71 +2,95 @@
 Forking the agents of an agent-like op and waiting for all of them.
 
 One agent for each region and number in the group. A region whose group has several agents may take one leading
-`index` argument: the agent's number in its group.
+`index` argument: the agent's number in its group. An agent of several warps is forked as that many, each with the
+threads of one, where its region is written for single threads; code for tiles stays one agent, since a compiler shares
+it out among the threads and lets them meet where it has to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.analysis.thread_blocks import warp_size_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
-from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.agents import Agent, Team
+from tileas_xdsl.machine.core.blocks import are_counted, join_cohort, warps_of
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
+from tileas_xdsl.machine.core.threads import Threads
 from tileas_xdsl.machine.core.violations import UnsupportedError
-
-WARP = 32
 
 
 @dataclass(frozen=True)
 class Seat:
-    """Which agent is to be forked: its region, its number in the group, and its hardware threads."""
+    """Which agent is to be forked: its region, its number in the group, and its warps (0: one thread)."""
 
     region: Region
     group: int
     number: int
     group_size: int
-    threads: int
+    warps: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"agent {self.group}" + (f".{self.number}" if self.group_size > 1 else "")
 
 
-def seats_of(op: Operation, warps: Sequence[int] | None) -> Iterator[Seat]:
-    """The agents that `op` forks, in order; `warps` per group where it is known."""
+def seats_of(op: Operation, warps: Sequence[int] = ()) -> Iterator[Seat]:
+    """The agents that `op` forks, in order; `warps` has an entry for each group, or is empty where nothing is said."""
     agents = AgentLikeOpInterface.of(op)
     assert agents is not None
     for group, (region, size) in enumerate(zip(agents.agent_regions, agents.group_sizes, strict=True)):
-        threads = WARP * warps[group] if warps is not None else 1
-        yield from (Seat(region, group, number, size, threads) for number in range(size))
+        yield from (Seat(region, group, number, size, warps[group] if warps else 0) for number in range(size))
 
 
-def fork_and_join(
-    agent: Agent, op: Operation, operands: Sequence[Any], *, warps: Sequence[int] | None = None
-) -> Request:
+def _threads_in_all(op: Operation, warps: Sequence[int], per_warp: int) -> int:
+    """How many threads the agents that `op` forks stand for; one of which nothing is said stands for one."""
+    agents = AgentLikeOpInterface.of(op)
+    assert agents is not None
+    of_each = [count * per_warp or 1 for count in warps] or [1] * len(agents.group_sizes)
+    return sum(size * threads for size, threads in zip(agents.group_sizes, of_each, strict=True))
+
+
+def inherited(agent: Agent, warps: Sequence[Sequence[int]]) -> list[int]:
+    """The warps of an agent of each group, from what is said of its agents; -1 stands for as many as `agent` has."""
+    of_agent = -(-agent.hardware.count // agent.hardware.per_warp) if agent.hardware is not None else 0
+    return [next((count for count in counts if count >= 0), of_agent) for counts in warps]
+
+
+def fork_and_join(agent: Agent, op: Operation, operands: Sequence[object], *, warps: Sequence[int] = ()) -> Request:
     """Run the regions of `op`, each by the agents of its group, and wait for the end of all of them."""
     cohort: list[Agent] = []
-    first_thread = 0
+    per_warp = agent.machine.code.fact(warp_size_of, op)
+    total = _threads_in_all(op, warps, per_warp)
+    first = 0
     for seat in seats_of(op, warps):
         agent.machine.check_time(op)
-        child = agent.fork(
-            _name(seat),
-            op,
-            _take_seat,
-            seat,
-            tuple(operands),
-            captures=[seat.region],
-            threads=seat.threads,
-        )
-        child.cohort, child.first_thread = cohort, first_thread
-        first_thread += seat.threads
-        cohort.append(child)
-        agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
+        threads = Threads(first, seat.warps * per_warp, (total, 1, 1), per_warp) if seat.warps else None
+        first += seat.warps * per_warp or 1
+        for name, team, hardware in _forked(agent, op, seat, threads):
+            child = agent.fork(name, op, _take_seat, seat, tuple(operands), captures=[seat.region], hardware=hardware)
+            join_cohort(child, cohort, team)
+            agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
     end = EndOfAgents(cohort)
     return agent.wait(end, op).then(_saw_end, end)
+
+
+def _forked(
+    agent: Agent, op: Operation, seat: Seat, threads: Threads | None
+) -> Iterator[tuple[str, Team | None, Threads | None]]:
+    """The agents that stand for the one of `seat`: itself, or its warps."""
+    if threads is None or seat.warps == 1 or not are_counted(agent, op, seat.region, threads):
+        yield seat.name, None, threads
+        return
+    team = Team()
+    for number, warp in enumerate(warps_of(threads)):
+        yield f"{seat.name}, warp {number}", team, warp
 
 
 @continuation
@@ -74,12 +98,8 @@ def _saw_end(agent: Agent, op: Operation, _: None, end: EndOfAgents) -> Answer:
     agent.machine.happened(agent, op, "wait", f"sees the end of {len(end.agents)} agents", on=end)
 
 
-def _name(seat: Seat) -> str:
-    return f"agent {seat.group}" + (f".{seat.number}" if seat.group_size > 1 else "")
-
-
 @continuation
-def _take_seat(child: Agent, op: Operation, _: None, seat: Seat, operands: Sequence[Any]) -> Answer:
+def _take_seat(child: Agent, op: Operation, _: None, seat: Seat, operands: Sequence[object]) -> Answer:
     entry = seat.region.first_block
     if entry is None:
         return Done()

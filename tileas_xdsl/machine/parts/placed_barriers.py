@@ -116,7 +116,7 @@ class Departures(SharedPart):
 def threads_left(agent: Agent) -> int:
     """How many threads of the block of `agent` have not left it."""
     gone = agent.machine.part(Departures).agents
-    return sum(member.threads for member in agent.cohort if member not in gone)
+    return sum(member.size for member in agent.cohort if member not in gone)
 
 
 def leave_block(agent: Agent) -> None:
@@ -126,7 +126,7 @@ def leave_block(agent: Agent) -> None:
     for barrier in machine.part(NamedBarriers).barriers:
         if barrier.cohort is agent.cohort:
             machine.shares(barrier.state.name, alone=True)
-            barrier.state.leave(agent.number, agent.threads)
+            barrier.state.leave(agent.number, agent.size)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import location_of, op_name
-from tileas_xdsl.machine.arguments import bind_arguments, find_function, symbolic_arguments
+from tileas_xdsl.machine.arguments import bind_arguments, find_function, symbolic_arguments, threads_given
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.deadline import Deadline
@@ -246,6 +246,7 @@ def simulate(
     *,
     with_data: bool = False,
     capture: str = "completion",
+    threads: int | None = None,
     at_end: Sequence[Callable[[Agent], None]] = (),
     observer: Observer = NOBODY,
     timeout: float | None = None,
@@ -254,15 +255,22 @@ def simulate(
     Run `function` of `module` under the order `timed`, with the cycles of `target`.
 
     `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024. The
-    checks `at_end` are made when the function has ended; `observer` watches. `timeout` is in seconds of processor time.
+    checks `at_end` are made when the function has ended; a function that does not say how many threads run it has
+    `threads`, or one; `observer` watches. `timeout` is in seconds of processor time.
 
     Violations, a deadlock among them, are in the result, not raised. Raises `ValueError` for a target without a table,
     `ArgumentError` for arguments that do not fit, `UndecidedError` where control flow depends on data that are not
     computed, `TimeUpError` where the time is up first, `UnsupportedError` for ops without a meaning.
     """
     op, body = find_function(module, function)
-    order, deadline = Timed(timing_table(target)), Deadline.after(timeout)
-    machine = Machine(order, with_data=with_data, capture=capture, observer=observer, deadline=deadline)
+    machine = Machine(
+        Timed(timing_table(target)),
+        with_data=with_data,
+        capture=capture,
+        threads=threads_given(threads),
+        observer=observer,
+        deadline=Deadline.after(timeout),
+    )
     machine.at_end.extend(at_end)
     given = arguments or {}
     values = bind_arguments(body, given, with_data=True) if with_data else symbolic_arguments(body, given)

@@ -198,7 +198,8 @@ def _from_source(agent: Agent, op: GetOp, queue: SourceQueue, named: int | None)
 
 @suspends(ExecuteOp, may_move=EVERY_OPERAND)
 def _execute(agent: Agent, op: ExecuteOp, *captured: Any) -> Answer:
-    return fork_and_join(agent, op, captured)
+    warps = [int(count) for count in op.num_warps.get_values()] if op.num_warps is not None else []
+    return fork_and_join(agent, op, captured, warps=warps)
 
 
 @effect(MarkForReuseOp)

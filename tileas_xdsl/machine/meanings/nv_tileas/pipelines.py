@@ -57,7 +57,7 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.barriers import promise_arrival
-from tileas_xdsl.machine.parts.forks import fork_and_join
+from tileas_xdsl.machine.parts.forks import fork_and_join, inherited
 from tileas_xdsl.machine.parts.rings import OpenStages, Payload, Ring, Rings, StageIndex, StageToken
 
 terminators(PipelineYieldOp, may_move=EVERY_OPERAND)
@@ -497,5 +497,5 @@ def _release_later(agent: Agent, op: Operation, ring: Ring, k: int, event: Event
 
 @suspends(AgentSwitchOp, may_move=EVERY_OPERAND)
 def _agent_switch(agent: Agent, op: AgentSwitchOp, *operands: Any) -> Answer:
-    warps = [int(count) for count in op.num_warps.get_values()] if op.num_warps is not None else None
+    warps = inherited(agent, op.warps_per_group()) if op.num_warps is not None else []
     return fork_and_join(agent, op, operands, warps=warps)

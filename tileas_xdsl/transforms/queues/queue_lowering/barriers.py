@@ -11,43 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import gpu, memref, vector
+from xdsl.dialects import memref, vector
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
+from tileas_xdsl.analysis.thread_dependence import is_thread_number
 from tileas_xdsl.analysis.windows import called_functions, function_name, symbol_called
-from tileas_xdsl.diagnostics import op_name, refuse
+from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
-from tileas_xdsl.dialects.nvvm import registers
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import SHARED, space_of
 from tileas_xdsl.transforms.queues.queue_lowering.copies import touches_nothing
 from tileas_xdsl.transforms.queues.queue_lowering.plan import LoweringPlan
 from tileas_xdsl.transforms.queues.queue_lowering.target import QueueTarget
-
-THREAD_NUMBERS: tuple[type[Operation], ...] = (
-    gpu.ThreadIdOp,
-    gpu.GlobalIdOp,
-    gpu.LaneIdOp,
-    gpu.SubgroupIdOp,
-    registers.ThreadIdXOp,
-    registers.ThreadIdYOp,
-    registers.ThreadIdZOp,
-    registers.LaneIdOp,
-    registers.WarpIdOp,
-    registers.LaneMaskEqOp,
-    registers.LaneMaskLeOp,
-    registers.LaneMaskLtOp,
-    registers.LaneMaskGeOp,
-    registers.LaneMaskGtOp,
-    registers.ElectSyncOp,
-    registers.ClockRegisterOp,
-)
-"""Ops whose results differ between the threads of a block: numbers, masks, elections, times read off a clock."""
-
-UNREGISTERED_THREAD_NUMBERS = ("rocdl.workitem.id.x", "rocdl.workitem.id.y", "rocdl.workitem.id.z")
-"""More of them, of which only the name is known: our `rocdl` has no class for them."""
 
 
 @dataclass
@@ -182,7 +159,7 @@ class _Threads:
             op = current.owner.parent_op() if isinstance(current.owner, Block) else current.owner
             if op is None:
                 continue
-            if isinstance(op, THREAD_NUMBERS) or op_name(op) in UNREGISTERED_THREAD_NUMBERS:
+            if is_thread_number(op):
                 return True
             if FunctionOpInterface.of(op) is not None:
                 assert isinstance(current, BlockArgument)

@@ -152,6 +152,7 @@ class ExecuteToAgentSwitch(QueuePattern):
             bodies,
             op.group_sizes,
             max_regs=None if op.max_regs is None else [int(budget) for budget in op.max_regs.get_values()],
+            num_warps=None if op.num_warps is None else [int(count) for count in op.num_warps.get_values()],
             isolated=None if op.isolated is None else isolated,
             attributes=op.attributes if op.resources is None else {**op.attributes, "resources": op.resources},
         )

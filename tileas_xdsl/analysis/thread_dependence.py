@@ -1,0 +1,113 @@
+"""
+Which values may differ between the threads of a block, because they are computed from the number of a thread.
+
+    %tid = nvvm.read.ptx.sreg.tid.x : i32
+    %p = llvm.getelementptr %x[%tid]           differs, and so does what is loaded there
+    %v = llvm.load %x                          is the same: all threads load from one place
+
+The answer errs towards "differs". A value is followed through operands, what regions yield, what functions return, and
+from the arguments of a function to its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects import gpu
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.traits import IsTerminator, SymbolTable
+
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.dialects.nvvm import registers
+from tileas_xdsl.interfaces import FunctionOpInterface
+
+THREAD_NUMBERS = (
+    gpu.ThreadIdOp,
+    gpu.GlobalIdOp,
+    gpu.LaneIdOp,
+    gpu.SubgroupIdOp,
+    registers.ThreadIdXOp,
+    registers.ThreadIdYOp,
+    registers.ThreadIdZOp,
+    registers.LaneIdOp,
+    registers.WarpIdOp,
+    registers.LaneMaskEqOp,
+    registers.LaneMaskLeOp,
+    registers.LaneMaskLtOp,
+    registers.LaneMaskGeOp,
+    registers.LaneMaskGtOp,
+    registers.ElectSyncOp,
+    registers.ClockRegisterOp,
+)
+"""Ops whose results differ between the threads of a block: numbers, masks, elections, times read off a clock."""
+
+UNREGISTERED_THREAD_NUMBERS = ("rocdl.workitem.id.x", "rocdl.workitem.id.y", "rocdl.workitem.id.z")
+"""More of them, of which only the name is known: our `rocdl` has no class for them."""
+
+
+def is_thread_number(op: Operation) -> bool:
+    """Whether the results of `op` differ between the threads of a block, whatever its operands."""
+    return isinstance(op, THREAD_NUMBERS) or op_name(op) in UNREGISTERED_THREAD_NUMBERS
+
+
+def stores_the_same(op: Operation) -> bool:
+    """Whether `op`, a store, stores the same value to the same place in every thread that executes it equally often."""
+    return not op.regions and not any(map(differs_between_threads, op.operands))
+
+
+def differs_between_threads(value: SSAValue) -> bool:
+    """Whether `value` may differ between the threads of a block that compute it for the same time."""
+    seen, worklist = {value}, [value]
+    while worklist:
+        for source in _sources(worklist.pop()):
+            if isinstance(source, Operation):
+                return True
+            if source not in seen:
+                seen.add(source)
+                worklist.append(source)
+    return False
+
+
+def _sources(value: SSAValue) -> Iterable[SSAValue | Operation]:
+    """The values that `value` is computed from; the op, where that is a thread number."""
+    op = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
+    if op is None:
+        return
+    if is_thread_number(op):
+        yield op
+    elif FunctionOpInterface.of(op) is not None:
+        assert isinstance(value, BlockArgument)
+        if value.block is not _entry(op):
+            yield from _handed_over(op)
+        else:
+            yield from (call.operands[value.index] for call in _calls_of(op))
+    else:
+        yield from op.operands
+        yield from _handed_over(op)
+        callee = _callee(op)
+        if callee is not None:
+            yield from _handed_over(callee)
+
+
+def _handed_over(op: Operation) -> Iterable[SSAValue]:
+    """What the terminators in the regions of `op` hand over, those of branches between blocks among them."""
+    for region in op.regions:
+        for block in region.blocks:
+            if block.last_op is not None and block.last_op.has_trait(IsTerminator, value_if_unregistered=False):
+                yield from block.last_op.operands
+
+
+def _entry(function: Operation) -> Block | None:
+    return function.regions[0].first_block
+
+
+def _callee(op: Operation) -> Operation | None:
+    symbol = getattr(op, "callee", None)
+    return None if symbol is None else SymbolTable.lookup_symbol(op, symbol)
+
+
+def _calls_of(function: Operation) -> Iterable[Operation]:
+    """The calls of `function` by name in its module."""
+    root = function.parent_op()
+    if root is not None:
+        yield from (op for op in root.walk() if _callee(op) is function)

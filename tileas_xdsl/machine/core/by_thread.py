@@ -1,0 +1,218 @@
+"""
+Steps on values that differ between the threads of an agent (`threads`): done once for each of its active threads.
+
+    %p = llvm.getelementptr %ring[%tid]          an address for each thread
+    %v = llvm.load %p                            one access, to the places of all threads
+
+What they touch together is the union of what each touches, in as few windows as say it. An op whose meaning does not
+say that it may be done so (`Facts.per_thread`) takes one value for all threads, or leaves the verdict open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy
+from tileas_xdsl.machine.core.meaning import Kind
+from tileas_xdsl.machine.core.memory import ByteRegion, View
+from tileas_xdsl.machine.core.op_facts import TakesPerThread
+from tileas_xdsl.machine.core.threads import PerThread, Varies, common_value
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UndecidedError
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent, Step
+
+PASSED_ON = frozenset({Kind.PURE, Kind.CONTROL, Kind.TERMINATOR, Kind.JUMP})
+"""Kinds of ops that hand such values on, or compute from them; what decides something there has to be known."""
+
+
+def per_thread(agent: Agent, values: Sequence[Any], varies: Varies = Varies.BY_THREAD) -> Any:
+    """One value for each thread of `agent`: itself where it is the same in all active ones."""
+    is_common, value = common_value(values, agent.lanes)
+    if is_common:
+        return value
+    agent.machine.tells_threads_apart = True
+    return PerThread(tuple(values), varies)
+
+
+def known_to_all(agent: Agent, value: PerThread, op: Operation, use: str) -> Any:
+    """
+    What `value` is in every active thread of `agent`.
+
+    Raises `UndecidedError` where it differs between them; `use` says what for ("branches on").
+    """
+    if agent.is_elected:
+        if value.varies is Varies.BY_ELECTION:
+            return value.values[agent.lanes[0]]
+        raise UndecidedError(op, f"{use} a number of the thread that was elected, and nobody says which one that is")
+    is_common, common = common_value(value.values, agent.lanes)
+    if not is_common or Varies.BY_ELECTION in value.varies:
+        raise UndecidedError(op, f"{use} a value that differs between the threads of one warp")
+    return common
+
+
+def compute(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
+    """The outcome of a step that only computes, thread by thread."""
+    varies = _what_varies(operands)
+    width = agent.size
+    outcomes: list[Any] = [UNKNOWN] * width
+    for lane in agent.lanes:
+        row = [_of(operand, lane) for operand in operands]
+        if not any(operand is UNKNOWN for operand in row):
+            outcomes[lane] = step.function(agent, step.op, *row)
+    if step.gives_float and not agent.machine.observer.follows_floats:
+        outcomes = [UNKNOWN] * width
+    if len(step.results) == 1:
+        return per_thread(agent, outcomes, varies)
+    columns = [[row if row is UNKNOWN else row[number] for row in outcomes] for number in range(len(step.results))]
+    return tuple(per_thread(agent, column, varies) for column in columns)
+
+
+def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
+    """The answer of a step with an effect, of which some operand differs between the threads of `agent`."""
+    if step.takes is TakesPerThread.ITSELF:
+        return step.function(agent, step.op, *operands)
+    varies = _what_varies(operands)
+    if step.takes is TakesPerThread.NO or agent.is_elected or Varies.BY_ELECTION in varies:
+        return step.function(agent, step.op, *(_for_all(agent, operand, step.op) for operand in operands))
+    gathered = Gathered()
+    outcomes: list[Any] = [UNKNOWN] * agent.size
+    agent.gathering = gathered
+    try:
+        for lane in agent.lanes:
+            gathered.lane = lane
+            row = [_of(operand, lane) for operand in operands]
+            outcomes[lane] = step.function(agent, step.op, *row)
+    finally:
+        agent.gathering = None
+    gathered.note(agent, step.op, same_unknown=any(operand is UNKNOWN for operand in operands))
+    return per_thread(agent, outcomes, varies) if step.results else None
+
+
+def _what_varies(operands: Iterable[Any]) -> Varies:
+    found = Varies(0)
+    for operand in operands:
+        if isinstance(operand, PerThread):
+            found |= operand.varies
+    return found
+
+
+def _of(value: Any, lane: int) -> Any:
+    return value.values[lane] if isinstance(value, PerThread) else value
+
+
+def _for_all(agent: Agent, value: Any, op: Operation) -> Any:
+    return known_to_all(agent, value, op, "takes") if isinstance(value, PerThread) else value
+
+
+# What threads touch together ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Window:
+    """The union of what some threads of an agent touch, and the part of each."""
+
+    view: View
+    parts: tuple[tuple[int, ByteRegion], ...]
+
+
+class Gathered:
+    """What the threads of an agent touch in one step, thread by thread."""
+
+    def __init__(self) -> None:
+        self.lane = 0
+        """The thread whose turn it is."""
+        self._touched: dict[tuple[int, View, bool, Proxy], list[tuple[int, View]]] = {}
+        self._written: list[tuple[int, View, Any]] = []
+
+    def touch(self, view: View, *, write: bool, proxy: Proxy) -> None:
+        """The thread touches `view`."""
+        for kind, touched in self._touched.items():
+            if kind[0] == view.base.serial and kind[2:] == (write, proxy) and _are_alike(kind[1], view):
+                touched.append((self.lane, view))
+                return
+        self._touched[view.base.serial, view, write, proxy] = [(self.lane, view)]
+
+    def write(self, view: View, value: Any) -> None:
+        """The thread writes `value` to `view`."""
+        self._written.append((self.lane, view, value))
+
+    def note(self, agent: Agent, op: Operation, *, same_unknown: bool) -> None:
+        """
+        Note the accesses of all threads as made by `agent` in one step, and two that write different values to one
+        place as a race. `same_unknown`: what is written and not known is the same for all threads.
+        """
+        for view, other in _colliding(self._written, same_unknown):
+            _report_collision(agent, op, view, other)
+        for (_, _, write, proxy), touched in self._touched.items():
+            for window in windows(touched):
+                agent.touch(window.view, op, write=write, proxy=proxy, parts=window.parts)
+
+
+def _are_alike(one: View, other: View) -> bool:
+    return (one.shape, one.strides, one.element) == (other.shape, other.strides, other.element)
+
+
+def windows(touched: Sequence[tuple[int, View]]) -> list[Window]:
+    """
+    The views of several threads, all alike but for their offsets, as windows on the bytes that they cover together.
+
+    Offsets at even distances make one window of one dimension more.
+    """
+    offsets = sorted({view.offset for _, view in touched})
+    like = touched[0][1]
+    found: list[Window] = []
+    while offsets:
+        step = offsets[1] - offsets[0] if len(offsets) > 1 else 0
+        run = 1
+        while run < len(offsets) and offsets[run] - offsets[run - 1] == step:
+            run += 1
+        first, members = offsets[0], set(offsets[:run])
+        parts = tuple((lane, view.region) for lane, view in touched if view.offset in members)
+        found.append(Window(_repeated(like, first, step, run), parts))
+        del offsets[:run]
+    return found
+
+
+def _repeated(like: View, offset: int, step: int, times: int) -> View:
+    shape, strides = (like.shape, like.strides) if times == 1 else ((times, *like.shape), (step, *like.strides))
+    return View(like.base, offset, shape, strides, like.element, like.origin)
+
+
+def _colliding(written: Sequence[tuple[int, View, Any]], same_unknown: bool) -> Iterator[tuple[View, View]]:
+    """A pair of places that overlap, and to which two threads write different values; or nothing."""
+    spans = sorted(written, key=lambda entry: (entry[1].base.serial, entry[1].region.start))
+    for (_, view, value), (_, other, another) in pairwise(spans):
+        if view.base is not other.base or other.region.start >= view.region.stop:
+            continue
+        is_same = same_unknown and value is another is UNKNOWN
+        if view.offset != other.offset or not (is_same or common_value((value, another), (0, 1))[0]):
+            yield view, other
+            return
+
+
+def _report_collision(agent: Agent, op: Operation, view: View, other: View) -> None:
+    machine = agent.machine
+    one, two = (
+        Access(each.region, True, Proxy.GENERIC, op, agent, None, agent.moment, agent.iteration, machine.step_number)
+        for each in (view, other)
+    )
+    machine.report_conflict(Conflict(one, two))
+
+
+def same_part_only(parts: Sequence[tuple[int, ByteRegion]], others: Sequence[tuple[int, ByteRegion]]) -> bool:
+    """Whether no thread reaches with its part into the part of another thread."""
+    spans = sorted([(r.start, r.stop, lane) for lane, r in (*parts, *others)])
+    reach: dict[int, int] = {}
+    for start, stop, lane in spans:
+        if any(end > start for other, end in reach.items() if other != lane):
+            return False
+        reach = {other: end for other, end in reach.items() if end > start}
+        reach[lane] = max(reach.get(lane, 0), stop)
+    return True

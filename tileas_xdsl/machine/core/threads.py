@@ -1,0 +1,101 @@
+"""
+The hardware threads that an agent stands for, and values that differ between them.
+
+    %tid = nvvm.read.ptx.sreg.tid.x : i32        32, 33, .. 63      in the second warp of a block
+    %warp = arith.divui %tid, %c32 : i32         1                  the same in all its threads: an ordinary number
+
+An agent whose threads are counted is one warp (or one thread), so a branch on the number of the warp is no matter of
+this file: each warp takes its own way. What differs within a warp is a `PerThread`: arithmetic makes it thread by
+thread, a load or store through it reaches the places of all threads, and a branch on it leaves some of them active.
+
+An election (`elect.sync`) gives 1 in one thread, and PTX does not say in which. The first of them stands for it here;
+what would tell it apart from another one is undecided (`Varies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Any
+
+WARP = 32
+"""Threads of a warp, where the target does not say otherwise."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The hardware threads of an agent: `count` of them from number `first` of their block on."""
+
+    first: int
+    count: int
+    shape: tuple[int, int, int]
+    """Extents of the block in x, y and z; thread number t is x + X (y + Y z)."""
+    per_warp: int = WARP
+
+    def along(self, dimension: int) -> list[int]:
+        """The coordinate of each thread in `dimension` (0: x)."""
+        wide, high, _ = self.shape
+        step = (1, wide, wide * high)[dimension]
+        return [t // step % self.shape[dimension] for t in self.numbers]
+
+    @property
+    def numbers(self) -> range:
+        """The number of each thread in the block."""
+        return range(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True)
+class Active:
+    """Some of the threads of an agent: those that are in a branch which the others do not take."""
+
+    lanes: tuple[int, ...]
+    """Which ones, counted from the agent's first thread."""
+    is_elected: bool = False
+    """Whether it is one of them, and nobody says which."""
+
+    @property
+    def count(self) -> int:
+        return 1 if self.is_elected else len(self.lanes)
+
+
+class Varies(Flag):
+    """What a value depends on that differs between threads."""
+
+    BY_THREAD = auto()
+    BY_ELECTION = auto()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PerThread:
+    """A value that differs between the threads of an agent: one for each of them."""
+
+    values: tuple[Any, ...]
+    varies: Varies = Varies.BY_THREAD
+
+
+def common_value(values: Sequence[Any], lanes: Iterable[int]) -> tuple[bool, Any]:
+    """
+    Whether the values of `lanes` are known to be the same, and which one it is.
+
+    Two values of which nothing is known are not known to be the same.
+    """
+    of_lanes = [values[lane] for lane in lanes]
+    first = of_lanes[0]
+    is_common = all(_is_same(first, other) for other in of_lanes[1:]) if len(of_lanes) > 1 else True
+    return is_common, first
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one == other
+    place, its = _place(one), _place(other)
+    return place is not None and its is not None and place[0] is its[0] and place[1:] == its[1:]
+
+
+def _place(value: Any) -> tuple[Any, ...] | None:
+    """What makes two addresses or views one: the object, and where in it."""
+    base = getattr(value, "base", None)
+    if base is None:
+        return None
+    return base, value.offset, getattr(value, "shape", None), getattr(value, "strides", None)

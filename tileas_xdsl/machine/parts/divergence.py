@@ -1,0 +1,164 @@
+"""
+Branches that some threads of a warp take and others do not.
+
+    scf.if %elected { nvvm.mbarrier.arrive %empty }         one arrival
+    scf.if %first { nvvm.mbarrier.init %full, %c1 }         %first: tid is 0
+
+The threads that take it are the active ones meanwhile. Only one arm may act: whether the threads in two of them wait
+for each other depends on how a warp is scheduled, which PTX leaves open, so that is undecided. *Assumed*, and said by
+the verdict: what the threads of a warp did before such a branch comes before what the branch does, and that before what
+they do next. PTX promises neither (`bar.warp.sync` would); compilers keep both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, Region
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.by_thread import known_to_all, per_thread
+from tileas_xdsl.machine.core.meaning import Kind, meaning_of
+from tileas_xdsl.machine.core.standings import Answer, Request, continuation, give_results
+from tileas_xdsl.machine.core.threads import Active, PerThread, Varies, common_value
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UndecidedError
+
+QUIET = frozenset({Kind.PURE, Kind.TERMINATOR, Kind.CONTROL})
+"""Kinds of ops that do nothing that others could see."""
+
+
+ORDERS_ITS_WARP = Assumption("elect, and what only some threads of a warp do, is ordered with what the others do")
+"""As the page of this file says."""
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The arms of a branch that have run, and those that are to run: each with the threads that take it."""
+
+    outside: Active | None
+    """The threads that are active around the branch."""
+    varies: Varies
+    running: Active
+    ahead: tuple[tuple[Region, Active], ...]
+    done: tuple[tuple[Active, tuple[Any, ...]], ...] = ()
+    """What each arm that has run yields."""
+
+
+def branch(agent: Agent, op: scf.IfOp, condition: PerThread) -> Request:
+    """
+    Run the arms of `op`, each by the threads that take it. The outcome is its results.
+
+    Raises `UndecidedError` where two arms act, and where nobody says which threads take one.
+    """
+    if any(condition.values[lane] is UNKNOWN for lane in agent.lanes):
+        raise UndecidedError(op, "branches on data that is not computed when checking")
+    is_common, _ = common_value(condition.values, agent.lanes)
+    if is_common or agent.is_elected:
+        taken = op.true_region if known_to_all(agent, condition, op, "branches on") else op.false_region
+        return agent.run_region(taken).then(give_results)
+    if all(agent.machine.code.fact(_acting_arms, op)):
+        raise UndecidedError(
+            op,
+            "lets threads of one warp take both arms, and how these are scheduled is open; branch on the warp, or let "
+            "only one arm do something",
+        )
+    arms = [(region, active) for region, active in _taken(agent, op, condition) if _matters(agent, op, region)]
+    if not arms:
+        return agent.run_region(op.false_region).then(give_results)
+    agent.machine.assume(ORDERS_ITS_WARP)
+    return _run_next(agent, Arms(agent.active, condition.varies, arms[0][1], tuple(arms)))
+
+
+def _taken(agent: Agent, op: scf.IfOp, condition: PerThread) -> list[tuple[Region, Active]]:
+    """The two arms, with the threads that take each."""
+    yes = tuple(lane for lane in agent.lanes if condition.values[lane])
+    no = tuple(lane for lane in agent.lanes if not condition.values[lane])
+    regions = (op.true_region, op.false_region)
+    if condition.varies is Varies.BY_THREAD:
+        return [(regions[0], Active(yes)), (regions[1], Active(no))]
+    if condition.varies is not Varies.BY_ELECTION or 1 not in (len(yes), len(no)):
+        raise UndecidedError(op, "branches on an election and on the number of the thread; nobody says who is elected")
+    one = Active(tuple(agent.lanes), is_elected=True)
+    if len(yes) == 1:
+        return [(regions[0], one), (regions[1], Active(no))]
+    return [(regions[0], Active(yes)), (regions[1], one)]
+
+
+def _matters(agent: Agent, op: scf.IfOp, region: Region) -> bool:
+    acts = agent.machine.code.fact(_acting_arms, op)
+    return bool(op.results) or acts[0 if region is op.true_region else 1]
+
+
+def _acting_arms(op: scf.IfOp) -> tuple[bool, bool]:
+    return _acts(op.true_region), _acts(op.false_region)
+
+
+def _acts(region: Region) -> bool:
+    """Whether something in `region` can be seen by others."""
+    for op in region.walk():
+        meaning = meaning_of(op)
+        if meaning is None or meaning.kind not in QUIET or meaning.facts.calls:
+            return True
+    return False
+
+
+def _run_next(agent: Agent, arms: Arms) -> Request:
+    (region, active), *_ = arms.ahead
+    agent.active = active
+    return agent.run_region(region).then(_leave_arm, arms)
+
+
+@continuation
+def _leave_arm(agent: Agent, op: Operation, values: tuple[Any, ...], arms: Arms) -> Answer:
+    done = (*arms.done, (arms.running, values))
+    if len(arms.ahead) > 1:
+        ahead = arms.ahead[1:]
+        return _run_next(agent, Arms(arms.outside, arms.varies, ahead[0][1], ahead, done))
+    agent.active = arms.outside
+    results = tuple(_merged(agent, number, done, arms.varies) for number in range(len(op.results)))
+    return results[0] if len(results) == 1 else results
+
+
+def _merged(agent: Agent, number: int, done: Sequence[tuple[Active, tuple[Any, ...]]], varies: Varies) -> Any:
+    """Result `number` of a branch, from what its arms yield."""
+    merged: list[Any] = [UNKNOWN] * agent.size
+    for active, values in done:
+        value = values[number]
+        if isinstance(value, PerThread):
+            varies |= value.varies
+        lanes = active.lanes[:1] if active.is_elected else active.lanes
+        for lane in lanes:
+            merged[lane] = value.values[lane] if isinstance(value, PerThread) else value
+    return per_thread(agent, merged, varies)
+
+
+@contextmanager
+def predicated(agent: Agent, op: Operation, predicate: Any) -> Generator[int]:
+    """
+    How many threads of `agent` do `op`: those for which `predicate` is true. They are the active ones inside.
+
+    Raises `UndecidedError` where nobody says which threads these are.
+    """
+    if not isinstance(predicate, PerThread) or agent.is_elected:
+        yield agent.threads if agent.known(predicate, op, "has a predicate from") else 0
+        return
+    if Varies.BY_ELECTION in predicate.varies and predicate.varies is not Varies.BY_ELECTION:
+        raise UndecidedError(op, "has a predicate from an election and the number of the thread")
+    chosen = tuple(lane for lane in agent.lanes if agent.known(predicate.values[lane], op, "has a predicate from"))
+    is_election = predicate.varies is Varies.BY_ELECTION
+    if is_election and len(chosen) > 1:
+        raise UndecidedError(op, "has a predicate that is true for all but an elected thread")
+    outside = agent.active
+    if chosen and len(chosen) < len(agent.lanes):
+        agent.machine.assume(ORDERS_ITS_WARP)
+        agent.active = Active(tuple(agent.lanes), is_elected=True) if is_election else Active(chosen)
+    try:
+        yield len(chosen)
+    finally:
+        agent.active = outside

@@ -1,0 +1,59 @@
+"""Numbers of threads, of warps and of how many there are, as `nvvm` and `gpu` read them from registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import prod
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.by_thread import per_thread
+from tileas_xdsl.machine.core.threads import Threads
+from tileas_xdsl.machine.core.violations import UndecidedError
+
+Reading = Callable[[Threads], Iterable[int]]
+"""What each thread of an agent reads."""
+
+
+def thread_id(dimension: int) -> Reading:
+    """The coordinate of each thread in its block along `dimension` (0: x)."""
+    return lambda threads: threads.along(dimension)
+
+
+def block_extent(dimension: int) -> Reading:
+    return lambda threads: [threads.shape[dimension]] * threads.count
+
+
+def lane_ids(threads: Threads) -> list[int]:
+    """The number of each thread in its warp."""
+    return [number % threads.per_warp for number in threads.numbers]
+
+
+def warp_ids(threads: Threads) -> list[int]:
+    """The number of the warp of each thread in the block."""
+    return [number // threads.per_warp for number in threads.numbers]
+
+
+def warp_sizes(threads: Threads) -> list[int]:
+    return [threads.per_warp] * threads.count
+
+
+def warps_in_block(threads: Threads) -> list[int]:
+    return [-(-prod(threads.shape) // threads.per_warp)] * threads.count
+
+
+def read_by_threads(agent: Agent, op: Operation, reading: Reading) -> Any:
+    """
+    What `op` reads in each thread of `agent`.
+
+    Raises `UndecidedError` where nothing says how many threads run the function.
+    """
+    if agent.hardware is None:
+        raise UndecidedError(
+            op,
+            "depends on the number of the thread, or of threads, and nothing says how many there are: give the "
+            "function nvvm.reqntid, its agents num_warps, or pass --threads",
+        )
+    return per_thread(agent, list(reading(agent.hardware)))
