@@ -22,7 +22,7 @@ from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving, selected
 from tileas_xdsl.machine.core.op_facts import Tells
-from tileas_xdsl.machine.core.threads import PerThread
+from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiled_views import TiledView

@@ -9,7 +9,7 @@ from tileas_xdsl.checker.snapshot.barriers import must_be_young
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, draws_thing, draws_value
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.memory import MemoryObject, View
-from tileas_xdsl.machine.core.threads import PerThread
+from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import ElementType
 from tileas_xdsl.machine.meanings.nv_tileaa.queues import SourceQueue
 from tileas_xdsl.machine.meanings.nv_tileas.tma import Descriptor

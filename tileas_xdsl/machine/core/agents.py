@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.thread_dependence import stores_the_same
-from tileas_xdsl.machine.core import by_thread
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Instance, Knowledge, Mind, Proxy, join, observe
@@ -41,7 +40,8 @@ from tileas_xdsl.machine.core.standings import (
 )
 from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence
-from tileas_xdsl.machine.core.threads import Active, PerThread, Threads
+from tileas_xdsl.machine.core.threads import by_thread
+from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 

@@ -11,11 +11,11 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
-from tileas_xdsl.machine.core.blocks import call_by_block
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Request, Standing, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
+from tileas_xdsl.machine.core.threads.blocks import call_by_block
 from tileas_xdsl.machine.core.violations import NoMeaningError, StuckError
 
 

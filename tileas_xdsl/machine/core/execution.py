@@ -133,7 +133,7 @@ class Machine:
     late_values: bool = False
     """Whether the execution has made any late values (`late_values`)."""
     tells_threads_apart: bool = False
-    """Whether some value differs between the threads of an agent (`threads`)."""
+    """Whether some value differs between the threads of an agent (`threads.hardware`)."""
     at_end: list[Callable[[Agent], None]] = field(default_factory=list[Callable[[Agent], None]])
     """Checks to run when the first agent has ended."""
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])

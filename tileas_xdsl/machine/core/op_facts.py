@@ -51,7 +51,7 @@ class Costs(Enum):
 
 
 class TakesPerThread(Enum):
-    """What becomes of an operand that differs between the threads of an agent (`machine.core.by_thread`)."""
+    """What becomes of an operand that differs between the threads of an agent (`machine.core.threads.by_thread`)."""
 
     NO = auto()
     """The op needs one value for all of them."""

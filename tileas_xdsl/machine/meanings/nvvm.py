@@ -35,7 +35,6 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
-from tileas_xdsl.machine.core.by_thread import per_thread
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
@@ -50,7 +49,8 @@ from tileas_xdsl.machine.core.synchronization import (
     Rendezvous,
     RendezvousCondition,
 )
-from tileas_xdsl.machine.core.threads import WARP, Varies
+from tileas_xdsl.machine.core.threads.by_thread import per_thread
+from tileas_xdsl.machine.core.threads.hardware import WARP, Varies
 from tileas_xdsl.machine.core.values import wrap
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barrier_lives import (

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control, terminators
 from tileas_xdsl.machine.core.standings import Answer, Pause, Request, continuation
-from tileas_xdsl.machine.core.threads import PerThread
+from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
 from tileas_xdsl.machine.parts.divergence import branch
 

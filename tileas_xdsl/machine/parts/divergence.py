@@ -22,10 +22,10 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
-from tileas_xdsl.machine.core.by_thread import known_to_all, per_thread
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation, give_results
-from tileas_xdsl.machine.core.threads import Active, PerThread, Varies, common_value
+from tileas_xdsl.machine.core.threads.by_thread import known_to_all, per_thread
+from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Varies, common_value
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
 

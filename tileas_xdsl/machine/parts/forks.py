@@ -19,10 +19,10 @@ from tileas_xdsl.analysis.thread_blocks import warp_size_of
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
-from tileas_xdsl.machine.core.blocks import are_counted, join_cohort, warps_of
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
-from tileas_xdsl.machine.core.threads import Threads
+from tileas_xdsl.machine.core.threads.blocks import are_counted, join_cohort, warps_of
+from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 

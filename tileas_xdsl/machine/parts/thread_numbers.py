@@ -9,8 +9,8 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.by_thread import per_thread
-from tileas_xdsl.machine.core.threads import Threads
+from tileas_xdsl.machine.core.threads.by_thread import per_thread
+from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UndecidedError
 
 Reading = Callable[[Threads], Iterable[int]]

@@ -1,5 +1,5 @@
 """
-Steps on values that differ between the threads of an agent (`threads`): done once for each of its active threads.
+Steps on values that differ between the threads of an agent (`hardware`): done once for each of its active threads.
 
     %p = llvm.getelementptr %ring[%tid]          an address for each thread
     %v = llvm.load %p                            one access, to the places of all threads
@@ -21,7 +21,7 @@ from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
-from tileas_xdsl.machine.core.threads import PerThread, Varies, common_value
+from tileas_xdsl.machine.core.threads.hardware import PerThread, Varies, common_value
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
 

@@ -19,7 +19,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
-from tileas_xdsl.machine.core.threads import Threads
+from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
 
