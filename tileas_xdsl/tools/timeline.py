@@ -146,7 +146,8 @@ def timed_run_of(
 ) -> TimedRun:
     """
     The run that is drawn, by `threads` threads where `function` does not say so itself: on addresses and
-    synchronisation alone where that suffices, else on data, too. Each takes at most `timeout` seconds of processor time.
+    synchronisation alone where that suffices, else on data, too. Each takes at most `timeout` seconds of
+    processor time.
 
     Raises what the machine raises.
     """
