@@ -50,7 +50,7 @@ from tileas_xdsl.machine.core.synchronization import (
     RendezvousCondition,
 )
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
-from tileas_xdsl.machine.core.threads.hardware import WARP, Varies
+from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
 from tileas_xdsl.machine.core.values import wrap
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barrier_lives import (
@@ -403,7 +403,7 @@ def _load_box(agent: Agent, op: Any, values: dict[Any, Any]) -> None:
     count = _box_bytes(agent, op)
     into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
-    box = reading_box(agent, op, descriptor, [values[coordinate] for coordinate in op.coordinates])
+    box = reading_box(agent, op, descriptor, [_for_all(agent, op, values[each]) for each in op.coordinates])
     touches = [reading_descriptor(descriptor), box, Touch(into, True, Proxy.ASYNC)]
     _signal_bytes(agent, op, values[op.mbar], touches, None, count)
 
@@ -447,6 +447,11 @@ def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
     with predicated(agent, op, values.get(getattr(op, "predicate", None), True)) as threads:
         if threads:
             _store_box(agent, op, values)
+
+
+def _for_all(agent: Agent, op: Operation, coordinate: Any) -> Any:
+    """A coordinate, known or not, which must be the same for all threads."""
+    return agent.known(coordinate, op, "takes as a coordinate") if isinstance(coordinate, PerThread) else coordinate
 
 
 def _store_box(agent: Agent, op: Any, values: dict[Any, Any]) -> None:
