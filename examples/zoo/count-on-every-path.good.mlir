@@ -6,7 +6,7 @@ func.func @scaled_sum(%src: !llvm.ptr<1>, %scale: !llvm.ptr<1>, %out: !llvm.ptr<
   %stages = arith.constant 2 : i32
   %any = arith.cmpi ult, %c0, %n : i32
   scf.if %any {
-    rocdl.load.to.lds %src, %ring, 16, 0, 0 : <1>
+    rocdl.load.async.to.lds %src, %ring, 16, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
   }
   %last = arith.subi %n, %c1 : i32
   %zero = arith.constant 0.0 : f32
@@ -15,12 +15,12 @@ func.func @scaled_sum(%src: !llvm.ptr<1>, %scale: !llvm.ptr<1>, %out: !llvm.ptr<
     %t = arith.remui %after, %stages : i32
     %slot = llvm.getelementptr %ring[%t] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<4 x f32>
     %tile = llvm.getelementptr %src[%after] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array<4 x f32>
-    rocdl.load.to.lds %tile, %slot, 16, 0, 0 : <1>
+    rocdl.load.async.to.lds %tile, %slot, 16, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
     %is_even = arith.cmpi eq, %t, %c0 : i32
     scf.if %is_even {
       %from = llvm.getelementptr %scale[%after] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
       %to = llvm.getelementptr %scales[%after] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
-      rocdl.load.to.lds %from, %to, 4, 0, 0 : <1>
+      rocdl.load.async.to.lds %from, %to, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
     }
     // vmcnt(1)
     rocdl.s.waitcnt 3953

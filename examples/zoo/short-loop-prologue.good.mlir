@@ -2,19 +2,19 @@
 
 !queue = !nv_tileaa.queue<[tensor<8xf32>], depth = 3>
 
-func.func @short_loop(%src: memref<16x8xf32>, %dst: memref<8xf32>, %n: index) {
+func.func @short_loop(%src: memref<?x8xf32>, %dst: memref<8xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %q = nv_tileaa.create_queue : () -> !queue
   %has_first = arith.cmpi ult, %c0, %n : index
   scf.if %has_first {
-    %tile = nv_tileaa.tiled_load %src[%c0, %c0] : (memref<16x8xf32>, index, index) -> tensor<8xf32>
+    %tile = nv_tileaa.tiled_load %src[%c0, %c0] : (memref<?x8xf32>, index, index) -> tensor<8xf32>
     nv_tileaa.queue.put %q, %tile : (!queue, tensor<8xf32>) -> ()
   }
   %has_second = arith.cmpi ult, %c1, %n : index
   scf.if %has_second {
-    %tile = nv_tileaa.tiled_load %src[%c1, %c0] : (memref<16x8xf32>, index, index) -> tensor<8xf32>
+    %tile = nv_tileaa.tiled_load %src[%c1, %c0] : (memref<?x8xf32>, index, index) -> tensor<8xf32>
     nv_tileaa.queue.put %q, %tile : (!queue, tensor<8xf32>) -> ()
   }
   %zero = arith.constant dense<0.0> : tensor<8xf32>
@@ -22,7 +22,7 @@ func.func @short_loop(%src: memref<16x8xf32>, %dst: memref<8xf32>, %n: index) {
     %ahead = arith.addi %i, %c2 : index
     %more = arith.cmpi ult, %ahead, %n : index
     scf.if %more {
-      %tile = nv_tileaa.tiled_load %src[%ahead, %c0] : (memref<16x8xf32>, index, index) -> tensor<8xf32>
+      %tile = nv_tileaa.tiled_load %src[%ahead, %c0] : (memref<?x8xf32>, index, index) -> tensor<8xf32>
       nv_tileaa.queue.put %q, %tile : (!queue, tensor<8xf32>) -> ()
     }
     %x = nv_tileaa.queue.get %q : (!queue) -> tensor<8xf32>

@@ -366,7 +366,7 @@ def test_an_op_can_be_assumed_pure(check: Run) -> None:
 SYNCHRONISING = {
     "by its name": '"my.team_barrier"() : () -> ()',
     "by a token": '%t = "my.op"() : () -> !async.token',
-    "by its meaning": "rocdl.s.barrier.signal id = -1",
+    "by its meaning": "rocdl.s.barrier.leave id = 1",
 }
 
 
