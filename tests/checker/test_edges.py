@@ -38,8 +38,6 @@ NOT_READ_YET = frozenset(
 NOT_YET = frozenset(
     [
         "aa_store_load_no_token",
-        "ctaid_bound",
-        "ctaid_branch",
         "q_nodepth",
         "q_reuse",
         "tid_deadlock",
@@ -80,14 +78,15 @@ def expectation(text: str) -> str:
 
 
 def verdict(text: str, threads: int | None = None) -> set[str]:
-    """`safe`, `undecided`, `refused`, or the kinds of what is found."""
+    """`safe`, `undecided`, `refused`, or the kinds of what is found and of what wrong phases show as."""
     try:
         report = check(parse(text), threads=threads)
     except (UnsupportedError, ArgumentError, ParseError):
         return {"refused"}
     if report.verdict is not Verdict.VIOLATION:
         return {str(report.verdict)}
-    return {str(finding.violation.kind) for finding in report.findings}
+    found = [finding.violation for finding in report.findings]
+    return {str(kind) for violation in found for kind in (violation.kind, violation.symptom) if kind is not None}
 
 
 def is_violation(said: set[str]) -> bool:

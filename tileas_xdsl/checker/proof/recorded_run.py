@@ -16,6 +16,7 @@ from tileas_xdsl.checker.snapshot.settled import Reach, Unsettled
 from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.observer import Look, Observer
+from tileas_xdsl.machine.core.opaque_numbers import TurnsOverBlocks
 from tileas_xdsl.machine.core.values import ElementType
 from tileas_xdsl.machine.parts.rings import StageLook
 
@@ -165,9 +166,8 @@ class RecordedRun(Observer):
     def loop(self, agent: Agent, body: Block, inductions: object) -> Turns:
         number = self._runs.get(body, 0)
         self._runs[body] = number + 1
-        turns = Turns(
-            self, agent, (body, number), inductions if isinstance(inductions, range) else None, len(agent.iteration)
-        )
+        bounds = inductions.turns if isinstance(inductions, TurnsOverBlocks) else inductions
+        turns = Turns(self, agent, (body, number), bounds if isinstance(bounds, range) else None, len(agent.iteration))
         self.loops.append(turns)
         self.entries.append(turns)
         return turns

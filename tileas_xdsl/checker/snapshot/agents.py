@@ -115,7 +115,7 @@ def _draw_activation(drawing: Drawing, agent: Agent, activation: Activation) -> 
 @draws_value(LoopTurn)
 def _iteration(drawing: Drawing, iteration: LoopTurn) -> None:
     drawing.value(iteration.inductions)
-    drawing.number(iteration.inductions[iteration.number])
+    drawing.value(iteration.inductions[iteration.number])
 
 
 @draws_value(WhileTurn)

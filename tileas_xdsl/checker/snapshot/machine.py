@@ -10,6 +10,7 @@ from tileas_xdsl.checker.snapshot.settled import Unsettled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, Snapshot, UnknownStateError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.opaque_numbers import PartsOfArrays
 from tileas_xdsl.machine.parts.rings import Rings
 
 # Importing these files registers how things and values are drawn.
@@ -62,6 +63,14 @@ def draw_machine(drawing: Drawing) -> None:
     put_off.leave_the_rest()
 
 
+def _draw_parts(drawing: Drawing, base: MemoryObject) -> None:
+    """Draw the parts of an array that have unsettled accesses: who names the array can name them again."""
+    machine = drawing.machine
+    for part in machine.part(PartsOfArrays).of(base):
+        if part is not base and any(True for _ in drawing.unsettled.accesses(machine, part, drawing.actors)):
+            drawing.thing(part)
+
+
 def _draw_memory(drawing: Drawing, canvas: PartCanvas) -> None:
     """Draw the unsettled accesses to all objects that can still be named, and what parts keep about these objects."""
     place = 0
@@ -73,5 +82,6 @@ def _draw_memory(drawing: Drawing, canvas: PartCanvas) -> None:
                 canvas.put_off.access(access)
             for part in drawing.machine.parts:
                 part.draw_object(canvas, base)
+            _draw_parts(drawing, base)
             drawing.draw_things()
         place += 1

@@ -9,6 +9,7 @@ from tileas_xdsl.checker.snapshot.barriers import must_be_young
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, draws_thing, draws_value
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.opaque_numbers import Form, OpaqueNumber, Turn, TurnsOverBlocks
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import ElementType
 from tileas_xdsl.machine.meanings.nv_tileaa.queues import SourceQueue
@@ -22,11 +23,36 @@ from tileas_xdsl.machine.tiles.tiled_views import TiledView
 @draws_thing(MemoryObject)
 def _object(drawing: Drawing, base: MemoryObject) -> None:
     drawing.literal((base.shape, base.element.dtype.str, base.space, base.lifetime_over))
+    if base.array is not None and isinstance(base.form, Form):
+        drawing.thing(base.array)
+        _form(drawing, base.form)
     if base.family in drawing.unsettled.reach.read and not drawing.gathers_leftovers:
         for offset in sorted(base.cells):
             cell = base.cells[offset]
             drawing.literal((offset, cell.element.dtype.str))
             drawing.value(cell.value)
+
+
+@draws_value(OpaqueNumber)
+def _opaque_number(drawing: Drawing, number: OpaqueNumber) -> None:
+    drawing.number(int(number))
+    _form(drawing, number.form)
+
+
+@draws_value(TurnsOverBlocks)
+def _turns_over_blocks(drawing: Drawing, turns: TurnsOverBlocks) -> None:
+    drawing.literal(turns.start)
+    drawing.value(turns.turns)
+
+
+def _form(drawing: Drawing, form: Form) -> None:
+    for atom, factor in form.terms:
+        if isinstance(atom, Turn):
+            drawing.literal(("turn", atom.start))
+            drawing.number(atom.number)
+        else:
+            drawing.literal(atom)
+        drawing.number(factor)
 
 
 @draws_value(View)

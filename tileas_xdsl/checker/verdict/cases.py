@@ -74,11 +74,19 @@ class Case:
         """Whether the program branches on tests of barriers, so that one execution never speaks for all."""
         self.out_of_time: OutOfTime | None = None
         """The call that was not executed to its end because the time was up; None if each was."""
+        self.judges_waits = True
+        """Whether waits that could be weaker are looked for: not where others of its cases may need them."""
         self._seen: set[object] = set()
         self.right: list[Sequence[int]] = []
         """The values that were executed and found right."""
         self.waits: dict[Operation, dict[int | None, None]] = {}
         """The waits for counts and tokens that were executed -> how many each left unfinished; None for a token."""
+
+    def with_bounds(self, bounds: Sequence[str], fixed: Mapping[str, int] | None = None) -> Case:
+        """A fresh case of the same function, with other arguments varied and perhaps others fixed."""
+        fixed = self.fixed if fixed is None else fixed
+        extra = [name for name in fixed if name in self.subject.numbers]
+        return Case(self.name, self.subject, fixed, bounds, self.report, self.tell, [*bounds, *extra])
 
     def check(self, values: Sequence[int]) -> None:
         """

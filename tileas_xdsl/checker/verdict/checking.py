@@ -9,10 +9,12 @@ that are stronger than they need be are reported (`over_waits`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.checker.verdict.blocks import TURNS, assignments, is_extent, loops_over_blocks
 from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
@@ -33,7 +35,7 @@ from tileas_xdsl.machine.arguments import (
 )
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.synchronising_ops import synchronises
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import BlockDependentError, UnsupportedError
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256
@@ -128,11 +130,70 @@ def _check_function(
     may_add_counts: bool,
 ) -> tuple[int, ...] | None:
     """Returns the trip counts that were tried, None where the function has no argument that varies."""
-    names = argument_names(subject.body)
-    fixed = {
-        names[argument_at(subject.body, n).index]: value for n, value in fixed.items() if is_argument(subject.body, n)
-    }
-    bounds = [n for n in bounding_arguments(subject.body) if n not in fixed]
+    op, body = subject.op, subject.body
+    names = argument_names(body)
+    fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if is_argument(body, n)}
+    report.makes_up_extents |= made_up_extent(op) is not None
+    report.fixed.update(fixed)
+    loops = loops_over_blocks(body)
+    if loops is not None and not fixed.keys().isdisjoint(loops.arguments):
+        loops = None
+    numbers: tuple[str, ...] = ()
+    subject = replace(subject, loops=loops)
+    while True:
+        attempt = Report([name], counts, tries_every_trip_count=report.tries_every_trip_count)
+        try:
+            tried = _check_blocks(Case(name, subject, fixed, (), attempt, tell), numbers, counts, may_add_counts)
+        except BlockDependentError as error:
+            # What decides is an argument from here on; the loops over blocks have to be as they stand then.
+            report.executions += attempt.executions
+            known, numbers = numbers, tuple(sorted({*numbers, *error.names.difference(names)}))
+            if known == numbers and subject.loops is None:
+                report.undecided.append(str(error))
+                report.stopped_at.append(error.op)
+                return None
+            subject = replace(subject, loops=None, numbers=frozenset(numbers))
+            continue
+        report.absorb(attempt)
+        return tried
+
+
+def _check_blocks(
+    case: Case, numbers: Sequence[str], counts: tuple[int, ...], may_add_counts: bool
+) -> tuple[int, ...] | None:
+    """
+    Check the function of `case` with the ids and extents called `numbers` as arguments.
+
+    Raises `BlockDependentError` where another one decides something.
+    """
+    bounds = _bounds_of(case)
+    if not numbers:
+        return _check_bounds(case.with_bounds(bounds), counts, may_add_counts)
+    if len(numbers) == 1 and not bounds and not is_extent(numbers[0]):
+        return _check_bounds(case.with_bounds(numbers), counts, may_add_counts)
+    tried: tuple[int, ...] | None = None
+    found = assignments(numbers)
+    for assignment in found:
+        alone = case.with_bounds(bounds, {**case.fixed, **assignment})
+        alone.judges_waits = False
+        tried = _check_bounds(alone, counts, may_add_counts)
+        if alone.is_open:
+            break
+    case.report.only_tried |= {name: tuple(sorted({each[name] for each in found})) for name in numbers}
+    return tried
+
+
+def _bounds_of(case: Case) -> list[str]:
+    """The arguments that vary: those that bound loops, and the number of turns of the loops over blocks."""
+    body, loops = case.subject.body, case.subject.loops
+    taken = {*case.fixed, *(loops.arguments if loops is not None else ())}
+    bounds = [name for name in bounding_arguments(body) if name not in taken]
+    return bounds if loops is None else [*bounds, TURNS]
+
+
+def _check_bounds(case: Case, counts: tuple[int, ...], may_add_counts: bool) -> tuple[int, ...] | None:
+    """Check the function of `case` with its `bounds` varied. Returns the trip counts that were tried."""
+    name, bounds, report = case.name, case.bounds, case.report
     if may_add_counts:
         counts = _as_many_as_can_be_combined(counts, bounds)
     combinations = len(counts) ** len(bounds)
@@ -141,10 +202,9 @@ def _check_function(
             f"@{name} has {len(bounds)} arguments that bound loops ({', '.join(bounds)}): {combinations} combinations "
             f"of trip counts; fix some with --arg {bounds[-1]}=4"
         )
-    report.makes_up_extents |= made_up_extent(subject.op) is not None
-    report.fixed.update(fixed)
-    report.varied += bounds
-    case = Case(name, subject, fixed, bounds, report, tell)
+    report.varied += [bound for bound in bounds if bound not in report.varied]
+    arguments = argument_names(case.subject.body)
+    report.may_be_negative += [bound for bound in bounds if bound in arguments and bound not in report.may_be_negative]
     asks_for_all = report.tries_every_trip_count and may_add_counts
     if bounds or not asks_for_all or not _holds_in_general(case, counts):
         counts = _decide(case, counts, may_add_counts=may_add_counts)
@@ -170,8 +230,8 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
         return False
     report = Report([case.name], counts, tries_every_trip_count=True)
     # If that fails, there must be time left to execute the function as it stands.
-    deadline = case.subject.deadline.halfway()
-    subject = Subject(general.op, general.body, case.subject.assumptions, deadline=deadline)
+    deadline, numbers = case.subject.deadline.halfway(), case.subject.numbers
+    subject = Subject(general.op, general.body, case.subject.assumptions, deadline=deadline, numbers=numbers)
     larger = Case(case.name, subject, case.fixed, [general.turns], report, case.tell)
     larger.target = general.number
     try:
@@ -204,7 +264,7 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
         tried = tried if is_for_some else counts
     if report.tries_every_trip_count and not case.is_open and case.out_of_time is None:
         check_every_trip_count(case, tried)
-        if not case.is_open and not case.is_bounded:
+        if not case.is_open and not case.is_bounded and case.judges_waits:
             look_for_over_waits(case, tried)
     report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
     return tuple(count for count in tried if (count,) not in case.left_out)

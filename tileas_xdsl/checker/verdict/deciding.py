@@ -29,6 +29,7 @@ from tileas_xdsl.checker.verdict.answers import (
     script_of,
     turn_back,
 )
+from tileas_xdsl.checker.verdict.blocks import TURNS, LoopsOverBlocks
 from tileas_xdsl.checker.verdict.interleavings import MOST_RUNS, RedundantRunError, explore
 from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
 from tileas_xdsl.checker.verdict.scope import assumptions_about_memory
@@ -37,6 +38,7 @@ from tileas_xdsl.checker.witnesses.investigator import Investigator
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.arguments import (
     DYNAMIC_EXTENT,
+    argument_at,
     argument_names,
     is_argument,
     object_behind,
@@ -51,6 +53,7 @@ from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.opaque_numbers import Form, Grid, OpaqueNumber, PartsOfArrays
 from tileas_xdsl.machine.core.orders import Lazy, Order
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
@@ -83,6 +86,10 @@ class Subject:
     """What is worked out about its ops once, for all executions."""
     deadline: Deadline = NO_DEADLINE
     """When executions of it end, wherever they are."""
+    numbers: frozenset[str] = frozenset()
+    """The ids and extents of the grid that are arguments, since they decide something (`blocks`)."""
+    loops: LoopsOverBlocks | None = None
+    """The loops over blocks, if the number of their turns is an argument."""
 
     def machine(self, order: Order) -> Machine:
         """A machine on which to execute it without data."""
@@ -109,14 +116,33 @@ class Subject:
         aliases = [pair for pair in pairs if all(is_argument(self.body, name) for name in pair)]
         return symbolic_arguments(self.body, scalars, aliases=aliases, extent=self.extent)
 
+    def prepare(self, machine: Machine, scalars: Mapping[str, int]) -> list[Any]:
+        """The arguments of a call on `machine`, to which the ids and extents among `scalars` are given."""
+        loops = self.loops.loops if self.loops is not None else frozenset[Operation]()
+        numbers = {name: number for name, number in scalars.items() if name in self.numbers}
+        machine.grid = Grid(True, numbers, loops, scalars.get(TURNS, 0))
+        own = {name: number for name, number in scalars.items() if name not in self.numbers and name != TURNS}
+        arguments = self.arguments(own)
+        for name in self.loops.arguments if self.loops is not None else ():
+            machine.opaque_names |= {name}
+            place = argument_at(self.body, name).index
+            arguments[place] = OpaqueNumber(scalars.get(TURNS, 0), Form(((name, 1),)), frozenset([name]))
+        return arguments
+
     def execute(self, machine: Machine, scalars: Mapping[str, int]) -> None:
         """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
         machine.at_end.append(report_undrained_of_kernel if _is_entry(self.op) else report_undrained)
-        arguments = self.arguments(scalars)
-        execute(machine, self.op, arguments)
+        arguments = self.prepare(machine, scalars)
+        try:
+            execute(machine, self.op, arguments)
+        except MergedError:
+            # From here on another execution goes on for this one, with what it has touched itself.
+            machine.part(PartsOfArrays).judge(machine)
+            raise
         # Work that nothing waits for completes some time, too, and may complete a phase of a barrier.
         machine.perform_all()
         judge_open_phases(machine)
+        machine.part(PartsOfArrays).judge(machine)
         for assumption in assumptions_about_memory(machine, self._memory_of(arguments)):
             machine.assume(assumption)
 

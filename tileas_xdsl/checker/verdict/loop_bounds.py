@@ -60,8 +60,13 @@ STEP = 2
 """Which operand of an `scf.for` is its step."""
 
 
+def deciding_uses(value: SSAValue) -> Iterator[Use]:
+    """The uses that decide what runs, of `value` and of all that is computed from it."""
+    return (use for use in _reached_uses(value) if use.index < facts_of(use.operation).deciding)
+
+
 def _decides_control(argument: SSAValue) -> bool:
-    return any(use.index < facts_of(use.operation).deciding for use in _reached_uses(argument))
+    return any(True for _ in deciding_uses(argument))
 
 
 def _reached_uses(argument: SSAValue) -> Iterator[Use]:

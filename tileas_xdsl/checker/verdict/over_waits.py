@@ -24,7 +24,7 @@ from tileas_xdsl.checker.verdict.proving import is_proved_with
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.orders import Lazy
-from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import Relaxation, WhatIf
 from tileas_xdsl.machine.time.simulated_time import Timed
 from tileas_xdsl.machine.time.simulation import timed_run
@@ -187,7 +187,7 @@ def _is_right(case: Case, machine: Machine, values: Sequence[int]) -> bool:
     machine.trace.recording = False
     try:
         case.subject.execute(machine, case.scalars(values))
-    except (UndecidedError, UnsupportedError):
+    except (UndecidedError, UnsupportedError, BlockDependentError):
         return False
     return machine.is_right_beyond_doubt
 
@@ -204,5 +204,5 @@ def _cost_of(case: Case, relaxation: Relaxation) -> WaitCost | None:
 def _cycles_of(case: Case, relaxed: Relaxation | None) -> int:
     machine = case.subject.machine(Timed(timing_table(TIMED_AS)))
     machine.what_if = WhatIf(relaxed=relaxed)
-    arguments = case.subject.arguments(case.scalars(case.right[-1]))
+    arguments = case.subject.prepare(machine, case.scalars(case.right[-1]))
     return timed_run(case.name, machine, execute(machine, case.subject.op, arguments)).cycles

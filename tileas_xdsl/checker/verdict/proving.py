@@ -18,7 +18,7 @@ from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.orders import Prompt
-from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def is_proved_with(case: Case, changed: WhatIf, counts: Sequence[int]) -> bool:
 
     try:
         prove(partial(_execute, case, changed=changed), counts[-1], case.target)
-    except (NoProofError, WrongError):
+    except (NoProofError, WrongError, BlockDependentError):
         return False
     return True
 

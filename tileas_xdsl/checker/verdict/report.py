@@ -126,7 +126,9 @@ class Report:
     makes_up_extents: bool = False
     """Whether an extent that a type leaves open bounds a loop of one of them; `DYNAMIC_EXTENT` is taken for it."""
     varied: list[str] = field(default_factory=list[str])
-    """The arguments that take `trip_counts`, by name."""
+    """What takes `trip_counts`, by name: arguments, an id that decides something, the turns of loops over blocks."""
+    may_be_negative: list[str] = field(default_factory=list[str])
+    """The arguments among these: a caller may give negative numbers."""
     fixed: dict[str, int] = field(default_factory=dict[str, int])
     """The arguments to which the caller gave a number, by name."""
     only_tried: dict[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
@@ -139,6 +141,22 @@ class Report:
     """Why there is no proof for every trip count, one sentence a function."""
     cut_short: list[str] = field(default_factory=list[str])
     """The searches for which there was no time, and which the verdict does not depend on: sentences."""
+
+    def absorb(self, other: Report) -> None:
+        """Take over what `other`, a report of the same functions, has collected."""
+        self.findings += other.findings
+        self.undecided += [reason for reason in dict.fromkeys(other.undecided) if reason not in self.undecided]
+        self.stopped_at += other.stopped_at
+        self.unexplored += other.unexplored
+        self.warnings += other.warnings
+        self.executions += other.executions
+        self.proofs |= other.proofs
+        self.left_out += [calls for calls in dict.fromkeys(other.left_out) if calls not in self.left_out]
+        self.bounded += [reason for reason in dict.fromkeys(other.bounded) if reason not in self.bounded]
+        self.assumed |= other.assumed
+        self.only_tried |= other.only_tried
+        self.varied += [name for name in other.varied if name not in self.varied]
+        self.may_be_negative += [name for name in other.may_be_negative if name not in self.may_be_negative]
 
     @property
     def verdict(self) -> Verdict:
@@ -160,7 +178,7 @@ class Report:
     def scope(self) -> Scope:
         """What the verdict holds for, beside the trip counts that its line names."""
         tried = {} if self.is_proved else dict.fromkeys(self.varied, self.trip_counts)
-        signs = map(NOT_NEGATIVE.about, self.varied if self.is_proved else ())
+        signs = map(NOT_NEGATIVE.about, self.may_be_negative if self.is_proved else ())
         return scope_of(self.fixed, {**tried, **self.only_tried}, [*signs, *self.assumed], self.left_out)
 
     @property

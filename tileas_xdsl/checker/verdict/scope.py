@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tileas_xdsl.machine.core.assumptions import Assumption, in_words
+from tileas_xdsl.machine.core.opaque_numbers import PartsOfArrays
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -75,12 +76,16 @@ def assumptions_about_memory(machine: Machine, arguments: Mapping[str, MemoryObj
     What an execution on `machine` rests on, of the `arguments` that name memory: their extents, and that they do not
     overlap. Only of those that it touched, and the latter only if it writes to one of several in one space.
     """
-    touched = {name: base for name, base in arguments.items() if machine.history_of(base) is not None}
-    yield from (STAYS_INSIDE.about(name) for name, base in touched.items() if base.is_open)
+    parts = machine.part(PartsOfArrays)
+    reached = {
+        name: [p for p in parts.of(base) if machine.history_of(p) is not None] for name, base in arguments.items()
+    }
+    touched = {name: arguments[name] for name, found in reached.items() if found}
+    yield from (STAYS_INSIDE.about(name) for name in touched if any(part.is_open for part in reached[name]))
     for space in dict.fromkeys(base.space for base in touched.values()):
         names = {name: base for name, base in touched.items() if base.space == space}
         several = len({id(base) for base in names.values()}) > 1
-        if several and any(_is_written(machine, base) for base in names.values()):
+        if several and any(_is_written(machine, part) for name in names for part in reached[name]):
             yield from map(SEPARATE.about, names)
 
 

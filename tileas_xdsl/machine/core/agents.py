@@ -23,6 +23,7 @@ from tileas_xdsl.machine.core.late_values import LateValue, first_missing, repor
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
+from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, admitted, computed
 from tileas_xdsl.machine.core.orders import Pauses
 from tileas_xdsl.machine.core.recording import Deferred, Recording
 from tileas_xdsl.machine.core.standings import (
@@ -515,6 +516,9 @@ class Agent:
             self.current_op = step.op
             machine.step_number += 1
             kind = step.kind
+            is_opaque = machine.opaque_names and (machine.late_values or OpaqueNumber in map(type, operands))
+            if is_opaque:
+                operands = admitted(self, step, operands)
             taken = observer.step(self, step, operands) if observer is not None else None
             if kind is Kind.TERMINATOR:
                 return self._leave_block(step.op, tuple(operands))
@@ -526,12 +530,16 @@ class Agent:
                 else:
                     outcome = self.begin(step, operands)
                 if isinstance(outcome, Request):
+                    if is_opaque and kind is Kind.PURE:
+                        outcome = outcome.then(_compute_opaque, step, operands)
                     depth = len(self._stack)
                     outcome = self._advance(outcome, step.op)
                     if isinstance(outcome, Request):
                         if kind is not Kind.JUMP:
                             self._stack.insert(depth, Position(block, place, step, taken))
                         return outcome
+            if is_opaque and kind is Kind.PURE:
+                outcome = computed(step, operands, outcome)
             if taken is not None:
                 taken.outcome = outcome
             results = step.results
@@ -697,6 +705,11 @@ def _settle_the_rest(agent: Agent, _op: Operation, _: None, values: Sequence[Any
 @continuation
 def _begin_settled(agent: Agent, _op: Operation, operands: list[Any], step: Step) -> Answer:
     return agent.begin(step, operands, settled=True)
+
+
+@continuation
+def _compute_opaque(_agent: Agent, _op: Operation, outcome: Any, step: Step, operands: list[Any]) -> Answer:
+    return computed(step, operands, outcome)
 
 
 @continuation

@@ -36,6 +36,7 @@ from tileas_xdsl.machine.core.late_values import LateValue, when_there
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
+from tileas_xdsl.machine.core.opaque_numbers import ONE_BLOCK, Grid
 from tileas_xdsl.machine.core.orders import Order
 from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
@@ -121,6 +122,10 @@ class Machine:
     assumptions: dict[Assumption, None] = field(default_factory=dict[Assumption, None])
     """What the execution rests on and nobody looks for, in the order of first use."""
     step_number: int = 0
+    grid: Grid = ONE_BLOCK
+    """What is known of the place of the block in the grid."""
+    opaque_names: frozenset[str] = frozenset()
+    """The ids, extents and arguments that the numbers which differ between blocks are computed from."""
     parts: Parts[SharedPart] = field(default_factory=Parts[SharedPart])
     """State that rooms of the machine keep for the execution: queues by number, barriers by address, pipelines."""
     phase_barriers: dict[PhaseBarrier, None] = field(default_factory=dict["PhaseBarrier", None])
@@ -334,6 +339,8 @@ class Machine:
         self.observer.access(access, mind, history)
         if access.region.is_empty:
             return
+        if base.array is not None:
+            base.note_reached(access.region.start, access.region.stop)
         conflicts = list(history.record(access, mind))
         for conflict in conflicts:
             self.report_conflict(conflict)

@@ -68,8 +68,31 @@ class MemoryObject:
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     serial: int = field(default_factory=lambda: next(_serial))
 
+    form: object = None
+    """Of a part of an array that is indexed by numbers which differ between blocks: which part (`opaque_numbers`)."""
+    array: MemoryObject | None = None
+    """The array that it is a part of; None for a whole one."""
+    reached: range = range(0)
+    """Of such a part: the bytes from the first to the last that accesses reached."""
+
     def __post_init__(self) -> None:
         self.family = self.family or self.name
+
+    @property
+    def whole_object(self) -> MemoryObject:
+        """The array that it is a part of; the object itself if it is whole."""
+        return self if self.array is None else self.array
+
+    def part(self, form: object) -> MemoryObject:
+        """The part of it that `form` names, with nothing known of its contents. It must be a whole object."""
+        return MemoryObject(
+            self.name, self.shape, self.element, self.space, family=self.family, is_open=True, form=form, array=self
+        )
+
+    def note_reached(self, start: int, stop: int) -> None:
+        """Note that the bytes from `start` to `stop` of a part were accessed."""
+        reached = self.reached
+        self.reached = range(min(reached.start, start), max(reached.stop, stop)) if reached else range(start, stop)
 
     @cached_property
     def strides(self) -> tuple[int, ...]:

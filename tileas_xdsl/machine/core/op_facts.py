@@ -14,7 +14,7 @@ memory, and its operands are needed at once. (Which values are handles follows f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, TypedDict, cast
@@ -81,6 +81,14 @@ class Facts:
     costs: Costs = Costs.RESULTS
     stores_data: bool = False
     """Whether its operands, addresses aside, are data to be stored: they may stay deferred when it is recorded."""
+    indexes: tuple[tuple[str, str], ...] = ()
+    """The groups of operands that index an array, each with the operand that names the array."""
+    index_strides: Callable[[Operation], Sequence[int]] | None = None
+    """Bytes from one index to the next, for each of those, where the type of the array does not say it."""
+    number_of_block: Callable[[Operation], str] | None = None
+    """The name of the id of a block or the extent of the grid that the op gives."""
+    opaque: tuple[str, ...] = ()
+    """Other groups of operands that may differ between blocks: what is stored, or only says where in global memory."""
     lane_by_lane: bool = False
     """Whether its meaning takes arrays of lanes in place of scalars."""
     per_thread: TakesPerThread = TakesPerThread.NO
@@ -98,6 +106,10 @@ class Said(TypedDict, total=False):
     calls: bool
     costs: Costs
     stores_data: bool
+    indexes: tuple[tuple[str, str], ...]
+    index_strides: Callable[[Operation], Sequence[int]] | None
+    number_of_block: Callable[[Operation], str] | None
+    opaque: tuple[str, ...]
     lane_by_lane: bool
     per_thread: TakesPerThread
 

@@ -107,6 +107,17 @@ class UndecidedError(Exception):
         super().__init__(f"{prefix}'{op_name(op)}' op {reason}")
 
 
+class BlockDependentError(Exception):
+    """A number that differs between blocks decides something: the check has to take it as an argument."""
+
+    def __init__(self, op: Operation, reason: str, names: frozenset[str]) -> None:
+        self.op = op
+        self.reason = reason
+        self.names = names
+        """The ids, extents and arguments that the number is computed from."""
+        super().__init__(f"'{op_name(op)}' op {reason}")
+
+
 class UnsupportedError(Exception):
     """The input holds an op to which nobody has given a meaning, or uses one in a way that has none."""
 

@@ -7,7 +7,7 @@ dependencies. One without blocks until it is done. Launching a kernel is refused
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import gpu
@@ -18,6 +18,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event, Touch
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -145,6 +146,23 @@ def _thread_id(agent: Agent, op: gpu.ThreadIdOp) -> Any:
 @pure(gpu.BlockDimOp)
 def _block_dim(agent: Agent, op: gpu.BlockDimOp) -> Any:
     return read_by_threads(agent, op, block_extent(DIMENSIONS.index(op.dimension.data.value)))
+
+
+def _along_axis(name: str) -> Callable[[Any], str]:
+    return lambda op: f"{name}.{op.dimension.data}"
+
+
+_id_name, _extent_name = _along_axis("block_id"), _along_axis("grid_dim")
+
+
+@effect(gpu.BlockIdOp, number_of_block=_id_name)
+def _block_id(agent: Agent, op: gpu.BlockIdOp) -> int:
+    return block_number(agent.machine, _id_name(op), 0)
+
+
+@effect(gpu.GridDimOp, number_of_block=_extent_name)
+def _grid_dim(agent: Agent, op: gpu.GridDimOp) -> int:
+    return block_number(agent.machine, _extent_name(op), 1)
 
 
 @effect(gpu.LaunchFuncOp, gpu.LaunchOp)

@@ -206,7 +206,24 @@ def _alloca(agent: Agent, op: llvm.AllocaOp, count: Any) -> Pointer:
     return Pointer(byte_object("alloca", total, "private", with_data=agent.machine.with_data), 0)
 
 
-@effect(llvm.GEPOp, may_move=("ssa_indices",), per_thread=TakesPerThread.ONE_BY_ONE)
+def _index_strides(op: Operation) -> list[int]:
+    """Bytes by which the address grows when a dynamic index of a `getelementptr` grows by one, for each of these."""
+    assert isinstance(op, llvm.GEPOp)
+    raw = [int(index) for index in op.rawConstantIndices.get_values()]
+    numbers = [0 if index == llvm.GEP_USE_SSA_VAL else index for index in raw]
+    start = element_offset(op.elem_type, numbers, op)
+    dynamic = [place for place, index in enumerate(raw) if index == llvm.GEP_USE_SSA_VAL]
+    steps = [[number + (place == other) for other, number in enumerate(numbers)] for place in dynamic]
+    return [element_offset(op.elem_type, step, op) - start for step in steps]
+
+
+@effect(
+    llvm.GEPOp,
+    may_move=("ssa_indices",),
+    indexes=(("ssa_indices", "ptr"),),
+    index_strides=_index_strides,
+    per_thread=TakesPerThread.ONE_BY_ONE,
+)
 def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Pointer:
     dynamic = sum(raw == llvm.GEP_USE_SSA_VAL for raw in op.rawConstantIndices.get_values())
     if dynamic != len(indices):
@@ -240,7 +257,7 @@ def _load(agent: Agent, op: llvm.LoadOp, pointer: Any) -> Any:
     return int(value) if isinstance(value, NUMPY_INTEGERS) else value
 
 
-@effect(llvm.StoreOp, may_move=("value",), per_thread=TakesPerThread.ONE_BY_ONE)
+@effect(llvm.StoreOp, may_move=("value",), opaque=("value",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     target: Pointer = agent.known(pointer, op, "stores through")
     agent.store(typed_view(target, op.value.type, op), value, op)

@@ -152,7 +152,13 @@ def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) 
     return View(view.base, offset, (), (), view.element, view.origin)
 
 
-@effect(memref.LoadOp, may_move=("indices",), first_index=1, per_thread=TakesPerThread.ONE_BY_ONE)
+@effect(
+    memref.LoadOp,
+    may_move=("indices",),
+    first_index=1,
+    indexes=(("indices", "memref"),),
+    per_thread=TakesPerThread.ONE_BY_ONE,
+)
 def _load(agent: Agent, op: memref.LoadOp, source: Any, *indices: Any) -> Any:
     return agent.load(element_at(agent, op, source, indices), op)
 
@@ -163,6 +169,8 @@ def _load(agent: Agent, op: memref.LoadOp, source: Any, *indices: Any) -> Any:
     first_index=2,
     stores_data=True,
     per_thread=TakesPerThread.ONE_BY_ONE,
+    indexes=(("indices", "memref"),),
+    opaque=("value",),
 )
 def _store(agent: Agent, op: memref.StoreOp, value: Any, target: Any, *indices: Any) -> None:
     agent.store(element_at(agent, op, target, indices), value, op)

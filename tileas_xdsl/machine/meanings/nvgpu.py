@@ -44,7 +44,7 @@ class GroupToken:
     group: CommitGroup
 
 
-@sync(DeviceAsyncCopyOp, may_move=("dst_indices", "src_indices"))
+@sync(DeviceAsyncCopyOp, may_move=("dst_indices", "src_indices"), indexes=(("src_indices", "src"),))
 def _copy(agent: Agent, op: Any, *operands: Any) -> CopyToken:
     into, indices, source, source_indices, *read = _segments(op, operands)
     count = op.dst_elements.value.data

@@ -40,7 +40,8 @@ from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.op_facts import TakesPerThread
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
+from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
 from tileas_xdsl.machine.core.synchronization import (
@@ -391,7 +392,12 @@ def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: A
     _signal_bytes(agent, op, address, touches, move, count)
 
 
-@sync(bulk.CpAsyncBulkTensorGlobalToSharedClusterOp, may_move=("coordinates",), per_thread=TakesPerThread.ITSELF)
+@sync(
+    bulk.CpAsyncBulkTensorGlobalToSharedClusterOp,
+    may_move=("coordinates",),
+    opaque=("coordinates",),
+    per_thread=TakesPerThread.ITSELF,
+)
 def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
     with predicated(agent, op, values.get(op.predicate, True)) as threads:
@@ -441,6 +447,7 @@ def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any
     bulk.CpAsyncBulkTensorReduceOp,
     may_move=("coordinates",),
     per_thread=TakesPerThread.ITSELF,
+    opaque=("coordinates",),
 )
 def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
     values = dict(zip(op.operands, operands, strict=True))
@@ -665,12 +672,13 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     bulk.PrefetchOp,
     bulk.CpAsyncBulkPrefetchOp,
     bulk.CpAsyncBulkTensorPrefetchOp,
+    opaque=EVERY_OPERAND,
 )
 def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Nothing: the op orders what the machine keeps in order anyway, or changes only the speed."""
 
 
-@effect(MapaOp, per_thread=TakesPerThread.ONE_BY_ONE)
+@effect(MapaOp, opaque=("b",), per_thread=TakesPerThread.ONE_BY_ONE)
 def _mapa(_agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
     """The address itself: the machine runs one block of the cluster."""
     return pointer
@@ -698,7 +706,7 @@ THREAD_REGISTERS: dict[type[Operation], Reading] = {
 ALL_LANES = (1 << WARP) - 1
 """The mask of all lanes of a warp."""
 
-ZERO_REGISTERS = (
+BLOCK_IDS = (
     registers.SmIdOp,
     registers.GridIdOp,
     registers.ClusterIdOp,
@@ -712,9 +720,9 @@ ZERO_REGISTERS = (
     registers.BlockInClusterIdYOp,
     registers.BlockInClusterIdZOp,
 )
-"""Numbers of blocks and of clusters: there is a single one of each."""
+"""Numbers of blocks, of clusters and of what runs them: 0, or in a check any from 0 up."""
 
-ONE_REGISTERS = (
+BLOCK_EXTENTS = (
     registers.ClusterDimOp,
     registers.GridDimXOp,
     registers.GridDimYOp,
@@ -726,7 +734,7 @@ ONE_REGISTERS = (
     registers.ClusterDimBlocksYOp,
     registers.ClusterDimBlocksZOp,
 )
-"""How many there are of these."""
+"""How many there are of these: 1, or in a check any from 1 up."""
 
 
 @pure(*THREAD_REGISTERS)
@@ -735,14 +743,21 @@ def _register(agent: Agent, op: Operation) -> Any:
     return read_by_threads(agent, op, lambda threads: (wrap(n, op.results[0].type) for n in reading(threads)))
 
 
-@effect(*ZERO_REGISTERS)
-def _zero(_agent: Agent, _op: Operation) -> int:
-    return 0
+REGISTER_PREFIX = "nvvm.read.ptx.sreg."
 
 
-@effect(*ONE_REGISTERS)
-def _one(_agent: Agent, _op: Operation) -> int:
-    return 1
+def _register_name(op: Operation) -> str:
+    return op.name.removeprefix(REGISTER_PREFIX)
+
+
+@effect(*BLOCK_IDS, number_of_block=_register_name)
+def _block_id(agent: Agent, op: Operation) -> int:
+    return block_number(agent.machine, _register_name(op), 0)
+
+
+@effect(*BLOCK_EXTENTS, number_of_block=_register_name)
+def _block_extent(agent: Agent, op: Operation) -> int:
+    return block_number(agent.machine, _register_name(op), 1)
 
 
 refused(

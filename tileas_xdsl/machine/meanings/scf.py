@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control, terminators
+from tileas_xdsl.machine.core.opaque_numbers import turns_over_blocks
 from tileas_xdsl.machine.core.standings import Answer, Pause, Request, continuation
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
@@ -33,6 +34,10 @@ def _give_results(_agent: Agent, op: Operation, values: tuple[Any, ...]) -> Answ
 
 @control(scf.ForOp, may_move=("lb", "ub", "iter_args"), deciding=3)
 def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Answer:
+    if op in agent.machine.grid.loops:
+        return agent.run_iterations(op.body.block, turns_over_blocks(agent.machine, lower, step), inits).then(
+            _give_results
+        )
     low = agent.known(lower, op, "takes as its lower bound")
     high = agent.known(upper, op, "takes as its upper bound")
     stride = agent.known(step, op, "takes as its step")

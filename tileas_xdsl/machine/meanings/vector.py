@@ -30,12 +30,23 @@ def _neighbours(agent: Agent, op: Operation, buffer: Any, indices: Sequence[Any]
     return View(first.base, first.offset, shape, strides, first.element, first.origin)
 
 
-@effect(vector.LoadOp, may_move=("indices",), per_thread=TakesPerThread.ONE_BY_ONE)
+@effect(
+    vector.LoadOp,
+    may_move=("indices",),
+    indexes=(("indices", "base"),),
+    per_thread=TakesPerThread.ONE_BY_ONE,
+)
 def _load(agent: Agent, op: vector.LoadOp, buffer: Any, *indices: Any) -> Any:
     return agent.load(_neighbours(agent, op, buffer, indices, op.result.type), op)
 
 
-@effect(vector.StoreOp, may_move=("indices",), stores_data=True, per_thread=TakesPerThread.ONE_BY_ONE)
+@effect(
+    vector.StoreOp,
+    may_move=("indices",),
+    stores_data=True,
+    indexes=(("indices", "base"),),
+    per_thread=TakesPerThread.ONE_BY_ONE,
+)
 def _store(agent: Agent, op: vector.StoreOp, value: Any, buffer: Any, *indices: Any) -> None:
     agent.store(_neighbours(agent, op, buffer, indices, op.vector.type), value, op)
 

@@ -21,6 +21,7 @@ from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy, join, map_key
 from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.opaque_numbers import part_at
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -83,6 +84,7 @@ def _box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence
     extents = _extents(op, len(coordinates))
     if extents is None:
         extents = [1] * len(coordinates)
+    tensor = part_at(agent, tensor, coordinates, list(reversed(tensor.strides))[: len(coordinates)])
     places = [EXTENT // 2 + coordinate for coordinate in coordinates]
     offset = sum(place * stride for place, stride in zip(places, reversed(tensor.strides), strict=False))
     shape = [1] * (MOST_DIMENSIONS - len(extents)) + list(reversed(extents))

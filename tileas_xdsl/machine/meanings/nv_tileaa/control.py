@@ -1,14 +1,15 @@
 """
 What the functions, assumptions, directives and grid queries of `nv_tileaa` do.
 
-The machine runs one program of the grid, number 0 of 1, so there is no next one to take over. An assumption or
-assertion that does not hold stops the run; what is not known when checking is taken to hold. `print` writes to standard
-error.
+The machine runs one program of the grid: number 0 of 1, or in a check any. There is no next one to take over. An
+assumption or assertion that does not hold stops the run; what is not known when checking is taken to hold. `print`
+writes to standard error.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from tileas_xdsl.machine.core.assumptions import ASSERTION_HOLDS
 from tileas_xdsl.machine.core.meaning import control as runs_regions
 from tileas_xdsl.machine.core.meaning import effect, pure, terminators
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
+from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -98,7 +101,7 @@ def _assert(agent: Agent, op: control.AssertOp, condition: Any) -> None:
 # Directives -----------------------------------------------------------------------------------------------------------
 
 
-@effect(control.PrintOp)
+@effect(control.PrintOp, opaque=EVERY_OPERAND)
 def _print(agent: Agent, op: control.PrintOp, *values: Any) -> None:
     contents = [read_tile(agent, value, op) for value in values]
     if agent.machine.with_data:
@@ -113,14 +116,21 @@ def _pragma(agent: Agent, op: control.PragmaOp) -> Answer:
 # The grid -------------------------------------------------------------------------------------------------------------
 
 
-@pure(control.GetProgramIdOp)
-def _program_id(_agent: Agent, _op: control.GetProgramIdOp) -> int:
-    return 0
+def _along_axis(name: str) -> Callable[[Any], str]:
+    return lambda op: f"{name}.{'xyz'[op.axis.value.data]}"
 
 
-@pure(control.GetNumProgramsOp)
-def _number_of_programs(_agent: Agent, _op: control.GetNumProgramsOp) -> int:
-    return 1
+_id_name, _extent_name = _along_axis("program_id"), _along_axis("num_programs")
+
+
+@effect(control.GetProgramIdOp, number_of_block=_id_name)
+def _program_id(agent: Agent, op: control.GetProgramIdOp) -> int:
+    return block_number(agent.machine, _id_name(op), 0)
+
+
+@effect(control.GetNumProgramsOp, number_of_block=_extent_name)
+def _number_of_programs(agent: Agent, op: control.GetNumProgramsOp) -> int:
+    return block_number(agent.machine, _extent_name(op), 1)
 
 
 @effect(control.CancelNextProgramIdOp)

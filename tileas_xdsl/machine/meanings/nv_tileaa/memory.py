@@ -122,7 +122,7 @@ def _groups(agent: Agent, op: Operation, operands: tuple[Any, ...]) -> dict[str,
     return {name: None if place is None else operands[place] for name, place in places.items()}
 
 
-@effect(memory.LoadOp, memory.TiledLoadOp, may_move=("indices",))
+@effect(memory.LoadOp, memory.TiledLoadOp, may_move=("indices",), indexes=(("indices", "base"),))
 def _load(agent: Agent, op: memory.LoadOp | memory.TiledLoadOp, *operands: Any) -> Any:
     given = _groups(agent, op, operands)
     tiled = isinstance(op, memory.TiledLoadOp)
@@ -132,7 +132,13 @@ def _load(agent: Agent, op: memory.LoadOp | memory.TiledLoadOp, *operands: Any) 
     return (value, done_token()) if len(op.results) > 1 else value
 
 
-@effect(memory.StoreOp, memory.TiledStoreOp, may_move=("indices",), stores_data=True)
+@effect(
+    memory.StoreOp,
+    memory.TiledStoreOp,
+    may_move=("indices",),
+    stores_data=True,
+    indexes=(("indices", "base"),),
+)
 def _store(agent: Agent, op: memory.StoreOp | memory.TiledStoreOp, *operands: Any) -> Any:
     given = _groups(agent, op, operands)
     tiled = isinstance(op, memory.TiledStoreOp)

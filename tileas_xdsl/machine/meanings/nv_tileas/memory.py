@@ -82,7 +82,7 @@ def _await(agent: Agent, op: Operation, tokens: Sequence[Any]) -> Request:
 # Synchronous accesses -------------------------------------------------------------------------------------------------
 
 
-@suspends(memory.TiledLoadOp, may_move=("coords",))
+@suspends(memory.TiledLoadOp, may_move=("coords",), indexes=(("coords", "view"),))
 def _tiled_load(agent: Agent, op: memory.TiledLoadOp, *operands: Any) -> Answer:
     given = _Operands(op, operands)
     view, coordinates = given.one(), _coordinates(agent, op, given)
@@ -100,7 +100,7 @@ def _load_from(
     return (value, done_token()) if op.done else value
 
 
-@suspends(memory.TiledStoreOp, may_move=("coords",))
+@suspends(memory.TiledStoreOp, may_move=("coords",), indexes=(("coords", "view"),))
 def _tiled_store(agent: Agent, op: memory.TiledStoreOp, *operands: Any) -> Answer:
     given = _Operands(op, operands)
     view, value, coordinates = given.one(), given.one(), _coordinates(agent, op, given)
@@ -142,7 +142,7 @@ def _store(agent: Agent, op: pointers.StoreOp, *operands: Any) -> Answer:
 # Asynchronous accesses ------------------------------------------------------------------------------------------------
 
 
-@sync(memory.AsyncTiledLoadOp, may_move=("coords",))
+@sync(memory.AsyncTiledLoadOp, may_move=("coords",), indexes=(("coords", "view"),))
 def _async_tiled_load(agent: Agent, op: memory.AsyncTiledLoadOp, *operands: Any) -> StageToken:
     given = _Operands(op, operands)
     view, destination, coordinates = given.one(), given.one(), _coordinates(agent, op, given)

@@ -76,7 +76,7 @@ def _descriptor(agent: Agent, op: Operation, value: Any) -> Descriptor:
     return agent.known(value, op, "transfers by")
 
 
-@sync(tma.TiledTmaLoadOp, may_move=("coords",))
+@sync(tma.TiledTmaLoadOp, may_move=("coords",), indexes=(("coords", "descriptor"),))
 def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any, *operands: Any) -> StageToken:
     descriptor = _descriptor(agent, op, given)
     target = storage_of(whole_array(op, destination), op)
@@ -95,7 +95,7 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
     )
 
 
-@sync(tma.TiledTmaStoreOp, may_move=("coords",))
+@sync(tma.TiledTmaStoreOp, may_move=("coords",), indexes=(("coords", "descriptor"),))
 def _tma_store(agent: Agent, op: tma.TiledTmaStoreOp, given: Any, source: Any, *coordinates: Any) -> StageToken:
     window = _window(agent, op, _descriptor(agent, op, given), coordinates, op.source.type)
     return store_later(agent, op, window.pieces(), whole_array(op, source), (), engine="tma")

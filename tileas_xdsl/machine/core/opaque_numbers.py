@@ -1,0 +1,402 @@
+"""
+Opaque numbers: the ids of blocks, and what is computed from them. A check knows only that all agents of a block see the
+same one.
+
+    %b = nvvm.read.ptx.sreg.ctaid.x          b
+    %t = arith.muli %b, %c8                  8 b
+    %p = llvm.getelementptr %out[%t]         the part of 'out' that begins 8 b elements in
+
+One execution speaks for every block as long as such a number decides nothing: it may be computed with, stored, and
+index arrays in global memory. An execution carries it as the number that it would be in block 0 of 1, with its *form*:
+by what it differs from that in another block. An array that is indexed by one form is an object of its own; if it is
+reached by two forms and written, their distance would decide whether accesses meet. Where a number decides (a branch, a
+bound, a slot, a parity, an address in shared memory), `BlockDependentError` says so, and the check takes the id as an
+argument.
+
+A form is a sum of atoms with factors. Sums, and products with one number that the check knows, are followed; any other
+result is an atom of its own, known by the op and all that went into it.
+
+In `for %t = id to n step extent` a block makes any number of turns, which is an argument of its own (`Grid.turns`).
+Of two turns, `t` differs by at least 1: so places that it reaches with a stride of `c` bytes are apart if none of them
+is longer than `c`, or begins outside the `c` bytes of its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.machine.core import moving_numbers as moving
+from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.meaning import Kind, facts_of
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.op_facts import operands_called
+from tileas_xdsl.machine.core.state import Canvas, SharedPart
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import BlockDependentError
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent, Step
+    from tileas_xdsl.machine.core.execution import Machine
+
+BLOCKS_ALONE = Assumption("blocks do not race with each other")
+"""Of a program that asks for its place in the grid: one block is executed."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The atom of the number that turn `number` of a loop over blocks works on."""
+
+    start: str
+    """The id that the loop begins with."""
+    number: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """The atom of an irregular result: of which op, and of what (each number with its form)."""
+
+    op: Operation
+    result: int
+    operands: tuple[tuple[int, Form], ...]
+
+
+Atom = str | Turn | Made
+"""A `str` is the name of an id, an extent or an argument."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A sum of atoms with factors: by what a number differs from what it is in block 0 of 1."""
+
+    terms: tuple[tuple[Atom, int], ...] = ()
+    """In an order of their own (`_place_of`), none with the factor 0."""
+
+    @staticmethod
+    def of(terms: Iterable[tuple[Atom, int]]) -> Form:
+        sums: dict[Atom, int] = {}
+        for atom, factor in terms:
+            sums[atom] = sums.get(atom, 0) + factor
+        return Form(tuple(sorted(((a, f) for a, f in sums.items() if f), key=_place_of)))
+
+    def plus(self, other: Form, factor: int = 1) -> Form:
+        return Form.of([*self.terms, *((atom, factor * f) for atom, f in other.terms)])
+
+    def times(self, factor: int) -> Form:
+        return Form().plus(self, factor)
+
+    @property
+    def turn(self) -> tuple[Turn, int] | None:
+        """The turn of a loop over blocks in it, with its factor; None unless there is exactly one."""
+        turns = [(atom, factor) for atom, factor in self.terms if isinstance(atom, Turn)]
+        return turns[0] if len(turns) == 1 else None
+
+    @property
+    def without_turn_numbers(self) -> Form:
+        """The same with all turns taken for the first one: equal for the forms of one op in several turns."""
+        return Form.of((replace(atom, number=0) if isinstance(atom, Turn) else atom, f) for atom, f in self.terms)
+
+
+def _place_of(term: tuple[Atom, int]) -> tuple[object, ...]:
+    """A key that sorts the terms of a form: any order will do that is the same for equal atoms."""
+    match term[0]:
+        case str() as name:
+            return (0, name)
+        case Turn(start, number):
+            return (1, start, number)
+        case Made(op, result, operands):
+            return (2, id(op), result, hash(operands))
+
+
+NO_FORM = Form()
+
+
+class OpaqueNumber(int):
+    """A number that differs from block to block: what it is in block 0 of 1, and its form."""
+
+    form: Form
+    names: frozenset[str]
+    """The ids, extents and arguments that it is computed from."""
+    is_scaled: bool
+    """Whether its form has factors that are not constants of the program."""
+
+    def __new__(cls, value: int, form: Form, names: frozenset[str], *, is_scaled: bool = False) -> Self:
+        number = super().__new__(cls, value)
+        number.form, number.names, number.is_scaled = form, names, is_scaled
+        return number
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What an execution knows of the place of its block in the grid."""
+
+    is_opaque: bool = False
+    """Whether ids and extents are opaque, unless `numbers` has them; else there is one block, number 0 of 1."""
+    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The ids and extents that decide something, and what they are in this execution."""
+    loops: frozenset[Operation] = frozenset()
+    """The loops over blocks: `for %t = id to n step extent`."""
+    turns: int = 0
+    """How often these turn in this execution."""
+
+
+ONE_BLOCK = Grid()
+
+
+def block_number(machine: Machine, name: str, alone: int) -> int:
+    """The id or extent called `name`, which is `alone` where there is one block."""
+    grid = machine.grid
+    if not grid.is_opaque:
+        return alone
+    machine.assume(BLOCKS_ALONE)
+    if name in grid.numbers:
+        return grid.numbers[name]
+    machine.opaque_names |= {name}
+    return OpaqueNumber(alone, Form(((name, 1),)), frozenset([name]))
+
+
+class TurnsOverBlocks(Sequence[int]):
+    """The values of the induction variable of a loop over blocks: one opaque number a turn."""
+
+    def __init__(self, start: str, names: frozenset[str], turns: range) -> None:
+        self.start, self.names, self.turns = start, names, turns
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def __getitem__(self, number: Any) -> Any:
+        return OpaqueNumber(0, Form(((Turn(self.start, number), 1),)), self.names)
+
+
+def turns_over_blocks(machine: Machine, lower: Any, step: Any) -> TurnsOverBlocks:
+    """The turns of a loop over blocks that begins with `lower` and goes on by `step`."""
+    names = frozenset(name for number in (lower, step) if isinstance(number, OpaqueNumber) for name in number.names)
+    return TurnsOverBlocks(repr(sorted(names)), names, range(machine.grid.turns))
+
+
+# Computing with opaque numbers ----------------------------------------------------------------------------------------
+
+
+def computed(step: Step, operands: Sequence[Any], outcome: Any) -> Any:
+    """The result of a step that only computes, some of whose `operands` are opaque: opaque as well."""
+    names = frozenset(name for operand in operands if isinstance(operand, OpaqueNumber) for name in operand.names)
+    if outcome is UNKNOWN:
+        return UNKNOWN
+    if isinstance(outcome, tuple):
+        results = enumerate(cast("tuple[Any, ...]", outcome))
+        return tuple(o if o is UNKNOWN else _irregular(step.op, operands, o, names, number) for number, o in results)
+    rule = facts_of(step.op).moves
+    if rule is moving.selected and not isinstance(operands[0], OpaqueNumber):
+        return outcome
+    form = None if rule is None else _regular(step, rule, operands)
+    if form is None or not isinstance(outcome, int):
+        return _irregular(step.op, operands, outcome, names)
+    is_scaled = any(isinstance(o, OpaqueNumber) and o.is_scaled for o in operands) or (
+        rule is moving.multiplied and not _has_constant(step.op)
+    )
+    return OpaqueNumber(outcome, form, names, is_scaled=is_scaled)
+
+
+def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> Form | None:
+    """The form of a sum, a difference, a multiple or a copy; None for any other result."""
+    forms = [operand.form if isinstance(operand, OpaqueNumber) else NO_FORM for operand in operands]
+    if rule is moving.added:
+        return forms[0].plus(forms[1])
+    if rule is moving.subtracted:
+        return forms[0].plus(forms[1], -1)
+    if rule is moving.unchanged:
+        return forms[0]
+    if rule is moving.extended_by_zeros:
+        return forms[0] if int(operands[0]) >= 0 and all(factor > 0 for _, factor in forms[0].terms) else None
+    if rule is moving.multiplied and NO_FORM in forms:
+        number, factor = (operands[0], operands[1]) if forms[1] == NO_FORM else (operands[1], operands[0])
+        # A product of two factors that both follow the trip count would not move on evenly with it.
+        if isinstance(number, OpaqueNumber) and (not number.is_scaled or _has_constant(step.op)):
+            return number.form.times(int(factor))
+    return None
+
+
+def _has_constant(op: Operation) -> bool:
+    owners = [operand.owner for operand in op.operands]
+    return any(isinstance(o, Operation) and o.name in ("arith.constant", "llvm.mlir.constant") for o in owners)
+
+
+def _irregular(
+    op: Operation, operands: Sequence[Any], outcome: Any, names: frozenset[str], result: int = 0
+) -> OpaqueNumber:
+    """A number of which nothing is known but which op made it out of what."""
+    if not isinstance(outcome, int):
+        raise BlockDependentError(op, "makes no number of a number that differs between blocks", names)
+    parts = tuple((int(o), o.form if isinstance(o, OpaqueNumber) else NO_FORM) for o in operands if isinstance(o, int))
+    return OpaqueNumber(outcome, Form(((Made(op, result, parts), 1),)), names, is_scaled=True)
+
+
+# Where they may go ----------------------------------------------------------------------------------------------------
+
+
+def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
+    """
+    The `operands` of a step with those arrays replaced that opaque numbers index, each by the part of it that they lead
+    to.
+
+    Raises `BlockDependentError` where an opaque number decides something.
+    """
+    op = step.op
+    facts = facts_of(op)
+    if agent.machine.late_values:
+        # A late value may hide an opaque number until an op is performed.
+        raise BlockDependentError(op, "takes a value that is not there yet", agent.machine.opaque_names)
+    deciding = 0 if op in agent.machine.grid.loops else facts.deciding
+    opaque = [number for number, operand in enumerate(operands) if isinstance(operand, OpaqueNumber)]
+    for number in opaque:
+        if number < deciding:
+            raise _decides(op, operands[number])
+    if step.kind in (Kind.PURE, Kind.TERMINATOR):
+        return operands
+    if op in agent.machine.grid.loops or AgentLikeOpInterface.of(op) is not None or (facts.calls and not facts.indexes):
+        return operands
+    passed_on = facts.may_move if step.kind in (Kind.CONTROL, Kind.JUMP) else facts.opaque
+    free = {place for group in passed_on for place in _positions(op, group)}
+    indices = {place: (group, array) for group, array in facts.indexes for place in _positions(op, group)}
+    for number in opaque:
+        if number not in free and number not in indices:
+            raise _decides(op, operands[number])
+    return _with_parts(agent, op, operands, dict.fromkeys(indices[n] for n in opaque if n in indices))
+
+
+def _decides(op: Operation, number: OpaqueNumber) -> BlockDependentError:
+    listed = ", ".join(sorted(number.names))
+    return BlockDependentError(op, f"depends on {listed}, which differs between blocks", number.names)
+
+
+def _positions(op: Operation, group: str) -> range:
+    """The numbers of the operands in a group; where the values stand in several places, the first of these."""
+    values = list(operands_called(op, group)) if group != "*" else list(op.operands)
+    operands = list(op.operands)
+    for start in range(len(operands) - len(values) + 1):
+        if values and operands[start : start + len(values)] == values:
+            return range(start, start + len(values))
+    return range(0)
+
+
+def _with_parts(agent: Agent, op: Operation, operands: list[Any], groups: Iterable[tuple[str, str]]) -> list[Any]:
+    replaced = list(operands)
+    for group, array in groups:
+        places = _positions(op, array)
+        indices = [operands[number] for number in _positions(op, group)]
+        if not places:
+            raise _decides(op, next(i for i in indices if isinstance(i, OpaqueNumber)))
+        number = places[0]
+        replaced[number] = _part(agent, op, replaced[number], indices)
+    return replaced
+
+
+def _part(agent: Agent, op: Operation, place: Any, indices: Sequence[Any]) -> Any:
+    """The value `place`, which names memory, leading to that part of it which `indices` begin."""
+    first = next(index for index in indices if isinstance(index, OpaqueNumber))
+    base = _base_of(place)
+    if base is None or base.space != "global":
+        raise _decides(op, first)
+    strides = facts_of(op).index_strides
+    steps = strides(op) if strides is not None else _strides_of(place)
+    if len(steps) != len(indices):
+        raise _decides(op, first)
+    return _rebased(place, part_at(agent, base, indices, steps))
+
+
+def part_at(agent: Agent, base: MemoryObject, indices: Sequence[Any], strides: Sequence[int]) -> MemoryObject:
+    """The part of `base` that those of `indices` lead to which are opaque; `base` itself if none is."""
+    opaque = [
+        (index, stride) for index, stride in zip(indices, strides, strict=True) if isinstance(index, OpaqueNumber)
+    ]
+    if not opaque:
+        return base
+    form = base.form if isinstance(base.form, Form) else NO_FORM
+    for index, stride in opaque:
+        form = form.plus(index.form, stride)
+    names = frozenset(name for index, _ in opaque for name in index.names)
+    return agent.machine.part(PartsOfArrays).part(base, form, names)
+
+
+def _base_of(place: Any) -> MemoryObject | None:
+    array = getattr(place, "array", None)
+    base = getattr(array if isinstance(array, View) else place, "base", None)
+    return base if isinstance(base, MemoryObject) and is_dataclass(place) else None
+
+
+def _rebased(place: Any, base: MemoryObject) -> Any:
+    array = getattr(place, "array", None)
+    if isinstance(array, View):
+        return replace(place, array=replace(array, base=base))
+    return replace(place, base=base)
+
+
+def _strides_of(place: Any) -> Sequence[int]:
+    """Bytes from one index to the next, for each index; nothing where an index walks through several axes."""
+    if isinstance(place, View):
+        return place.strides
+    array: View | None = getattr(place, "array", None)
+    groups: Sequence[Sequence[int]] | None = getattr(place, "groups", None)
+    if array is None or groups is None or any(len(group) != 1 for group in groups):
+        return ()
+    tile: Sequence[int] = getattr(place, "tile", ())
+    return [extent * array.strides[group[0]] for extent, group in zip(tile, groups, strict=True)]
+
+
+# Parts of arrays ------------------------------------------------------------------------------------------------------
+
+
+class PartsOfArrays(SharedPart):
+    """The parts of arrays that opaque numbers lead to: by array and form, each an object of its own."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, dict[Form, MemoryObject]] = {}
+        self._names: dict[int, frozenset[str]] = {}
+
+    def draw(self, canvas: Canvas) -> None:
+        """Nothing: a part that can still be named is drawn where it is named; one that is named again is the same."""
+
+    def part(self, base: MemoryObject, form: Form, names: frozenset[str]) -> MemoryObject:
+        """The part of `base`, an array or a part of one, that is `form` away from the beginning of the array."""
+        whole = base.whole_object
+        parts = self._parts.setdefault(whole.serial, {NO_FORM: whole})
+        if form not in parts:
+            parts[form] = whole.part(form)
+        self._names[whole.serial] = self._names.get(whole.serial, frozenset()) | names
+        return parts[form]
+
+    def of(self, base: MemoryObject) -> Sequence[MemoryObject]:
+        """The array `base` and all parts of it."""
+        return list(self._parts.get(base.serial, {NO_FORM: base}).values())
+
+    def judge(self, machine: Machine) -> None:
+        """
+        Raises `BlockDependentError` for an array that is written and reached by several forms, unless these are the
+        turns of one loop over blocks, and what is reached in one turn lies between its place and that of the next.
+        """
+        for serial, parts in self._parts.items():
+            touched = {form: base for form, base in parts.items() if machine.history_of(base) is not None}
+            if len(touched) > 1 and any(_is_written(machine, base) for base in touched.values()):
+                _judge_turns(machine, touched, self._names[serial])
+
+
+def _is_written(machine: Machine, base: MemoryObject) -> bool:
+    history = machine.history_of(base)
+    return history is not None and history.holds_a_write
+
+
+def _judge_turns(machine: Machine, parts: Mapping[Form, MemoryObject], names: frozenset[str]) -> None:
+    alike = {form.without_turn_numbers for form in parts} if all(form.turn for form in parts) else set[Form]()
+    for form, base in parts.items():
+        turn = form.turn
+        fits = turn is not None and base.reached.start >= 0 and base.reached.stop <= turn[1]
+        if len(alike) != 1 or not fits:
+            history = machine.history_of(base)
+            assert history is not None
+            access = history.all()[0]
+            reason = f"reaches '{base.name}' at a distance that differs between blocks"
+            raise BlockDependentError(access.op, reason, names)
