@@ -32,7 +32,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.assumptions import Assumption
-from tileas_xdsl.machine.core.meaning import Kind, facts_of
+from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.op_facts import operands_called
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
@@ -221,8 +221,13 @@ def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> Form | N
 
 
 def _has_constant(op: Operation) -> bool:
-    owners = [operand.owner for operand in op.operands]
-    return any(isinstance(o, Operation) and o.name in ("arith.constant", "llvm.mlir.constant") for o in owners)
+    """Whether one of the operands is the same number wherever the op runs."""
+    return any(isinstance(operand.owner, Operation) and _is_constant(operand.owner) for operand in op.operands)
+
+
+def _is_constant(op: Operation) -> bool:
+    meaning = meaning_of(op)
+    return meaning is not None and meaning.kind is Kind.PURE and not op.operands
 
 
 def _irregular(

@@ -743,11 +743,9 @@ def _register(agent: Agent, op: Operation) -> Any:
     return read_by_threads(agent, op, lambda threads: (wrap(n, op.results[0].type) for n in reading(threads)))
 
 
-REGISTER_PREFIX = "nvvm.read.ptx.sreg."
-
-
 def _register_name(op: Operation) -> str:
-    return op.name.removeprefix(REGISTER_PREFIX)
+    """Its name in PTX, without the `%`: `ctaid.x`."""
+    return op.name.partition("sreg.")[2]
 
 
 @effect(*BLOCK_IDS, number_of_block=_register_name)
