@@ -14,7 +14,7 @@ from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem
-from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
+from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Proof
 
 UNLIMITED = 1 << 40
 """Bytes of a space that the problem sets no limit for."""
@@ -46,7 +46,9 @@ def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> Prov
     (origin,) = result.schedule.origins
     early = min(time - origin for time in result.schedule.starts) // result.ii * result.ii + origin
     starts = tuple(time - early for time in result.schedule.starts)
-    return ProvenSchedule(ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds), result)
+    proof = Proof(result.text, result.lower_bound, start.ii)
+    found = ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds, proof=proof)
+    return ProvenSchedule(found, result)
 
 
 def exact_problem(problem: Problem) -> exact.Problem:

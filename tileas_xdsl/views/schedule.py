@@ -42,12 +42,19 @@ def schedule_text(shown: ShownSchedule) -> list[str]:
         f"  bounds: {bounds}",
         f"  binds: {result.bounds.binding.name}, {result.bounds.binding.reason}",
     ]
+    if result.proof is not None:
+        lines.append(f"  exact: heuristic {result.proof.heuristic_ii}, {_proven(result)}; {result.proof.text}")
     if result.is_truncated:
         lines.append("  the rounds of the refinement ran out")
     lines += [f"  {remark_on(shown, number)}" for number in _in_kernel_order(shown)]
     rings = zip(result.problem.rings, result.copies, strict=True)
     lines += [f"  ring {r.name}: {n} x {r.bytes} = {n * r.bytes} bytes of {r.space} memory" for r, n in rings]
     return lines
+
+
+def _proven(result: ModuloSchedule) -> str:
+    is_proven = result.proof is not None and result.proof.lower_bound == result.ii
+    return f"proven optimum {result.ii}" if is_proven else f"best known {result.ii}"
 
 
 def _in_kernel_order(shown: ShownSchedule) -> list[int]:

@@ -29,6 +29,16 @@ class Strategy(Enum):
 
 
 @dataclass(frozen=True)
+class Proof:
+    """What the exact scheduler has shown of the initiation interval."""
+
+    text: str
+    lower_bound: int
+    """No schedule has a smaller interval."""
+    heuristic_ii: int
+
+
+@dataclass(frozen=True)
 class ModuloSchedule:
     """A schedule of `problem`. `arms` says of each op which way of seating it won."""
 
@@ -42,6 +52,8 @@ class ModuloSchedule:
     """Rounds of the refinement."""
     is_truncated: bool = False
     """Whether the refinement ran out of its budget."""
+    proof: Proof | None = None
+    """Where the exact scheduler was asked."""
 
     @cached_property
     def start_of(self) -> dict[int, int]:

@@ -28,17 +28,22 @@ from tileas_xdsl.analysis.target import model_of_target
 from tileas_xdsl.diagnostics import refuse, remark
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.scheduling.exact.search import Limits
+from tileas_xdsl.scheduling.exact.solver import SolverMissing
 from tileas_xdsl.scheduling.loop_problem import LoopProblem, loop_problem
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
+from tileas_xdsl.scheduling.proven import ProvenSchedule, proven_schedule
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, strategy_of
 from tileas_xdsl.transforms.tileas.generate_schedule.trace import write_trace
 
 SCHEDULE, DEPTH = "nv_tileas.schedule", "nv_tileas.depth"
 
-STRATEGIES = tuple(strategy.value for strategy in Strategy)
+EXACT = "exact"
+
+STRATEGIES = (*(strategy.value for strategy in Strategy), EXACT)
 
 
 @dataclass(frozen=True)
@@ -57,16 +62,19 @@ class GenerateSchedulePass(ModulePass):
 
     Rewrites
         Attributes only: `stage`, `iter_offset` and `order` on every op of a scheduled body, `nv_tileas.schedule` on the
-        loop, `nv_tileas.depth` on rings. `strategy` is `cost-based`, `fast`, `serial`, `default` (by target) or `none`;
-        `num-stages` limits the stages. A loop that is too small, that nothing asynchronous happens in, or that has
+        loop, `nv_tileas.depth` on rings. `strategy` is `cost-based`, `fast`, `serial`, `default` (by target), `none` or
+        `exact`, which proves the least interval within `exact-limit` deterministic seconds of its solver, and puts what
+        is proven into `proof` and `lower_bound` of `nv_tileas.schedule`. `num-stages` limits the stages. A loop that is
+        too small, that nothing asynchronous happens in, or that has
         `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
 
     Requires
         Verified IR. Only innermost loops are scheduled, and those whose inner loops are one op to them.
 
     Refuses
-        An unknown capability or strategy, naming those that there are; ops that wait for each other within one
-        iteration; a ring of which not even one copy fits, with the bytes that are missing.
+        An unknown capability or strategy, naming those that there are; `exact` without its solver, with the command
+        that installs it; ops that wait for each other within one iteration; a ring of which not even one copy fits,
+        with the bytes that are missing.
     """
 
     name = "tileas-generate-schedule"
@@ -78,6 +86,7 @@ class GenerateSchedulePass(ModulePass):
     num_stages: int = 4
     rrt_size_threshold: int = 4096
     max_constraint_iterations: int = ROUNDS
+    exact_limit: int = 10
     schedule_trace_file: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -87,6 +96,10 @@ class GenerateSchedulePass(ModulePass):
             )
         if self.num_stages < 1:
             raise PassFailedException(f"{self.name}: num-stages={self.num_stages}; a loop has at least 1 stage")
+        if self.exact_limit < 1:
+            raise PassFailedException(
+                f"{self.name}: exact-limit={self.exact_limit}; the solver needs at least 1 second"
+            )
         planned = plan_module(op, self)
         for found in planned:
             write_schedule(found)
@@ -112,7 +125,8 @@ def _is_innermost(loop: scf.ForOp) -> bool:
 
 def plan_loop(loop: scf.ForOp, model: MachineModel, options: GenerateSchedulePass) -> ScheduledLoop | None:
     """The schedule of `loop`; None under the strategy `none`, or where there is nothing to schedule."""
-    strategy = strategy_of(loop, Strategy(options.strategy), model)
+    is_exact = options.strategy == EXACT
+    strategy = strategy_of(loop, Strategy.COST_BASED if is_exact else Strategy(options.strategy), model)
     ops = [op for op in loop.body.block.ops][:-1]
     if strategy is Strategy.NONE or not ops:
         return None
@@ -123,11 +137,25 @@ def plan_loop(loop: scf.ForOp, model: MachineModel, options: GenerateSchedulePas
     problem = loop_problem(loop, model, most_stages=most)
     limits = SearchLimits(rounds=options.max_constraint_iterations)
     try:
-        return ScheduledLoop(loop, problem, schedule(problem.problem, strategy, limits, options.rrt_size_threshold))
+        found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
+        is_exact &= strategy is not Strategy.SERIAL
+        return ScheduledLoop(loop, problem, _proven(loop, found, options.exact_limit) if is_exact else found)
     except DependenceCycleError as error:
         refuse(problem.ops[error.ops[0]], f"cannot be scheduled: {error}", "break the cycle")
     except InfeasibleError as error:
         refuse(loop, f"failed to find a schedule: {error}", "use smaller tiles")
+
+
+def _proven(loop: scf.ForOp, found: ModuloSchedule, seconds: int) -> ModuloSchedule:
+    """The best schedule of the problem of `found`, with what is proven of it."""
+    try:
+        better = proven_schedule(found, Limits(seconds=float(seconds)))
+    except SolverMissing as error:
+        raise PassFailedException(f"{GenerateSchedulePass.name}: {error}") from None
+    except ValueError as error:
+        refuse(loop, f"cannot be scheduled exactly: {error}", "use strategy=cost-based")
+    assert isinstance(better, ProvenSchedule), "the search starts from a schedule"
+    return better.schedule
 
 
 def write_schedule(found: ScheduledLoop) -> None:
@@ -163,6 +191,9 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
         "arms": ArrayAttr([StringAttr(arm) for arm in dict.fromkeys(result.arms)]),
         "truncated": BoolAttr.from_bool(result.is_truncated),
     }
+    if result.proof is not None:
+        entries["proof"] = StringAttr(result.proof.text)
+        entries["lower_bound"] = IntegerAttr(result.proof.lower_bound, i32)
     return DictionaryAttr(entries)
 
 

@@ -1,0 +1,79 @@
+"""`tileas-generate-schedule{strategy=exact}`: schedules with a proof, as attributes and in `tileas schedule`."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.utils.exceptions import PassFailedException
+
+from tests.support.ir import ROOT, parse, run_passes
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.time.simulation import simulate
+from tileas_xdsl.tools.main import main
+from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
+
+GEMM = ROOT / "examples" / "gemm_loop.mlir"
+PREPARE = "tileas-materialize-async,tileas-prepare-for-scheduling{compute-capability=sm_90}"
+
+
+def scheduled(options: str) -> ModuleOp:
+    return run_passes(
+        parse(GEMM.read_text()), f"{PREPARE},tileas-generate-schedule{{compute-capability=sm_90 {options}}}"
+    )
+
+
+def schedule_of(module: ModuleOp) -> DictionaryAttr:
+    (loop,) = scheduled_loops(module)
+    found = loop.attributes[SCHEDULE]
+    assert isinstance(found, DictionaryAttr)
+    return found
+
+
+def number(found: DictionaryAttr, name: str) -> int:
+    value = found.data[name]
+    assert isinstance(value, IntegerAttr)
+    return value.value.data
+
+
+def test_the_proof_stands_on_the_loop() -> None:
+    heuristic, exact = schedule_of(scheduled("")), schedule_of(scheduled("strategy=exact"))
+    assert "proof" not in heuristic.data
+    proof = exact.data["proof"]
+    assert isinstance(proof, StringAttr)
+    assert proof.data.startswith(f"II = {number(exact, 'ii')} (proven")
+    assert number(exact, "lower_bound") == number(exact, "ii") <= number(heuristic, "ii")
+    assert exact.data["strategy"] == heuristic.data["strategy"]
+
+
+def test_the_command_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", str(GEMM), "--strategy", "exact"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  exact: ")]
+    assert line.startswith("  exact: heuristic ")
+    assert ", proven optimum " in line
+
+
+def test_a_missing_solver_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    with pytest.raises(PassFailedException, match=r"pip install 'tileas-xdsl\[exact\]'"):
+        scheduled("strategy=exact")
+
+
+def test_no_time_is_refused() -> None:
+    with pytest.raises(PassFailedException, match="exact-limit=0; the solver needs at least 1 second"):
+        scheduled("strategy=exact exact-limit=0")
+
+
+def test_a_proven_schedule_is_safe_and_as_fast_as_it_says() -> None:
+    """Expanded, it computes the product, is safe for every trip count, and its simulated period is at most II."""
+    exact = number(schedule_of(scheduled("strategy=exact")), "ii")
+    buffers = "tileas-assign-buffers{compute-capability=sm_90}"
+    road = f"{PREPARE},tileas-generate-schedule{{compute-capability=sm_90 strategy=exact}},{buffers}"
+    module = run_passes(parse(GEMM.read_text()), f"{road},tileas-unspecialized-pipeline{{num-stages=4}}")
+    assert check(module, "gemm").verdict is Verdict.SAFE
+    timed = simulate(module, "gemm", {"n": 12}, "sm_90")
+    assert timed.violations == ()
+    assert timed.cycles_per_iteration is not None
+    assert timed.cycles_per_iteration <= exact
