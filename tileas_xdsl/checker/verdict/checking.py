@@ -34,7 +34,7 @@ from tileas_xdsl.machine.arguments import (
     threads_given,
 )
 from tileas_xdsl.machine.core.deadline import Deadline
-from tileas_xdsl.machine.core.synchronising_ops import synchronises
+from tileas_xdsl.machine.core.handles import synchronises
 from tileas_xdsl.machine.core.violations import BlockDependentError, UnsupportedError
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))

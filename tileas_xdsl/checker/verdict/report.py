@@ -149,6 +149,8 @@ class Report:
         self.stopped_at += other.stopped_at
         self.unexplored += other.unexplored
         self.warnings += other.warnings
+        self.tolerated += other.tolerated
+        self.cut_short += other.cut_short
         self.executions += other.executions
         self.proofs |= other.proofs
         self.left_out += [calls for calls in dict.fromkeys(other.left_out) if calls not in self.left_out]

@@ -30,7 +30,7 @@ from tileas_xdsl.machine.core.conflicts import (
 )
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.evidence import Unordered
-from tileas_xdsl.machine.core.handles import unknown_outcome
+from tileas_xdsl.machine.core.handles import synchronises, unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Conflict, Mind, Proxy, join
 from tileas_xdsl.machine.core.late_values import LateValue, when_there
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
@@ -42,7 +42,6 @@ from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
 from tileas_xdsl.machine.core.standings import Standing
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
-from tileas_xdsl.machine.core.synchronising_ops import synchronises
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
