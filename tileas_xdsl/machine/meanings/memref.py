@@ -179,9 +179,15 @@ def _store(agent: Agent, op: memref.StoreOp, value: Any, target: Any, *indices: 
 def same_shape(agent: Agent, op: Operation, source: Any, target: Any) -> tuple[View, View]:
     """Two memrefs between which elements are copied one by one."""
     from_view, to_view = view_of(agent, op, source), view_of(agent, op, target)
-    if from_view.shape != to_view.shape:
+    if from_view.shape != to_view.shape and (agent.machine.with_data or _are_known(op)):
         raise UnsupportedError(op, f"copies an array of shape {from_view.shape} to one of shape {to_view.shape}")
     return from_view, to_view
+
+
+def _are_known(op: Operation) -> bool:
+    """Whether all extents of what `op` copies are known; of those that types leave open, a check makes up its own."""
+    shapes = [operand.type.get_shape() for operand in op.operands if isinstance(operand.type, MemRefType)]
+    return all(extent >= 0 for shape in shapes for extent in shape)
 
 
 @effect(memref.CopyOp)
