@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import memref
@@ -186,8 +186,12 @@ def same_shape(agent: Agent, op: Operation, source: Any, target: Any) -> tuple[V
 
 def _are_known(op: Operation) -> bool:
     """Whether all extents of what `op` copies are known; of those that types leave open, a check makes up its own."""
-    shapes = [operand.type.get_shape() for operand in op.operands if isinstance(operand.type, MemRefType)]
-    return all(extent >= 0 for shape in shapes for extent in shape)
+    kinds = [cast("MemRefType[Attribute]", operand.type) for operand in op.operands if _is_memref(operand.type)]
+    return all(extent >= 0 for kind in kinds for extent in kind.get_shape())
+
+
+def _is_memref(kind: Attribute) -> bool:
+    return isinstance(kind, MemRefType)
 
 
 @effect(memref.CopyOp)
