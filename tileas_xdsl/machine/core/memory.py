@@ -86,7 +86,15 @@ class MemoryObject:
     def part(self, form: object) -> MemoryObject:
         """The part of it that `form` names, with nothing known of its contents. It must be a whole object."""
         return MemoryObject(
-            self.name, self.shape, self.element, self.space, family=self.family, is_open=True, form=form, array=self
+            self.name,
+            self.shape,
+            self.element,
+            self.space,
+            family=self.family,
+            zero=self.zero,
+            is_open=True,
+            form=form,
+            array=self,
         )
 
     def note_reached(self, start: int, stop: int) -> None:
