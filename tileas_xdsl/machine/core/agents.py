@@ -23,7 +23,7 @@ from tileas_xdsl.machine.core.late_values import LateValue, first_missing, repor
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
-from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, admitted, computed
+from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, admitted, computed, must_be_alike
 from tileas_xdsl.machine.core.orders import Pauses
 from tileas_xdsl.machine.core.recording import Deferred, Recording
 from tileas_xdsl.machine.core.standings import (
@@ -540,6 +540,8 @@ class Agent:
                         return outcome
             if is_opaque and kind is Kind.PURE:
                 outcome = computed(step, operands, outcome)
+            elif machine.opaque_names and type(outcome) is PerThread:
+                must_be_alike(machine, step.op, outcome.values)
             if taken is not None:
                 taken.outcome = outcome
             results = step.results

@@ -273,6 +273,12 @@ def admitted(agent: Agent, step: Step, operands: list[Any]) -> list[Any]:
     return _with_parts(agent, op, operands, dict.fromkeys(indices[n] for n in opaque if n in indices))
 
 
+def must_be_alike(machine: Machine, op: Operation, values: Iterable[Any]) -> None:
+    """Raises `BlockDependentError` if one of `values`, which differ between threads, is opaque."""
+    if any(isinstance(value, OpaqueNumber) for value in values):
+        raise BlockDependentError(op, "gives each thread a number that differs between blocks", machine.opaque_names)
+
+
 def _decides(op: Operation, number: OpaqueNumber) -> BlockDependentError:
     listed = ", ".join(sorted(number.names))
     return BlockDependentError(op, f"depends on {listed}, which differs between blocks", number.names)
