@@ -142,6 +142,14 @@ def test_a_branch_on_the_warp_makes_agents() -> None:
     assert "safe" not in kinds(arriving(33, arrive))
 
 
+def test_a_wait_of_a_warp_for_copies_of_each_thread_says_what_it_rests_on() -> None:
+    """A wait covers the copies of one thread; that others use them only behind a barrier is not looked for."""
+    for wait in ("nvvm.cp.async.wait.group 0", "nvvm.cp.async.bulk.wait_group 0"):
+        said = check(parse(block(wait, threads=32))).last_line
+        assert "threads of a warp use each other's copies only behind a barrier of theirs" in said
+        assert "barrier of theirs" not in check(parse(block(wait, threads=1))).last_line
+
+
 def test_one_of_a_warp_is_elected() -> None:
     arrive = "%e = nvvm.elect.sync -> i1\nscf.if %e { nvvm.mbarrier.arrive %s : !llvm.ptr<3> }"
     assert kinds(arriving(1, arrive)) == {"safe"}

@@ -72,7 +72,7 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_queue,
 )
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
-from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated
+from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated, rests_on_own_copies
 from tileas_xdsl.machine.parts.placed_barriers import (
     ClusterArrival,
     NamedBarriers,
@@ -344,6 +344,7 @@ def _cp_async_commit(agent: Agent, op: Operation) -> None:
 
 @suspends(cp_async.CpAsyncWaitGroupOp)
 def _cp_async_wait(agent: Agent, op: Any) -> Answer:
+    rests_on_own_copies(agent)
     return wait_for_queue(agent, copy_groups(agent, CP_ASYNC).queue, op.n.value.data, op)
 
 
@@ -500,6 +501,7 @@ def _bulk_commit(agent: Agent, op: Operation) -> None:
 
 @suspends(bulk.CpAsyncBulkWaitGroupOp)
 def _bulk_wait(agent: Agent, op: Any) -> Answer:
+    rests_on_own_copies(agent)
     family = "bulk reads" if op.read is not None else "bulk"
     return wait_for_queue(agent, copy_groups(agent, family).queue, op.group.value.data, op)
 

@@ -36,6 +36,15 @@ QUIET = frozenset({Kind.PURE, Kind.TERMINATOR, Kind.CONTROL})
 ORDERS_ITS_WARP = Assumption("elect, and what only some threads of a warp do, is ordered with what the others do")
 """As the page of this file says."""
 
+HANDS_OVER_BEHIND_BARRIERS = Assumption("threads of a warp use each other's copies only behind a barrier of theirs")
+"""A wait covers the copies of the thread that waits (PTX, cp.async.wait_group), and an agent is a whole warp here."""
+
+
+def rests_on_own_copies(agent: Agent) -> None:
+    """Note that a wait of several threads for the copies of each is taken for a wait of all of them."""
+    if agent.hardware is not None and agent.hardware.count > 1:
+        agent.machine.assume(HANDS_OVER_BEHIND_BARRIERS)
+
 
 @dataclass(frozen=True)
 class Arms:
