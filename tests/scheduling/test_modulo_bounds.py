@@ -8,15 +8,16 @@ from tests.support.corpora import each
 from tests.support.scheduling_problems import is_feasible, optimum, random_problem
 from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of, dep_mii, fine_mii, rec_mii, res_mii
 from tileas_xdsl.scheduling.modulo.distances import NO_PATH, DependenceCycleError, distance_matrix
-from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, TimedEdge, TimedOp, Use
+from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
+from tileas_xdsl.targets.machine_model import SlotUse
 from tileas_xdsl.targets.machine_models import PUBLISHED
 
 
 def published(name: str, vector: str) -> TimedOp:
     """An op of the published model."""
     found = PUBLISHED.vectors[vector]
-    return TimedOp(name, tuple(Use(use.slot, use.rows, use.amount) for use in found.uses), found.latency)
+    return TimedOp(name, tuple(SlotUse(use.slot, use.rows, use.amount) for use in found.uses), found.latency)
 
 
 WORKED = Problem(
@@ -53,7 +54,7 @@ def test_at_eight_the_write_finds_no_seat() -> None:
 
 
 def test_footprints_fold_round_the_end() -> None:
-    table = ReservationTable(Problem((TimedOp("a", (Use("x", 3),)), TimedOp("b", (Use("x", 2),)))), 5)
+    table = ReservationTable(Problem((TimedOp("a", (SlotUse("x", 3),)), TimedOp("b", (SlotUse("x", 2),)))), 5)
     table.enter(0, 4)
     assert list(table.fitting(1, 0, 100)) == [2]
     assert list(table.fitting(1, 3, 6)) == []
@@ -62,14 +63,14 @@ def test_footprints_fold_round_the_end() -> None:
 
 
 def test_a_footprint_longer_than_the_interval_meets_itself() -> None:
-    table = ReservationTable(Problem((TimedOp("a", (Use("x", 6),)),)), 5)
+    table = ReservationTable(Problem((TimedOp("a", (SlotUse("x", 6),)),)), 5)
     assert table.first_fit(0, 0, 10) is None
-    twice = ReservationTable(Problem((TimedOp("a", (Use("x", 6),)),), capacities={"x": 2}), 5)
+    twice = ReservationTable(Problem((TimedOp("a", (SlotUse("x", 6),)),), capacities={"x": 2}), 5)
     assert twice.first_fit(0, 0, 10) == 0
 
 
 def test_pools_are_counted() -> None:
-    ops = tuple(TimedOp(name, (Use("pool", 2, 2),)) for name in "abc")
+    ops = tuple(TimedOp(name, (SlotUse("pool", 2, 2),)) for name in "abc")
     table = ReservationTable(Problem(ops, capacities={"pool": 4}), 3)
     table.enter(0, 0)
     assert table.first_fit(1, 0, 2) == 0
@@ -103,9 +104,9 @@ def test_the_recurrence_bound_names_its_cycle() -> None:
 def test_the_fine_bound_sees_ops_that_exclude_each_other_in_pairs() -> None:
     """Each slot alone asks for 8 cycles; no two of the three ops overlap."""
     ops = (
-        TimedOp("ab", (Use("a", 4), Use("b", 4))),
-        TimedOp("bc", (Use("b", 4), Use("c", 4))),
-        TimedOp("ca", (Use("c", 4), Use("a", 4))),
+        TimedOp("ab", (SlotUse("a", 4), SlotUse("b", 4))),
+        TimedOp("bc", (SlotUse("b", 4), SlotUse("c", 4))),
+        TimedOp("ca", (SlotUse("c", 4), SlotUse("a", 4))),
     )
     problem = Problem(ops)
     assert res_mii(problem).value == 8
@@ -124,7 +125,7 @@ def test_the_depth_bound_follows_from_the_stages_allowed() -> None:
 
 
 def test_the_depth_bound_counts_transfers_one_after_the_other() -> None:
-    loads = (TimedOp("a", (Use("tma", 8),), 10), TimedOp("b", (Use("tma", 8),), 10))
+    loads = (TimedOp("a", (SlotUse("tma", 8),), 10), TimedOp("b", (SlotUse("tma", 8),), 10))
     problem = Problem((*loads, TimedOp("wait")), (TimedEdge(0, 2, 10), TimedEdge(1, 2, 10)), most_stages=1)
     assert dep_mii(problem).value == 19
     assert is_feasible(problem, 19)
@@ -133,9 +134,9 @@ def test_the_depth_bound_counts_transfers_one_after_the_other() -> None:
 @pytest.mark.parametrize("bound", ["res", "rec", "fine", "dep"])
 def test_each_bound_is_the_largest_somewhere(bound: str) -> None:
     problems = {
-        "res": Problem(tuple(TimedOp(name, (Use("x", 8), Use("y", 2))) for name in "ab")),
+        "res": Problem(tuple(TimedOp(name, (SlotUse("x", 8), SlotUse("y", 2))) for name in "ab")),
         "rec": Problem((TimedOp("a", (), 9),), (TimedEdge(0, 0, 9, 1),)),
-        "fine": Problem(tuple(TimedOp(p, tuple(Use(s, 4) for s in p)) for p in ("ab", "bc", "ca"))),
+        "fine": Problem(tuple(TimedOp(p, tuple(SlotUse(s, 4) for s in p)) for p in ("ab", "bc", "ca"))),
         "dep": Problem((TimedOp("a", (), 9), TimedOp("b")), (TimedEdge(0, 1, 9),), most_stages=1),
     }
     bounds = bounds_of(problems[bound])

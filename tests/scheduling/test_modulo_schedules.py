@@ -20,10 +20,11 @@ from tileas_xdsl.scheduling.modulo.cost_vector import CostVector, gallop, least_
 from tileas_xdsl.scheduling.modulo.decomposed import DECOMPOSED
 from tileas_xdsl.scheduling.modulo.ejection import EJECTION
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
-from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp, Use
+from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.modulo.validator import faults
+from tileas_xdsl.targets.machine_model import SlotUse
 
 
 def found(problem: Problem, strategy: Strategy = Strategy.COST_BASED) -> ModuloSchedule:
@@ -41,7 +42,7 @@ def test_the_worked_example_is_scheduled_at_fifteen() -> None:
 
 
 def test_the_stage_count_follows_from_the_last_finish() -> None:
-    op = TimedOp("a", (Use("x", 8),), 20)
+    op = TimedOp("a", (SlotUse("x", 8),), 20)
     result = found(Problem((op,)))
     assert (result.ii, result.stage_count, result.peeled_stages) == (8, 3, 1)
 
@@ -83,7 +84,7 @@ def seated_by(problem: Problem, ii: int, arm: str) -> bool:
 
 def op(name: str, latency: int, **rows: int) -> TimedOp:
     """An op that takes some slots for so many rows."""
-    return TimedOp(name, tuple(Use(slot, count) for slot, count in rows.items()), latency)
+    return TimedOp(name, tuple(SlotUse(slot, count) for slot, count in rows.items()), latency)
 
 
 SEATED_BY_ONE = {
@@ -115,7 +116,7 @@ def test_each_arm_seats_a_graph_that_no_other_does(arm: str) -> None:
 
 
 def test_an_op_that_is_held_over_waits_for_the_next_attempt() -> None:
-    problem = Problem((TimedOp("a", (Use("x", 1),), 1, Constraints(is_pending=True)),))
+    problem = Problem((TimedOp("a", (SlotUse("x", 1),), 1, Constraints(is_pending=True)),))
     held = Attempt(problem, 4, frozenset([0]))
     assert list(held.seats(0)) == []
     assert list(Attempt(problem, 4).seats(0)) == [0, 1, 2, 3]
@@ -124,7 +125,7 @@ def test_an_op_that_is_held_over_waits_for_the_next_attempt() -> None:
 
 def test_an_op_with_a_depth_of_more_than_one_is_dead_for_the_published_arms() -> None:
     def problem(depth: int) -> Problem:
-        return Problem((TimedOp("a", (Use("x", 2),), 2, Constraints(max_depth=depth)),))
+        return Problem((TimedOp("a", (SlotUse("x", 2),), 2, Constraints(max_depth=depth)),))
 
     assert [seated_by(problem(depth), 2, PERMUTE) for depth in (0, 1, 2)] == [True, True, False]
     assert seated_by(problem(2), 2, EJECTION), "which takes it for a number of stages"
@@ -138,7 +139,10 @@ def test_a_seat_must_be_free() -> None:
 
 def test_ops_of_one_leader_group_start_in_one_stage() -> None:
     together = Constraints(gid=2, leader_gid=1)
-    ops = (TimedOp("a", (Use("x", 3),), 3, Constraints(gid=1, leader_gid=1)), TimedOp("b", (Use("x", 3),), 3, together))
+    ops = (
+        TimedOp("a", (SlotUse("x", 3),), 3, Constraints(gid=1, leader_gid=1)),
+        TimedOp("b", (SlotUse("x", 3),), 3, together),
+    )
     result = found(Problem(ops, (TimedEdge(0, 1, 9),)))
     assert result.stage(0) == result.stage(1)
     free = Problem(tuple(replace(op, constraints=Constraints()) for op in ops), (TimedEdge(0, 1, 9),))
@@ -196,7 +200,7 @@ def test_how_close_to_the_optimum_the_arms_come() -> None:
 
 def ring_problem(budget: int, most_copies: int = 1 << 30) -> Problem:
     """A load whose copy is needed for 30 cycles, every 10 cycles."""
-    ops = (TimedOp("load", (Use("tma", 10),), 20), TimedOp("use", (Use("alu", 10),), 10))
+    ops = (TimedOp("load", (SlotUse("tma", 10),), 20), TimedOp("use", (SlotUse("alu", 10),), 10))
     ring = Ring("a", "shared", 100, 0, (RingUse(1, 10),), most_copies)
     return Problem(ops, (TimedEdge(0, 1, 20),), (ring,), space_bytes={"shared": budget})
 

@@ -10,10 +10,11 @@ from tileas_xdsl.scheduling.exact.groups import Kind
 from tileas_xdsl.scheduling.exact.result import NoSchedule
 from tileas_xdsl.scheduling.exact.search import Limits
 from tileas_xdsl.scheduling.exact.validate import validate
-from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp, Use
+from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.schedule import Strategy
 from tileas_xdsl.scheduling.modulo.search import schedule
 from tileas_xdsl.scheduling.proven import ProvenSchedule, proven_schedule
+from tileas_xdsl.targets.machine_model import SlotUse
 
 QUICK = Limits(explain=False, phases=False)
 
@@ -56,7 +57,7 @@ def test_the_schedule_of_a_graph_on_which_the_heuristic_is_a_cycle_late() -> Non
 
 # What a problem may ask -----------------------------------------------------------------------------------------------
 
-LOAD, PRODUCT = TimedOp("load", (Use("tma", 8),), 8), TimedOp("product", (Use("mma", 8),), 8)
+LOAD, PRODUCT = TimedOp("load", (SlotUse("tma", 8),), 8), TimedOp("product", (SlotUse("mma", 8),), 8)
 RING = Ring("r", "shared", 100, 0, (RingUse(1, 8),))
 LOOP = Problem((LOAD, PRODUCT), (TimedEdge(0, 1, 8),), (RING,), {}, {"shared": 200})
 

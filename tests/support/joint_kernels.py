@@ -29,8 +29,8 @@ from tileas_xdsl.scheduling.exact.problem import (
     Ring,
     Slot,
     Space,
-    Use,
 )
+from tileas_xdsl.targets.machine_model import SlotUse
 
 KIB = 1024
 SLOTS = tuple(Slot(name) for name in ("tensor core", "exp", "alu", "tma"))
@@ -44,16 +44,16 @@ def machine(budget: int = 200, *, queue: int = 0, tensor_static: int = 0, signal
 
 
 def load(name: str, rows: int, latency: int) -> OpSpec:
-    return OpSpec(name, (Use("tma", rows),), latency, asynchronous=True, varying_latency=True)
+    return OpSpec(name, (SlotUse("tma", rows),), latency, asynchronous=True, varying_latency=True)
 
 
 def product(name: str, rows: int) -> OpSpec:
-    return OpSpec(name, (Use("tensor core", rows),), rows, asynchronous=True, min_warps=4)
+    return OpSpec(name, (SlotUse("tensor core", rows),), rows, asynchronous=True, min_warps=4)
 
 
 def compute(name: str, slot: str, rows: int) -> OpSpec:
     """A synchronous op, which keeps its agent."""
-    return OpSpec(name, (Use(slot, rows),), rows, rows, min_warps=4)
+    return OpSpec(name, (SlotUse(slot, rows),), rows, rows, min_warps=4)
 
 
 def gemm(columns: int, *, agents: int = 3) -> Problem:
@@ -137,7 +137,7 @@ def blackwell(tiles: int, *, exp: int = 8, exp_on_alu: int = 0, budget: int = 20
     ]
     for tile in range(tiles):
         qk, top, power, store, rescale, pv = (f"{name}{tile}" for name in ("qk", "max", "exp", "store", "resc", "pv"))
-        shared_exp = (Use("alu", exp_on_alu),) if exp_on_alu else ()
+        shared_exp = (SlotUse("alu", exp_on_alu),) if exp_on_alu else ()
         raised = compute(power, "exp", exp)
         ops += [product(qk, 4), compute(top, "alu", 2), replace(raised, uses=raised.uses + shared_exp)]
         ops += [compute(store, "alu", 3), compute(rescale, "alu", 3), product(pv, 4)]

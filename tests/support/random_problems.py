@@ -16,8 +16,8 @@ from tileas_xdsl.scheduling.exact.problem import (
     Ring,
     Slot,
     Space,
-    Use,
 )
+from tileas_xdsl.targets.machine_model import SlotUse
 
 
 def random_problem(seed: int, ops: tuple[int, int] = (5, 10), rows: int = 6, *, registers: bool = False) -> Problem:
@@ -42,7 +42,7 @@ def random_problem(seed: int, ops: tuple[int, int] = (5, 10), rows: int = 6, *, 
 
 def _op(generator: random.Random, name: str, slots: tuple[Slot, ...], rows: int) -> OpSpec:
     chosen = generator.sample(slots, generator.choice([1, 1, 2]))
-    uses = tuple(Use(slot.name, generator.randint(1, rows)) for slot in chosen)
+    uses = tuple(SlotUse(slot.name, generator.randint(1, rows)) for slot in chosen)
     return OpSpec(name, uses, max(use.rows for use in uses) + generator.randint(0, 2), asynchronous=True)
 
 
@@ -84,7 +84,7 @@ def _values(generator: random.Random, ops: tuple[OpSpec, ...], edges: tuple[Depe
 
 
 NOT_MONOTONE = Problem(
-    (OpSpec("a", (Use("unit", 1),), 3), OpSpec("b", (Use("unit", 1),), 1)),
+    (OpSpec("a", (SlotUse("unit", 1),), 3), OpSpec("b", (SlotUse("unit", 1),), 1)),
     Machine((Slot("unit"),), (Space(SHARED, 0),)),
     (Dependence("a", "b", 3), Dependence("b", "a", -3)),
 )

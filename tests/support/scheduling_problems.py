@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, TimedEdge, TimedOp, Use
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, TimedEdge, TimedOp
+from tileas_xdsl.targets.machine_model import SlotUse
 
 
 def random_problem(seed: int, *, most_ops: int = 6, slots: int = 3, most_stages: int = NO_LIMIT) -> Problem:
@@ -20,7 +21,7 @@ def random_problem(seed: int, *, most_ops: int = 6, slots: int = 3, most_stages:
     ops: list[TimedOp] = []
     for number in range(count):
         names = rng.sample(range(slots), rng.randint(1, 2))
-        uses = tuple(Use(f"s{name}", rng.randint(1, 4)) for name in names)
+        uses = tuple(SlotUse(f"s{name}", rng.randint(1, 4)) for name in names)
         ops.append(TimedOp(f"o{number}", uses, rng.randint(1, 8)))
     edges = [
         TimedEdge(first, second, ops[first].latency)

@@ -24,8 +24,8 @@ from tileas_xdsl.scheduling.exact.problem import (
     Ring,
     Slot,
     Space,
-    Use,
 )
+from tileas_xdsl.targets.machine_model import SlotUse
 
 SHARED_BYTES = 232448
 TENSOR_BYTES = 262144
@@ -72,7 +72,7 @@ def _groups(ops: str) -> list[tuple[str, list[str]]]:
 
 def _op(kind: str, name: str) -> OpSpec:
     uses, latency = KINDS[kind]
-    return OpSpec(name, tuple(Use(SLOTS[slot], rows) for slot, rows in uses), latency, asynchronous=kind in "TSMC")
+    return OpSpec(name, tuple(SlotUse(SLOTS[slot], rows) for slot, rows in uses), latency, asynchronous=kind in "TSMC")
 
 
 def _dependence(text: str, latency: dict[str, int]) -> Dependence:

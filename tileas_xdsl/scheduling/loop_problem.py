@@ -33,18 +33,9 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerAcquireOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
-from tileas_xdsl.scheduling.modulo.problem import (
-    NO_LIMIT,
-    Constraints,
-    Problem,
-    Ring,
-    RingUse,
-    TimedEdge,
-    TimedOp,
-    Use,
-)
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.op_times import OpTime, memory_space, op_time, tile_bytes
-from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
 
 CONSTRAINT = "tileas.schedule.constraint."
@@ -111,7 +102,7 @@ def _loop_control(loop: scf.ForOp, model: MachineModel, most_stages: int) -> lis
     users = sum(1 for _ in loop.body.block.args[0].uses)
     each = 1 if constant_integer(loop.step) is not None else 2
     cycles = each * min(users, most_stages) * model.timing.instruction
-    return [TimedOp(LOOP_CONTROL, (Use(AGENT, cycles),), cycles)] if cycles else []
+    return [TimedOp(LOOP_CONTROL, (SlotUse(AGENT, cycles),), cycles)] if cycles else []
 
 
 def constraints_of(op: Operation, is_pending: bool = False) -> Constraints:
@@ -147,7 +138,7 @@ class _Works:
         self.number = {op: len(values.ops) + index for index, op in enumerate(issuing)}
         """Op -> the number of the op that stands for the work which it issues."""
 
-    def uses(self, op: Operation) -> tuple[Use, ...]:
+    def uses(self, op: Operation) -> tuple[SlotUse, ...]:
         """What the op itself occupies."""
         uses = self.times[op].uses
         return tuple(use for use in uses if use.slot == AGENT) if op in self.number else uses

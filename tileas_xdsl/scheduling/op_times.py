@@ -40,8 +40,7 @@ from tileas_xdsl.interfaces import EffectResource
 from tileas_xdsl.machine.core.meaning import facts_of, meaning_of
 from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.time.costs import Cost, access_costs, element_bits, own_cost, product_cost
-from tileas_xdsl.scheduling.modulo.problem import Use
-from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
 from tileas_xdsl.targets.timing import TimingTable
 
@@ -66,9 +65,9 @@ class OpTime:
         return self.agent if self.completion is None else self.completion
 
     @property
-    def uses(self) -> tuple[Use, ...]:
-        agent = (Use(AGENT, self.agent),) if self.agent else ()
-        return (*agent, *(Use(engine, rows) for engine, rows in self.engines if rows))
+    def uses(self) -> tuple[SlotUse, ...]:
+        agent = (SlotUse(AGENT, self.agent),) if self.agent else ()
+        return (*agent, *(SlotUse(engine, rows) for engine, rows in self.engines if rows))
 
     def then(self, other: OpTime) -> OpTime:
         """One after the other, by the same agent."""

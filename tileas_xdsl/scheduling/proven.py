@@ -58,7 +58,7 @@ def exact_problem(problem: Problem) -> exact.Problem:
     ops = tuple(
         exact.OpSpec(
             names[number],
-            tuple(exact.Use(use.slot, use.rows, use.amount) for use in op.uses if use.rows),
+            tuple(use for use in op.uses if use.rows),
             op.latency,
             group=groups.get(number),
             max_stage=None if problem.stage_limit(number) >= NO_LIMIT else problem.stage_limit(number) - 1,

@@ -12,7 +12,8 @@ from tests.support import slot_kernels as kernels
 from tests.support.slot_kernels import kernel
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
 from tileas_xdsl.scheduling.exact.cycles import Edge, earliest_starts, largest_ratio, ratio_of, worst_cycle
-from tileas_xdsl.scheduling.exact.problem import Dependence, Machine, OpSpec, Problem, Slot, Use
+from tileas_xdsl.scheduling.exact.problem import Dependence, Machine, OpSpec, Problem, Slot
+from tileas_xdsl.targets.machine_model import SlotUse
 
 GEMM = ["slot 12 (tma): a 8, b 8", "slot 16 (smem_wr): a 8, b 8", "cycle m -> m: 16 in an iteration"]
 
@@ -42,7 +43,7 @@ def test_bounds_of_kernels(problem: Problem, res_mii: int, rec_mii: int, witness
 
 
 def test_a_pool_is_filled_by_amounts() -> None:
-    ops = tuple(OpSpec(name, (Use("ports", 3, 2),), 1) for name in "abc")
+    ops = tuple(OpSpec(name, (SlotUse("ports", 3, 2),), 1) for name in "abc")
     bounds = bounds_of(Problem(ops, Machine((Slot("ports", 4),))))
     assert bounds.mii == 5
     assert [str(witness) for witness in bounds.binding] == ["slot ports: a 6, b 6, c 6 of 4 a cycle"]
@@ -50,7 +51,7 @@ def test_a_pool_is_filled_by_amounts() -> None:
 
 def test_a_long_footprint_binds_on_a_single_unit_only() -> None:
     """On one unit it meets that of the next iteration; with three, up to three iterations overlap."""
-    op = OpSpec("a", (Use("unit", 6),), 1)
+    op = OpSpec("a", (SlotUse("unit", 6),), 1)
     assert bounds_of(Problem((op,), Machine((Slot("unit", 1),)))).footprint is not None
     bounds = bounds_of(Problem((op,), Machine((Slot("unit", 3),))))
     assert (bounds.footprint, bounds.mii) == (None, 2)

@@ -22,9 +22,9 @@ from tileas_xdsl.scheduling.exact.problem import (
     Slot,
     Space,
     Together,
-    Use,
     check_problem,
 )
+from tileas_xdsl.targets.machine_model import SlotUse
 
 GEMM = kernels.GEMM
 VALUE = RegisterValue("S", "m", (Read("m", 1),), 4, Move(64, 2))
@@ -46,11 +46,14 @@ def with_machine(**fields: Any) -> dict[str, Any]:
         ({"ops": ()}, "the problem has no ops"),
         ({"ops": (*GEMM.ops, GEMM.ops[0])}, "two records have the op name 'a'"),
         (
-            {"ops": (*GEMM.ops, OpSpec("x", (Use("dsp", 1),)))},
+            {"ops": (*GEMM.ops, OpSpec("x", (SlotUse("dsp", 1),)))},
             "op 'x' names the slot 'dsp', which the problem does not",
         ),
         ({"ops": (*GEMM.ops, OpSpec("x", latency=-1))}, "the latency of op 'x' is -1; the least that makes sense is 0"),
-        ({"ops": (*GEMM.ops, OpSpec("x", (Use("tma", 0),)))}, "the footprint of op 'x' on slot tma is 0; the least"),
+        (
+            {"ops": (*GEMM.ops, OpSpec("x", (SlotUse("tma", 0),)))},
+            "the footprint of op 'x' on slot tma is 0; the least",
+        ),
         (
             {"dependences": (Dependence("a", "z", 1),)},
             "the dependence a -> z names the op 'z', which .* it has: a, b, m",

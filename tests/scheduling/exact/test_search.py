@@ -28,13 +28,13 @@ from tileas_xdsl.scheduling.exact.problem import (
     RegisterValue,
     Slot,
     Together,
-    Use,
 )
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule, Source, ranges
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.solver import INSTALL, Answer, Limit, Model, SolverMissing
 from tileas_xdsl.scheduling.exact.variables import Query
+from tileas_xdsl.targets.machine_model import SlotUse
 
 ALL = Limits()
 
@@ -61,7 +61,7 @@ def test_feasibility_is_not_monotone() -> None:
 
 def test_every_smaller_interval_is_refuted() -> None:
     """A bisection over 2 to 4 rows that asked 3 first would never have tried 2; here 3, 4 and 5 have none."""
-    ops = tuple(OpSpec(name, (Use("unit", 1),), 1) for name in "abc")
+    ops = tuple(OpSpec(name, (SlotUse("unit", 1),), 1) for name in "abc")
     exactly = (Dependence("a", "b", 12), Dependence("b", "a", -12), Dependence("a", "c", 5), Dependence("c", "a", -5))
     result = found(Problem(ops, Machine((Slot("unit"),)), exactly))
     assert [feasible(result.problem, ii).has_solution for ii in (3, 4, 5, 6, 7, 8)] == [False] * 4 + [False, True]
@@ -70,7 +70,7 @@ def test_every_smaller_interval_is_refuted() -> None:
 
 def test_any_number_of_stages_is_allowed() -> None:
     """A chain of long latencies spans many intervals: a horizon of a few stages would call it infeasible."""
-    ops = tuple(OpSpec(name, (Use(name, 1),), 40) for name in "abc")
+    ops = tuple(OpSpec(name, (SlotUse(name, 1),), 40) for name in "abc")
     chain = (Dependence("a", "b", 40), Dependence("b", "c", 40))
     problem = Problem(ops, Machine(tuple(Slot(name) for name in "abc")), chain)
     result = found(problem)
@@ -261,12 +261,12 @@ def test_registers_that_never_fit_in_numbers() -> None:
 
 
 def test_an_op_that_asks_for_more_than_there_is() -> None:
-    result = never(Problem((OpSpec("a", (Use("ports", 1, 3),), 1),), Machine((Slot("ports", 2),))))
+    result = never(Problem((OpSpec("a", (SlotUse("ports", 1, 3),), 1),), Machine((Slot("ports", 2),))))
     assert result.text == "no schedule up to the serial II of 2: slot ports: a 3 of 4 rows"
 
 
 def test_a_slot_of_no_capacity() -> None:
-    result = never(Problem((OpSpec("a", (Use("unit", 1),), 1),), Machine((Slot("unit", 0),))))
+    result = never(Problem((OpSpec("a", (SlotUse("unit", 1),), 1),), Machine((Slot("unit", 0),))))
     assert result.text == "no schedule up to the serial II of 1: slot unit: a 1 of 0 rows"
 
 
@@ -303,7 +303,7 @@ def test_a_lowering_knows_so_many_compute_agents() -> None:
 
 def test_an_issue_of_no_time_stands_at_the_edge_of_another() -> None:
     """An agent that is kept for all 4 cycles can still start a copy between two of its turns; not within one."""
-    ops = (OpSpec("sum", latency=4, issue=4), OpSpec("copy", (Use("dma", 4),), 4, asynchronous=True))
+    ops = (OpSpec("sum", latency=4, issue=4), OpSpec("copy", (SlotUse("dma", 4),), 4, asynchronous=True))
     machine = Machine((Slot("dma"),))
     edge = found(Problem(ops, machine))
     assert (edge.ii, edge.schedule.starts[1] % 4) == (4, edge.schedule.starts[0] % 4)

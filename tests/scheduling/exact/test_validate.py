@@ -24,13 +24,13 @@ from tileas_xdsl.scheduling.exact.problem import (
     Slot,
     Space,
     Together,
-    Use,
 )
 from tileas_xdsl.scheduling.exact.result import ExactSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule, Transfer
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.self_timed import self_timed_period
 from tileas_xdsl.scheduling.exact.validate import validate
+from tileas_xdsl.targets.machine_model import SlotUse
 
 
 @cache
@@ -63,7 +63,7 @@ MOVING = Problem(
 MOVED = Schedule(200, (0, 98), (0, 98), (0, 1), (), (0, 97), (Transfer("x", 0, 4, ((1, 97),), 1),))
 
 QUEUED = Problem(
-    (OpSpec("a", (Use("u", 2),), 2, asynchronous=True), OpSpec("b", (Use("u", 2),), 2, asynchronous=True)),
+    (OpSpec("a", (SlotUse("u", 2),), 2, asynchronous=True), OpSpec("b", (SlotUse("u", 2),), 2, asynchronous=True)),
     Machine((Slot("u"),), queue=4),
 )
 
@@ -163,7 +163,7 @@ def test_transfers_keep_their_place_in_the_order() -> None:
 
 def test_a_wrong_order_runs_slower() -> None:
     """An issue of no time behind an op of the same row waits for it; before it, it does not."""
-    ops = (OpSpec("sum", latency=4, issue=4), OpSpec("copy", (Use("dma", 4),), 4, asynchronous=True))
+    ops = (OpSpec("sum", latency=4, issue=4), OpSpec("copy", (SlotUse("dma", 4),), 4, asynchronous=True))
     around = (Dependence("copy", "sum", 4), Dependence("sum", "copy", 0, 1))
     problem = Problem(ops, Machine((Slot("dma"),)), around)
     schedule = schedule_of(problem)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tileas_xdsl.scheduling.exact.cycles import Edge, worst_cycle
+from tileas_xdsl.targets.machine_model import SlotUse
 
 SHARED = "shared"
 TENSOR = "tensor"
@@ -30,20 +31,11 @@ class ProblemError(ValueError):
 
 
 @dataclass(frozen=True)
-class Use:
-    """A slot that an op holds from the start of its execution, for `rows` cycles, `amount` of its capacity."""
-
-    slot: str
-    rows: int
-    amount: int = 1
-
-
-@dataclass(frozen=True)
 class OpSpec:
     """One op of the body."""
 
     name: str
-    uses: tuple[Use, ...] = ()
+    uses: tuple[SlotUse, ...] = ()
     latency: int = 0
     """From the start of execution to the moment at which its results are there."""
     issue: int = 0

@@ -16,17 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tileas_xdsl.targets.machine_model import SlotUse
+
 NO_LIMIT = 1 << 30
 """A number of copies or stages that nothing limits."""
-
-
-@dataclass(frozen=True)
-class Use:
-    """An op takes `amount` of `slot` for `rows` cycles from its start."""
-
-    slot: str
-    rows: int
-    amount: int = 1
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class TimedOp:
     """One op. `latency` is the cycle, counted from its start, in which it is over."""
 
     name: str
-    uses: tuple[Use, ...] = ()
+    uses: tuple[SlotUse, ...] = ()
     latency: int = 0
     constraints: Constraints = field(default_factory=Constraints)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tileas_xdsl.scheduling.modulo.problem import Problem, TimedOp, Use
+from tileas_xdsl.scheduling.modulo.problem import Problem, TimedOp
+from tileas_xdsl.targets.machine_model import SlotUse
 
 
 class ReservationTable:
@@ -79,7 +80,7 @@ class ReservationTable:
             covered += step
         return blocked
 
-    def _counted_starts(self, use: Use, capacity: int) -> int:
+    def _counted_starts(self, use: SlotUse, capacity: int) -> int:
         amounts = self._amounts.get(use.slot)
         everywhere, rest = divmod(use.rows, self.ii)
         base = everywhere * use.amount
@@ -99,7 +100,7 @@ class ReservationTable:
         near = dict.fromkeys(other for use in wanted for other in self._users.get(use.slot, ()) if other != op)
         return [other for other in near if self._meet(wanted, start, other, self.starts[other])]
 
-    def _meet(self, wanted: tuple[Use, ...], start: int, other: int, at: int) -> bool:
+    def _meet(self, wanted: tuple[SlotUse, ...], start: int, other: int, at: int) -> bool:
         for mine in wanted:
             for theirs in self.problem.ops[other].uses:
                 if mine.slot == theirs.slot and mine.rows and theirs.rows:
