@@ -10,7 +10,7 @@ from tests.support.ir import assert_round_trips, parse, print_custom, print_gene
 from tests.support.mlir import mlir_opt, require
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, form_of, linear_layout
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.forms import Blocked, Linear, Mma, Slice, Swizzled
+from tileas_xdsl.layouts.forms import Blocked, LinearBases, Mma, Slice, Swizzled
 from tileas_xdsl.layouts.fragments import MmaShape
 
 ACC = "rmem, mma<m64n128k16, operand = acc, warps = 4>"
@@ -129,7 +129,7 @@ def test_forms_print_what_they_are():
     parent = Blocked((1, 2), (8, 4), (2, 1), (1, 0))
     assert str(Slice(0, parent)) == "slice<0, blocked<[1, 2], [8, 4], [2, 1], order = [1, 0]>>"
     bits = parent.linear((16, 8), 16)
-    assert Linear.of(bits).linear((16, 8), 16) == bits
+    assert LinearBases.of(bits).linear((16, 8), 16) == bits
     with pytest.raises(LayoutError, match="has no axis 3"):
         Slice(3, parent).linear((16,), 16)
 

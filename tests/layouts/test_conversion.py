@@ -13,7 +13,7 @@ import pytest
 
 from tests.layouts.random_layouts import Pair, pair
 from tests.support.corpora import FULL, corpus, sample
-from tileas_xdsl.layouts.conversion import Abilities, Plan, plans
+from tileas_xdsl.layouts.conversion import Abilities, LayoutPlan, plans
 from tileas_xdsl.layouts.distributed import WARP, blocked, from_bases
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.fragments import MmaShape, fragment
@@ -44,7 +44,7 @@ def _execute(given: Pair, seed: int) -> str:
     return "registers" if found[0].exchange is not None else "shared"
 
 
-def _assert_converts(given: Pair, plan: Plan, seed: int) -> None:
+def _assert_converts(given: Pair, plan: LayoutPlan, seed: int) -> None:
     generator = np.random.default_rng(seed)
     top = np.uint64((1 << given.element_bits) - 1)
     tile = generator.integers(0, 1 << 63, given.source.shape, dtype=np.uint64) * np.uint64(3) & top

@@ -8,7 +8,7 @@ from tests.support.corpora import each
 from tests.support.scheduling_problems import is_feasible, optimum, random_problem
 from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of, dep_mii, fine_mii, rec_mii, res_mii
 from tileas_xdsl.scheduling.modulo.distances import NO_PATH, DependenceCycleError, distance_matrix
-from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
 from tileas_xdsl.targets.machine_model import SlotUse
 from tileas_xdsl.targets.machine_models import PUBLISHED
@@ -20,7 +20,7 @@ def published(name: str, vector: str) -> TimedOp:
     return TimedOp(name, tuple(SlotUse(use.slot, use.rows, use.amount) for use in found.uses), found.latency)
 
 
-WORKED = Problem(
+WORKED = ModuloProblem(
     (
         published("load", "tma_load"),
         published("write", "shared_write"),
@@ -54,7 +54,7 @@ def test_at_eight_the_write_finds_no_seat() -> None:
 
 
 def test_footprints_fold_round_the_end() -> None:
-    table = ReservationTable(Problem((TimedOp("a", (SlotUse("x", 3),)), TimedOp("b", (SlotUse("x", 2),)))), 5)
+    table = ReservationTable(ModuloProblem((TimedOp("a", (SlotUse("x", 3),)), TimedOp("b", (SlotUse("x", 2),)))), 5)
     table.enter(0, 4)
     assert list(table.fitting(1, 0, 100)) == [2]
     assert list(table.fitting(1, 3, 6)) == []
@@ -63,15 +63,15 @@ def test_footprints_fold_round_the_end() -> None:
 
 
 def test_a_footprint_longer_than_the_interval_meets_itself() -> None:
-    table = ReservationTable(Problem((TimedOp("a", (SlotUse("x", 6),)),)), 5)
+    table = ReservationTable(ModuloProblem((TimedOp("a", (SlotUse("x", 6),)),)), 5)
     assert table.first_fit(0, 0, 10) is None
-    twice = ReservationTable(Problem((TimedOp("a", (SlotUse("x", 6),)),), capacities={"x": 2}), 5)
+    twice = ReservationTable(ModuloProblem((TimedOp("a", (SlotUse("x", 6),)),), capacities={"x": 2}), 5)
     assert twice.first_fit(0, 0, 10) == 0
 
 
 def test_pools_are_counted() -> None:
     ops = tuple(TimedOp(name, (SlotUse("pool", 2, 2),)) for name in "abc")
-    table = ReservationTable(Problem(ops, capacities={"pool": 4}), 3)
+    table = ReservationTable(ModuloProblem(ops, capacities={"pool": 4}), 3)
     table.enter(0, 0)
     assert table.first_fit(1, 0, 2) == 0
     table.enter(1, 0)
@@ -95,7 +95,7 @@ def test_asking_changes_nothing_and_names_who_stands_in_the_way() -> None:
 def test_the_recurrence_bound_names_its_cycle() -> None:
     ops = tuple(TimedOp(name, (), 3) for name in "abc")
     edges = (TimedEdge(0, 1, 3), TimedEdge(1, 2, 3), TimedEdge(2, 0, 3, 2))
-    bound = rec_mii(Problem(ops, edges))
+    bound = rec_mii(ModuloProblem(ops, edges))
     assert bound.value == 5
     assert "9 cycles over 2 iterations" in bound.reason
     assert set(bound.ops) == {0, 1, 2}
@@ -108,7 +108,7 @@ def test_the_fine_bound_sees_ops_that_exclude_each_other_in_pairs() -> None:
         TimedOp("bc", (SlotUse("b", 4), SlotUse("c", 4))),
         TimedOp("ca", (SlotUse("c", 4), SlotUse("a", 4))),
     )
-    problem = Problem(ops)
+    problem = ModuloProblem(ops)
     assert res_mii(problem).value == 8
     assert fine_mii(problem).value == 12
     assert bounds_of(problem).mii == 12
@@ -118,15 +118,15 @@ def test_the_fine_bound_sees_ops_that_exclude_each_other_in_pairs() -> None:
 def test_the_depth_bound_follows_from_the_stages_allowed() -> None:
     ops = (TimedOp("a", (), 20), TimedOp("b", (), 1))
     edges = (TimedEdge(0, 1, 20),)
-    assert dep_mii(Problem(ops, edges)).value == 0
-    assert dep_mii(Problem(ops, edges, most_stages=2)).value == 11
+    assert dep_mii(ModuloProblem(ops, edges)).value == 0
+    assert dep_mii(ModuloProblem(ops, edges, most_stages=2)).value == 11
     deep = (ops[0], TimedOp("b", (), 1, Constraints(max_depth=1)))
-    assert dep_mii(Problem(deep, edges)).value == 21
+    assert dep_mii(ModuloProblem(deep, edges)).value == 21
 
 
 def test_the_depth_bound_counts_transfers_one_after_the_other() -> None:
     loads = (TimedOp("a", (SlotUse("tma", 8),), 10), TimedOp("b", (SlotUse("tma", 8),), 10))
-    problem = Problem((*loads, TimedOp("wait")), (TimedEdge(0, 2, 10), TimedEdge(1, 2, 10)), most_stages=1)
+    problem = ModuloProblem((*loads, TimedOp("wait")), (TimedEdge(0, 2, 10), TimedEdge(1, 2, 10)), most_stages=1)
     assert dep_mii(problem).value == 19
     assert is_feasible(problem, 19)
 
@@ -134,10 +134,10 @@ def test_the_depth_bound_counts_transfers_one_after_the_other() -> None:
 @pytest.mark.parametrize("bound", ["res", "rec", "fine", "dep"])
 def test_each_bound_is_the_largest_somewhere(bound: str) -> None:
     problems = {
-        "res": Problem(tuple(TimedOp(name, (SlotUse("x", 8), SlotUse("y", 2))) for name in "ab")),
-        "rec": Problem((TimedOp("a", (), 9),), (TimedEdge(0, 0, 9, 1),)),
-        "fine": Problem(tuple(TimedOp(p, tuple(SlotUse(s, 4) for s in p)) for p in ("ab", "bc", "ca"))),
-        "dep": Problem((TimedOp("a", (), 9), TimedOp("b")), (TimedEdge(0, 1, 9),), most_stages=1),
+        "res": ModuloProblem(tuple(TimedOp(name, (SlotUse("x", 8), SlotUse("y", 2))) for name in "ab")),
+        "rec": ModuloProblem((TimedOp("a", (), 9),), (TimedEdge(0, 0, 9, 1),)),
+        "fine": ModuloProblem(tuple(TimedOp(p, tuple(SlotUse(s, 4) for s in p)) for p in ("ab", "bc", "ca"))),
+        "dep": ModuloProblem((TimedOp("a", (), 9), TimedOp("b")), (TimedEdge(0, 1, 9),), most_stages=1),
     }
     bounds = bounds_of(problems[bound])
     assert bounds.binding is getattr(bounds, bound)
@@ -148,13 +148,13 @@ def test_each_bound_is_the_largest_somewhere(bound: str) -> None:
 def test_a_cycle_within_one_iteration_is_named() -> None:
     ops = tuple(TimedOp(name, (), 1) for name in "abc")
     with pytest.raises(DependenceCycleError, match=r"within one iteration: (b -> c -> b|c -> b -> c)"):
-        bounds_of(Problem(ops, (TimedEdge(0, 1, 1), TimedEdge(1, 2, 1), TimedEdge(2, 1, 0))))
+        bounds_of(ModuloProblem(ops, (TimedEdge(0, 1, 1), TimedEdge(1, 2, 1), TimedEdge(2, 1, 0))))
 
 
 def test_distances_are_longest_paths() -> None:
     ops = tuple(TimedOp(name) for name in "abcd")
     edges = (TimedEdge(0, 1, 2), TimedEdge(1, 2, 3), TimedEdge(0, 2, 4), TimedEdge(2, 0, 1, 1))
-    matrix = distance_matrix(Problem(ops, edges), 10)
+    matrix = distance_matrix(ModuloProblem(ops, edges), 10)
     assert matrix[0, 2] == 5
     assert matrix[2, 1] == 1 - 10 + 2
     assert matrix[0, 3] == matrix[3, 0] == NO_PATH

@@ -13,21 +13,21 @@ import pytest
 from tests.scheduling.test_modulo_bounds import WORKED
 from tests.support.corpora import corpus, each, sample
 from tests.support.scheduling_problems import optimum, random_problem
-from tileas_xdsl.scheduling.modulo.arms import COST, FUSE, PERMUTE, RETRY, Facts
+from tileas_xdsl.scheduling.modulo.arms import COST, FUSE, PERMUTE, RETRY, LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
 from tileas_xdsl.scheduling.modulo.cost_vector import CostVector, gallop, least_cap, spill_surcharge
 from tileas_xdsl.scheduling.modulo.decomposed import DECOMPOSED
 from tileas_xdsl.scheduling.modulo.ejection import EJECTION
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
-from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.modulo.validator import faults
 from tileas_xdsl.targets.machine_model import SlotUse
 
 
-def found(problem: Problem, strategy: Strategy = Strategy.COST_BASED) -> ModuloSchedule:
+def found(problem: ModuloProblem, strategy: Strategy = Strategy.COST_BASED) -> ModuloSchedule:
     """A schedule that the validator accepts."""
     result = schedule(problem, strategy)
     assert faults(problem, result.ii, result.starts, result.copies) == []
@@ -43,7 +43,7 @@ def test_the_worked_example_is_scheduled_at_fifteen() -> None:
 
 def test_the_stage_count_follows_from_the_last_finish() -> None:
     op = TimedOp("a", (SlotUse("x", 8),), 20)
-    result = found(Problem((op,)))
+    result = found(ModuloProblem((op,)))
     assert (result.ii, result.stage_count, result.peeled_stages) == (8, 3, 1)
 
 
@@ -73,9 +73,9 @@ def test_costs_are_compared_entry_by_entry() -> None:
 # Arms -----------------------------------------------------------------------------------------------------------------
 
 
-def seated_by(problem: Problem, ii: int, arm: str) -> bool:
+def seated_by(problem: ModuloProblem, ii: int, arm: str) -> bool:
     """Whether this arm alone seats everything at `ii`."""
-    attempt = place(Facts(problem), ii, [arm])
+    attempt = place(LoopFacts(problem), ii, [arm])
     if attempt is None:
         return False
     assert faults(problem, ii, [attempt.table.starts[op] for op in range(len(problem.ops))]) == []
@@ -88,18 +88,18 @@ def op(name: str, latency: int, **rows: int) -> TimedOp:
 
 
 SEATED_BY_ONE = {
-    PERMUTE: (Problem((op("a", 2, x=3), op("b", 2, x=3, z=3), op("c", 5, x=3)), (TimedEdge(0, 2, 4),)), 9),
-    FUSE: (Problem((op("a", 2, x=1, y=3), op("b", 5, z=2, y=4), op("c", 3, y=2, x=3)), (TimedEdge(1, 2, 5),)), 9),
-    RETRY: (Problem((op("a", 1, x=2, y=3), op("b", 1, z=3), op("c", 3, z=3, x=3), op("d", 1, y=2, z=1))), 7),
-    COST: (Problem((op("a", 1, z=4), op("b", 1, z=1, x=2), op("c", 5, x=4, y=1), op("d", 1, x=1, y=3))), 7),
+    PERMUTE: (ModuloProblem((op("a", 2, x=3), op("b", 2, x=3, z=3), op("c", 5, x=3)), (TimedEdge(0, 2, 4),)), 9),
+    FUSE: (ModuloProblem((op("a", 2, x=1, y=3), op("b", 5, z=2, y=4), op("c", 3, y=2, x=3)), (TimedEdge(1, 2, 5),)), 9),
+    RETRY: (ModuloProblem((op("a", 1, x=2, y=3), op("b", 1, z=3), op("c", 3, z=3, x=3), op("d", 1, y=2, z=1))), 7),
+    COST: (ModuloProblem((op("a", 1, z=4), op("b", 1, z=1, x=2), op("c", 5, x=4, y=1), op("d", 1, x=1, y=3))), 7),
     DECOMPOSED: (
-        Problem(
+        ModuloProblem(
             (op("a", 3, y=2, x=4), op("b", 5, y=1, x=3), op("c", 5, z=1, x=2)),
             (TimedEdge(0, 1, 5), TimedEdge(1, 2, 5), TimedEdge(0, 0, 4, 1)),
         ),
         9,
     ),
-    EJECTION: (Problem((op("a", 2, y=4, z=2), op("b", 4, y=2, x=4), op("c", 4, x=1, y=1))), 7),
+    EJECTION: (ModuloProblem((op("a", 2, y=4, z=2), op("b", 4, y=2, x=4), op("c", 4, x=1, y=1))), 7),
 }
 """Arm -> a graph, and an initiation interval at which no other arm seats it."""
 
@@ -116,16 +116,16 @@ def test_each_arm_seats_a_graph_that_no_other_does(arm: str) -> None:
 
 
 def test_an_op_that_is_held_over_waits_for_the_next_attempt() -> None:
-    problem = Problem((TimedOp("a", (SlotUse("x", 1),), 1, Constraints(is_pending=True)),))
+    problem = ModuloProblem((TimedOp("a", (SlotUse("x", 1),), 1, Constraints(is_pending=True)),))
     held = Attempt(problem, 4, frozenset([0]))
     assert list(held.seats(0)) == []
     assert list(Attempt(problem, 4).seats(0)) == [0, 1, 2, 3]
-    assert place(Facts(problem), 4, [PERMUTE]) is not None
+    assert place(LoopFacts(problem), 4, [PERMUTE]) is not None
 
 
 def test_an_op_with_a_depth_of_more_than_one_is_dead_for_the_published_arms() -> None:
-    def problem(depth: int) -> Problem:
-        return Problem((TimedOp("a", (SlotUse("x", 2),), 2, Constraints(max_depth=depth)),))
+    def problem(depth: int) -> ModuloProblem:
+        return ModuloProblem((TimedOp("a", (SlotUse("x", 2),), 2, Constraints(max_depth=depth)),))
 
     assert [seated_by(problem(depth), 2, PERMUTE) for depth in (0, 1, 2)] == [True, True, False]
     assert seated_by(problem(2), 2, EJECTION), "which takes it for a number of stages"
@@ -143,23 +143,23 @@ def test_ops_of_one_leader_group_start_in_one_stage() -> None:
         TimedOp("a", (SlotUse("x", 3),), 3, Constraints(gid=1, leader_gid=1)),
         TimedOp("b", (SlotUse("x", 3),), 3, together),
     )
-    result = found(Problem(ops, (TimedEdge(0, 1, 9),)))
+    result = found(ModuloProblem(ops, (TimedEdge(0, 1, 9),)))
     assert result.stage(0) == result.stage(1)
-    free = Problem(tuple(replace(op, constraints=Constraints()) for op in ops), (TimedEdge(0, 1, 9),))
+    free = ModuloProblem(tuple(replace(op, constraints=Constraints()) for op in ops), (TimedEdge(0, 1, 9),))
     assert found(free).ii == 6 < result.ii
 
 
 def test_an_op_with_a_gid_and_no_leader_joins_group_zero() -> None:
     ops = tuple(TimedOp(name, (), 1, Constraints(gid=gid)) for name, gid in (("a", 3), ("b", 7), ("c", 0)))
-    assert Problem(ops).groups == ((0, 1),)
+    assert ModuloProblem(ops).groups == ((0, 1),)
 
 
 # The search -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_search_takes_the_first_interval_that_an_arm_seats() -> None:
-    assert place(Facts(WORKED), 14) is None
-    assert place(Facts(WORKED), 15) is not None
+    assert place(LoopFacts(WORKED), 14) is None
+    assert place(LoopFacts(WORKED), 15) is not None
     problem, ii = SEATED_BY_ONE[EJECTION]
     assert found(problem).ii == ii
     assert schedule(problem, Strategy.FAST, SearchLimits(arms=EVERY_ARM[:-1])).ii > ii
@@ -198,11 +198,11 @@ def test_how_close_to_the_optimum_the_arms_come() -> None:
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-def ring_problem(budget: int, most_copies: int = 1 << 30) -> Problem:
+def ring_problem(budget: int, most_copies: int = 1 << 30) -> ModuloProblem:
     """A load whose copy is needed for 30 cycles, every 10 cycles."""
     ops = (TimedOp("load", (SlotUse("tma", 10),), 20), TimedOp("use", (SlotUse("alu", 10),), 10))
-    ring = Ring("a", "shared", 100, 0, (RingUse(1, 10),), most_copies)
-    return Problem(ops, (TimedEdge(0, 1, 20),), (ring,), space_bytes={"shared": budget})
+    ring = RingDemand("a", "shared", 100, 0, (RingUse(1, 10),), most_copies)
+    return ModuloProblem(ops, (TimedEdge(0, 1, 20),), (ring,), space_bytes={"shared": budget})
 
 
 def test_rings_are_as_deep_as_their_values_live() -> None:
@@ -230,7 +230,7 @@ def test_a_budget_without_room_for_one_copy_is_said_in_bytes() -> None:
 # The validator --------------------------------------------------------------------------------------------------------
 
 
-def mutated(problem: Problem, result: ModuloSchedule, op: int, by: int) -> list[str]:
+def mutated(problem: ModuloProblem, result: ModuloSchedule, op: int, by: int) -> list[str]:
     starts = list(result.starts)
     starts[op] += by
     return faults(problem, result.ii, starts, result.copies)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from tests.support.corpora import FULL, corpus, each, sample
 from tests.support.scheduling_problems import optimum, random_problem
-from tileas_xdsl.scheduling.exact.groups import Kind
+from tileas_xdsl.scheduling.exact.groups import RuleKind
 from tileas_xdsl.scheduling.exact.result import NoSchedule
 from tileas_xdsl.scheduling.exact.search import Limits
 from tileas_xdsl.scheduling.exact.validate import validate
-from tileas_xdsl.scheduling.modulo.problem import Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.schedule import Strategy
 from tileas_xdsl.scheduling.modulo.search import schedule
 from tileas_xdsl.scheduling.proven import ProvenSchedule, proven_schedule
@@ -19,7 +19,7 @@ from tileas_xdsl.targets.machine_model import SlotUse
 QUICK = Limits(explain=False, phases=False)
 
 
-def proven(problem: Problem, limits: Limits = QUICK) -> ProvenSchedule:
+def proven(problem: ModuloProblem, limits: Limits = QUICK) -> ProvenSchedule:
     found = proven_schedule(schedule(problem, Strategy.COST_BASED), limits)
     assert not isinstance(found, NoSchedule), found.text
     assert found.result.proven, found.text
@@ -43,7 +43,7 @@ def test_the_heuristic_is_nearly_always_the_best() -> None:
     assert sum(heuristic == least for heuristic, least in pairs) >= (0.95 if FULL else 0.9) * len(pairs)
 
 
-def larger(seed: int) -> Problem:
+def larger(seed: int) -> ModuloProblem:
     return random_problem(seed, most_ops=12, slots=4)
 
 
@@ -58,8 +58,8 @@ def test_the_schedule_of_a_graph_on_which_the_heuristic_is_a_cycle_late() -> Non
 # What a problem may ask -----------------------------------------------------------------------------------------------
 
 LOAD, PRODUCT = TimedOp("load", (SlotUse("tma", 8),), 8), TimedOp("product", (SlotUse("mma", 8),), 8)
-RING = Ring("r", "shared", 100, 0, (RingUse(1, 8),))
-LOOP = Problem((LOAD, PRODUCT), (TimedEdge(0, 1, 8),), (RING,), {}, {"shared": 200})
+RING = RingDemand("r", "shared", 100, 0, (RingUse(1, 8),))
+LOOP = ModuloProblem((LOAD, PRODUCT), (TimedEdge(0, 1, 8),), (RING,), {}, {"shared": 200})
 
 
 def test_bytes_limit_the_copies() -> None:
@@ -68,7 +68,7 @@ def test_bytes_limit_the_copies() -> None:
     assert (tight.schedule.ii, tight.schedule.copies) == (16, (1,))
     conflict = tight.result.trail.refuted[-1].conflict
     assert conflict is not None
-    assert [group.kind for group in conflict.groups] == [Kind.BYTES]
+    assert [group.kind for group in conflict.groups] == [RuleKind.BYTES]
 
 
 def test_a_ring_may_have_so_many_copies() -> None:

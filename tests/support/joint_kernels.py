@@ -18,29 +18,29 @@ from tileas_xdsl.scheduling.exact.problem import (
     TENSOR,
     Constant,
     Dependence,
+    ExactProblem,
+    ExactRing,
     Handshake,
-    Machine,
+    MachineLimits,
     Move,
     OpSpec,
-    Problem,
-    Read,
     RegisterFile,
     RegisterValue,
-    Ring,
-    Slot,
+    RingRead,
+    SlotLimit,
     Space,
 )
 from tileas_xdsl.targets.machine_model import SlotUse
 
 KIB = 1024
-SLOTS = tuple(Slot(name) for name in ("tensor core", "exp", "alu", "tma"))
+SLOTS = tuple(SlotLimit(name) for name in ("tensor core", "exp", "alu", "tma"))
 
 
-def machine(budget: int = 200, *, queue: int = 0, tensor_static: int = 0, signal: int = 1) -> Machine:
+def machine(budget: int = 200, *, queue: int = 0, tensor_static: int = 0, signal: int = 1) -> MachineLimits:
     """A register file that holds any number of agents, as the sources of the figures have it: only budgets count."""
     spaces = (Space(SHARED, 232448), Space(TENSOR, 256 * KIB, tensor_static))
     signals = (Handshake(MBARRIER, signal), Handshake(NAMED, signal))
-    return Machine(SLOTS, spaces, signals, queue=queue, registers=RegisterFile(budget, words=1 << 20, reserve=0))
+    return MachineLimits(SLOTS, spaces, signals, queue=queue, registers=RegisterFile(budget, words=1 << 20, reserve=0))
 
 
 def load(name: str, rows: int, latency: int) -> OpSpec:
@@ -56,7 +56,7 @@ def compute(name: str, slot: str, rows: int) -> OpSpec:
     return OpSpec(name, (SlotUse(slot, rows),), rows, rows, min_warps=4)
 
 
-def gemm(columns: int, *, agents: int = 3) -> Problem:
+def gemm(columns: int, *, agents: int = 3) -> ExactProblem:
     """128 x `columns` x 64 with two sub-tiles of 64 rows."""
     rows = columns // 64
     ops = (load("A", 2, 6), load("B", columns // 64, 4 + columns // 64), product("mma0", rows), product("mma1", rows))
@@ -64,10 +64,10 @@ def gemm(columns: int, *, agents: int = 3) -> Problem:
         *(Dependence(tile, mma, 4 + (2 if tile == "A" else rows)) for mma in ("mma0", "mma1") for tile in "AB"),
         *(Dependence(mma, mma, rows, 1) for mma in ("mma0", "mma1")),
     )
-    readers = (Read("mma0", rows), Read("mma1", rows))
-    rings = (Ring("A", SHARED, "A", readers, 16 * KIB), Ring("B", SHARED, "B", readers, columns * 128))
+    readers = (RingRead("mma0", rows), RingRead("mma1", rows))
+    rings = (ExactRing("A", SHARED, "A", readers, 16 * KIB), ExactRing("B", SHARED, "B", readers, columns * 128))
     constants = tuple(Constant(f"acc{tile}", f"mma{tile}", columns // 2) for tile in (0, 1))
-    return Problem(ops, machine(), dependences, rings, constants=constants, agents=agents)
+    return ExactProblem(ops, machine(), dependences, rings, constants=constants, agents=agents)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ CYCLES = Costs(512, 64, 512, 64, 64, 512, 512, 942, move=384)
 
 
 def hopper(tiles: int, costs: Costs = HEAD_128, *, crossing: bool = True, agents: int = 3, queue: int = 0,
-           signal: int = 1) -> Problem:  # fmt: skip
+           signal: int = 1) -> ExactProblem:  # fmt: skip
     """Attention forward on sm_90: S, P and the output in registers."""
     ops = [load("K", costs.load, costs.latency), load("V", costs.load, costs.latency)]
     dependences: list[Dependence] = []
@@ -111,29 +111,29 @@ def hopper(tiles: int, costs: Costs = HEAD_128, *, crossing: bool = True, agents
         tile_move = Move(32 * KIB, costs.move) if crossing else None
         half_move = Move(16 * KIB, costs.move) if crossing else None
         values += [
-            RegisterValue(f"S{tile}", qk, (Read(top, costs.top), Read(exp, costs.exp)), 64, tile_move),
-            RegisterValue(f"E{tile}", exp, (Read(total, 0),), 0, half_move),
-            RegisterValue(f"P{tile}", total, (Read(pv, costs.pv),), 32, half_move),
-            RegisterValue(f"O{tile}", rescale, (Read(pv, 0),), 0, tile_move),
-            RegisterValue(f"O'{tile}", pv, (Read(rescale, 0, 1),), 0, tile_move),
+            RegisterValue(f"S{tile}", qk, (RingRead(top, costs.top), RingRead(exp, costs.exp)), 64, tile_move),
+            RegisterValue(f"E{tile}", exp, (RingRead(total, 0),), 0, half_move),
+            RegisterValue(f"P{tile}", total, (RingRead(pv, costs.pv),), 32, half_move),
+            RegisterValue(f"O{tile}", rescale, (RingRead(pv, 0),), 0, tile_move),
+            RegisterValue(f"O'{tile}", pv, (RingRead(rescale, 0, 1),), 0, tile_move),
         ]
     rings = (
-        Ring("K", SHARED, "K", tuple(Read(f"qk{tile}", costs.qk) for tile in range(tiles)), 32 * KIB),
-        Ring("V", SHARED, "V", tuple(Read(f"pv{tile}", costs.pv) for tile in range(tiles)), 32 * KIB),
+        ExactRing("K", SHARED, "K", tuple(RingRead(f"qk{tile}", costs.qk) for tile in range(tiles)), 32 * KIB),
+        ExactRing("V", SHARED, "V", tuple(RingRead(f"pv{tile}", costs.pv) for tile in range(tiles)), 32 * KIB),
     )
     constants = tuple(Constant(f"O{tile}", f"pv{tile}", costs.output_words) for tile in range(tiles))
     there = machine(queue=queue, signal=signal)
-    return Problem(tuple(ops), there, tuple(dependences), rings, tuple(values), constants, agents)
+    return ExactProblem(tuple(ops), there, tuple(dependences), rings, tuple(values), constants, agents)
 
 
-def blackwell(tiles: int, *, exp: int = 8, exp_on_alu: int = 0, budget: int = 200, agents: int = 3) -> Problem:
+def blackwell(tiles: int, *, exp: int = 8, exp_on_alu: int = 0, budget: int = 200, agents: int = 3) -> ExactProblem:
     """Attention forward on sm_100, sub-tiles of 128 rows: S and P share tensor memory, the output stays there."""
     ops = [load("K", 4, 8), load("V", 4, 8)]
     dependences: list[Dependence] = []
     values: list[RegisterValue] = []
     rings = [
-        Ring("K", SHARED, "K", tuple(Read(f"qk{tile}", 4) for tile in range(tiles)), 32 * KIB),
-        Ring("V", SHARED, "V", tuple(Read(f"pv{tile}", 4) for tile in range(tiles)), 32 * KIB),
+        ExactRing("K", SHARED, "K", tuple(RingRead(f"qk{tile}", 4) for tile in range(tiles)), 32 * KIB),
+        ExactRing("V", SHARED, "V", tuple(RingRead(f"pv{tile}", 4) for tile in range(tiles)), 32 * KIB),
     ]
     for tile in range(tiles):
         qk, top, power, store, rescale, pv = (f"{name}{tile}" for name in ("qk", "max", "exp", "store", "resc", "pv"))
@@ -147,10 +147,10 @@ def blackwell(tiles: int, *, exp: int = 8, exp_on_alu: int = 0, budget: int = 20
             Dependence(top, rescale, 2), Dependence(rescale, pv, 3), Dependence(pv, rescale, 4, 1),
         ]  # fmt: skip
         values += [
-            RegisterValue(f"S{tile}", top, (Read(power, exp),), 128, Move(64 * KIB, 3)),
-            RegisterValue(f"P{tile}", power, (Read(store, 3),), 64, Move(32 * KIB, 3)),
-            RegisterValue(f"O{tile}", rescale, (Read(rescale, 3),), 64),
+            RegisterValue(f"S{tile}", top, (RingRead(power, exp),), 128, Move(64 * KIB, 3)),
+            RegisterValue(f"P{tile}", power, (RingRead(store, 3),), 64, Move(32 * KIB, 3)),
+            RegisterValue(f"O{tile}", rescale, (RingRead(rescale, 3),), 64),
         ]
-        rings.append(Ring(f"SP{tile}", TENSOR, qk, (Read(pv, 4),), 64 * KIB))
+        rings.append(ExactRing(f"SP{tile}", TENSOR, qk, (RingRead(pv, 4),), 64 * KIB))
     there = machine(budget, tensor_static=64 * KIB * tiles)
-    return Problem(tuple(ops), there, tuple(dependences), tuple(rings), tuple(values), (), agents)
+    return ExactProblem(tuple(ops), there, tuple(dependences), tuple(rings), tuple(values), (), agents)

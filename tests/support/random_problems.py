@@ -7,27 +7,29 @@ import random
 from tileas_xdsl.scheduling.exact.problem import (
     SHARED,
     Dependence,
-    Machine,
+    ExactProblem,
+    ExactRing,
+    MachineLimits,
     OpSpec,
-    Problem,
-    Read,
     RegisterFile,
     RegisterValue,
-    Ring,
-    Slot,
+    RingRead,
+    SlotLimit,
     Space,
 )
 from tileas_xdsl.targets.machine_model import SlotUse
 
 
-def random_problem(seed: int, ops: tuple[int, int] = (5, 10), rows: int = 6, *, registers: bool = False) -> Problem:
+def random_problem(
+    seed: int, ops: tuple[int, int] = (5, 10), rows: int = 6, *, registers: bool = False
+) -> ExactProblem:
     """
     Ops with one or two uses on a few slots, edges forward and carried ones, one op that must follow another at once.
 
     Memory and registers are enough for one iteration at a time, so that there is always a schedule.
     """
     generator = random.Random(f"exact {seed}")
-    slots = tuple(Slot(f"u{number}") for number in range(generator.randint(2, 4)))
+    slots = tuple(SlotLimit(f"u{number}") for number in range(generator.randint(2, 4)))
     count = generator.randint(*ops)
     specs = tuple(_op(generator, f"o{number}", slots, rows) for number in range(count))
     dependences = tuple(_edges(generator, specs))
@@ -37,10 +39,10 @@ def random_problem(seed: int, ops: tuple[int, int] = (5, 10), rows: int = 6, *, 
     values = tuple(_values(generator, specs, dependences)) if registers else ()
     words = sum(it.words * (1 + max(read.distance for read in it.uses)) for it in values)
     file = RegisterFile(words, reserve=0) if registers else None
-    return Problem(specs, Machine(slots, (space,), registers=file), dependences, rings, values)
+    return ExactProblem(specs, MachineLimits(slots, (space,), registers=file), dependences, rings, values)
 
 
-def _op(generator: random.Random, name: str, slots: tuple[Slot, ...], rows: int) -> OpSpec:
+def _op(generator: random.Random, name: str, slots: tuple[SlotLimit, ...], rows: int) -> OpSpec:
     chosen = generator.sample(slots, generator.choice([1, 1, 2]))
     uses = tuple(SlotUse(slot.name, generator.randint(1, rows)) for slot in chosen)
     return OpSpec(name, uses, max(use.rows for use in uses) + generator.randint(0, 2), asynchronous=True)
@@ -62,30 +64,30 @@ def _edges(generator: random.Random, ops: tuple[OpSpec, ...]) -> list[Dependence
     return edges
 
 
-def _rings(generator: random.Random, ops: tuple[OpSpec, ...], edges: tuple[Dependence, ...]) -> list[Ring]:
+def _rings(generator: random.Random, ops: tuple[OpSpec, ...], edges: tuple[Dependence, ...]) -> list[ExactRing]:
     latency = {op.name: op.latency for op in ops}
-    rings: list[Ring] = []
+    rings: list[ExactRing] = []
     for writer in generator.sample([op.name for op in ops[:-1]], min(2, len(ops) - 1)):
         reads = tuple(
-            Read(it.sink, latency[it.sink], it.distance) for it in edges if it.source == writer and it.latency > 0
+            RingRead(it.sink, latency[it.sink], it.distance) for it in edges if it.source == writer and it.latency > 0
         )
         if reads:
-            rings.append(Ring(writer, SHARED, writer, reads, generator.randint(1, 3)))
+            rings.append(ExactRing(writer, SHARED, writer, reads, generator.randint(1, 3)))
     return rings
 
 
 def _values(generator: random.Random, ops: tuple[OpSpec, ...], edges: tuple[Dependence, ...]) -> list[RegisterValue]:
     values: list[RegisterValue] = []
     for op in ops[:-1]:
-        reads = tuple(Read(it.sink, 1, it.distance) for it in edges if it.source == op.name and it.latency > 0)
+        reads = tuple(RingRead(it.sink, 1, it.distance) for it in edges if it.source == op.name and it.latency > 0)
         if reads:
             values.append(RegisterValue(op.name, op.name, reads, generator.randint(1, 3)))
     return values
 
 
-NOT_MONOTONE = Problem(
+NOT_MONOTONE = ExactProblem(
     (OpSpec("a", (SlotUse("unit", 1),), 3), OpSpec("b", (SlotUse("unit", 1),), 1)),
-    Machine((Slot("unit"),), (Space(SHARED, 0),)),
+    MachineLimits((SlotLimit("unit"),), (Space(SHARED, 0),)),
     (Dependence("a", "b", 3), Dependence("b", "a", -3)),
 )
 """Two ops of one row on one unit that start exactly 3 cycles apart: 2 and 4 rows have a schedule, 3 have none."""

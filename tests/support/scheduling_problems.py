@@ -10,11 +10,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, TimedEdge, TimedOp
 from tileas_xdsl.targets.machine_model import SlotUse
 
 
-def random_problem(seed: int, *, most_ops: int = 6, slots: int = 3, most_stages: int = NO_LIMIT) -> Problem:
+def random_problem(seed: int, *, most_ops: int = 6, slots: int = 3, most_stages: int = NO_LIMIT) -> ModuloProblem:
     """Ops on one or two of `slots` slots each, some dependences, and some of them carried."""
     rng = random.Random(seed)
     count = rng.randint(3, most_ops)
@@ -32,19 +32,21 @@ def random_problem(seed: int, *, most_ops: int = 6, slots: int = 3, most_stages:
     for _ in range(rng.randint(0, 3)):
         first, second = sorted((rng.randrange(count), rng.randrange(count)))
         edges.append(TimedEdge(second, first, rng.randint(1, 6), rng.randint(1, 2)))
-    return Problem(tuple(ops), tuple(edges), most_stages=most_stages)
+    return ModuloProblem(tuple(ops), tuple(edges), most_stages=most_stages)
 
 
-def optimum(problem: Problem, first: int, last: int) -> int | None:
+def optimum(problem: ModuloProblem, first: int, last: int) -> int | None:
     """The smallest feasible initiation interval from `first` to `last`, by trying everything."""
     return next((ii for ii in range(first, last + 1) if is_feasible(problem, ii)), None)
 
 
-def is_feasible(problem: Problem, ii: int) -> bool:
+def is_feasible(problem: ModuloProblem, ii: int) -> bool:
     return any(_stages_exist(problem, ii, rows) for rows in _rows(problem, ii, [], {}))
 
 
-def _rows(problem: Problem, ii: int, chosen: list[int], taken: dict[tuple[str, int], int]) -> Iterator[Sequence[int]]:
+def _rows(
+    problem: ModuloProblem, ii: int, chosen: list[int], taken: dict[tuple[str, int], int]
+) -> Iterator[Sequence[int]]:
     if len(chosen) == len(problem.ops):
         yield chosen
         return
@@ -66,7 +68,7 @@ def _rows(problem: Problem, ii: int, chosen: list[int], taken: dict[tuple[str, i
             taken[key] -= amount
 
 
-def _stages_exist(problem: Problem, ii: int, rows: Sequence[int]) -> bool:
+def _stages_exist(problem: ModuloProblem, ii: int, rows: Sequence[int]) -> bool:
     """Least stages by Bellman and Ford; they exist unless a cycle pushes itself ever later."""
     stages = [0] * len(rows)
     for _ in range(len(rows) + 1):

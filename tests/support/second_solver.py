@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
 
 
-def z3_says(problem: Problem, ii: int, steps: int = 5_000_000) -> bool | None:
+def z3_says(problem: ExactProblem, ii: int, steps: int = 5_000_000) -> bool | None:
     """Whether there is a schedule with that interval, of any number of stages; None: no answer in so many steps."""
     import z3
 
@@ -35,7 +35,7 @@ def z3_says(problem: Problem, ii: int, steps: int = 5_000_000) -> bool | None:
     return None if answer == z3.unknown else answer == z3.sat
 
 
-def _memory(problem: Problem, ii: int, time: dict[str, object]) -> list[object]:
+def _memory(problem: ExactProblem, ii: int, time: dict[str, object]) -> list[object]:
     import z3
 
     taken = {space.name: z3.IntVal(space.static) for space in problem.machine.spaces}
@@ -51,7 +51,7 @@ def _memory(problem: Problem, ii: int, time: dict[str, object]) -> list[object]:
     return found + [taken[space.name] <= space.bytes for space in problem.machine.spaces]
 
 
-def all_rows_say(problem: Problem, ii: int) -> bool:
+def all_rows_say(problem: ExactProblem, ii: int) -> bool:
     """Whether some choice of rows and of copies has stages; the first op stands in row 0."""
     names = [op.name for op in problem.ops]
     for rest in product(range(ii), repeat=len(names) - 1):
@@ -61,7 +61,7 @@ def all_rows_say(problem: Problem, ii: int) -> bool:
     return False
 
 
-def _fits_slots(problem: Problem, ii: int, rows: dict[str, int]) -> bool:
+def _fits_slots(problem: ExactProblem, ii: int, rows: dict[str, int]) -> bool:
     taken: set[tuple[str, int]] = set()
     for op in problem.ops:
         for use in op.uses:
@@ -73,7 +73,7 @@ def _fits_slots(problem: Problem, ii: int, rows: dict[str, int]) -> bool:
     return True
 
 
-def _copies(problem: Problem) -> list[tuple[int, ...]]:
+def _copies(problem: ExactProblem) -> list[tuple[int, ...]]:
     """All numbers of copies that fit the one space of the problem."""
     (space,) = problem.machine.spaces
     most = [space.bytes // ring.bytes for ring in problem.rings]
@@ -81,7 +81,7 @@ def _copies(problem: Problem) -> list[tuple[int, ...]]:
     return [it for it in found if sum(r.bytes * n for r, n in zip(problem.rings, it, strict=True)) <= space.bytes]
 
 
-def _has_stages(problem: Problem, ii: int, rows: dict[str, int], copies: tuple[int, ...]) -> bool:
+def _has_stages(problem: ExactProblem, ii: int, rows: dict[str, int], copies: tuple[int, ...]) -> bool:
     """Longest paths over whole stages: none may grow for ever."""
     edges = [(it.source, it.sink, it.latency - ii * it.distance) for it in problem.dependences]
     for ring, count in zip(problem.rings, copies, strict=True):

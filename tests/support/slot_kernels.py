@@ -15,14 +15,14 @@ from tileas_xdsl.scheduling.exact.problem import (
     TENSOR,
     Constant,
     Dependence,
-    Machine,
+    ExactProblem,
+    ExactRing,
+    MachineLimits,
     OpSpec,
-    Problem,
-    Read,
     RegisterFile,
     RegisterValue,
-    Ring,
-    Slot,
+    RingRead,
+    SlotLimit,
     Space,
 )
 from tileas_xdsl.targets.machine_model import SlotUse
@@ -47,14 +47,14 @@ KINDS: dict[str, tuple[tuple[tuple[int, int], ...], int]] = {
 """Letter -> the (slot, rows) that ops of the kind use, and their latency."""
 
 
-def machine(shared: int = SHARED_BYTES, registers: RegisterFile | None = None) -> Machine:
-    slots = tuple(Slot(name, 1, number) for number, name in SLOTS.items())
-    return Machine(slots, (Space(SHARED, shared), Space(TENSOR, TENSOR_BYTES)), registers=registers)
+def machine(shared: int = SHARED_BYTES, registers: RegisterFile | None = None) -> MachineLimits:
+    slots = tuple(SlotLimit(name, 1, number) for number, name in SLOTS.items())
+    return MachineLimits(slots, (Space(SHARED, shared), Space(TENSOR, TENSOR_BYTES)), registers=registers)
 
 
 def kernel(
     ops: str, edges: str = "", rings: str = "", *, tensor: str = "", shared: int = SHARED_BYTES, **more: object
-) -> Problem:
+) -> ExactProblem:
     """The problem that the three texts describe; `more` are further fields of `Problem` or `registers`."""
     specs = tuple(_op(kind, name) for kind, names in _groups(ops) for name in names)
     latency = {spec.name: spec.latency for spec in specs}
@@ -63,7 +63,7 @@ def kernel(
     records = tuple(_ring(text, space, dependences, latency) for text, space in held)
     registers = more.pop("registers", None)
     assert registers is None or isinstance(registers, RegisterFile)
-    return Problem(specs, machine(shared, registers), dependences, records, **more)  # pyright: ignore
+    return ExactProblem(specs, machine(shared, registers), dependences, records, **more)  # pyright: ignore
 
 
 def _groups(ops: str) -> list[tuple[str, list[str]]]:
@@ -81,12 +81,12 @@ def _dependence(text: str, latency: dict[str, int]) -> Dependence:
     return Dependence(source, sink, latency[source], int(distance or 0))
 
 
-def _ring(text: str, space: str, dependences: tuple[Dependence, ...], latency: dict[str, int]) -> Ring:
+def _ring(text: str, space: str, dependences: tuple[Dependence, ...], latency: dict[str, int]) -> ExactRing:
     found = re.fullmatch(r"([a-z]\w*?)(\d+)", text)
     assert found is not None, text
     writer, kib = found[1], int(found[2])
-    readers = tuple(Read(it.sink, latency[it.sink], it.distance) for it in dependences if it.source == writer)
-    return Ring(writer, space, writer, readers, kib * 1024)
+    readers = tuple(RingRead(it.sink, latency[it.sink], it.distance) for it in dependences if it.source == writer)
+    return ExactRing(writer, space, writer, readers, kib * 1024)
 
 
 GEMM = kernel("T a b, M m", "a>m b>m m>m:1", "a16 b16")
@@ -99,8 +99,8 @@ ATTENTION = kernel(
     "k>q q>mx mx>mx:1 mx>sub sub>ex ex>sum sum>sum:1 ex>cvt cvt>p v>p mx>res res>p p>res:1",
     "k32 v32",
     values=(
-        RegisterValue("S", "q", (Read("mx", 4), Read("sub", 4)), 64),
-        RegisterValue("P", "cvt", (Read("p", 16),), 32),
+        RegisterValue("S", "q", (RingRead("mx", 4), RingRead("sub", 4)), 64),
+        RegisterValue("P", "cvt", (RingRead("p", 16),), 32),
     ),
     constants=(Constant("O", "p", 64),),
     registers=RegisterFile(240, reserve=0),

@@ -14,8 +14,8 @@ from tests.support.annotated_loops import AnnotatedLoop, annotated_loop
 from tests.support.corpora import each
 from tests.support.ir import parse, print_custom, run_passes
 from tests.transforms.test_inject_software_pipeline_random import assert_computes, pipelined, verdict
-from tileas_xdsl.analysis.exact_counts import Case, Linear, Question
-from tileas_xdsl.analysis.exact_counts.cases import Turns
+from tileas_xdsl.analysis.exact_counts import CallCase, LinearForm, Question
+from tileas_xdsl.analysis.exact_counts.cases import TurnsAtHand
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError
@@ -126,15 +126,15 @@ def test_guards_follow_from_what_is_known_of_a_quotient() -> None:
     }
     """)
     some, three, again = (op.result for op in module.walk() if isinstance(op, arith.CmpiOp))
-    not_empty = answer(Case(), some, 0)
+    not_empty = answer(CallCase(), some, 0)
     case = answer(not_empty, three, 1)
-    assert case.decide(again, Turns()) is True
-    assert isinstance(not_empty.decide(again, Turns()), Question)
+    assert case.decide(again, TurnsAtHand()) is True
+    assert isinstance(not_empty.decide(again, TurnsAtHand()), Question)
 
 
-def answer(case: Case, condition: SSAValue, number: int) -> Case:
+def answer(case: CallCase, condition: SSAValue, number: int) -> CallCase:
     """The calls with that answer to what `condition` asks; answers are in the order of the numbers."""
-    found = case.decide(condition, Turns())
+    found = case.decide(condition, TurnsAtHand())
     assert isinstance(found, Question)
     after = case.assume(found.form, found.answers[number])
     assert after is not None
@@ -142,7 +142,7 @@ def answer(case: Case, condition: SSAValue, number: int) -> Case:
 
 
 def test_forms_are_equal_where_their_terms_are() -> None:
-    one, other = Linear.of("n"), Linear.of("m")
+    one, other = LinearForm.of("n"), LinearForm.of("m")
     assert one + other - one == other
-    assert (one + 3).times(2) - one - one == Linear(constant=6)
+    assert (one + 3).times(2) - one - one == LinearForm(constant=6)
     assert (one - one).as_constant == 0

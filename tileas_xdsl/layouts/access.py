@@ -28,7 +28,7 @@ MATRICES = 4
 
 
 @dataclass(frozen=True)
-class Access:
+class LaneAccess:
     """
     One side of a transfer between registers and shared memory.
 
@@ -132,7 +132,7 @@ class Access:
 
 def accesses(
     layout: LinearLayout, memory: LinearLayout, element_bits: int, *, matrix: bool = False, banks: Banks = SHARED
-) -> list[Access]:
+) -> list[LaneAccess]:
     """
     The ways to move the tile between the registers of `layout` and `memory`, fewest wavefronts first, then fewest
     instructions. `matrix` says whether the target has ldmatrix (stmatrix). Raises `LayoutError` where there is none:
@@ -148,7 +148,7 @@ def accesses(
     return sorted(found, key=lambda access: (access.wavefronts, len(access.instructions)))
 
 
-def _plain(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[Access]:
+def _plain(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[LaneAccess]:
     """The widest vectors, and those of at least a byte below them."""
     registers = offsets.images(REGISTER)
     chain: list[int] = []
@@ -164,13 +164,13 @@ def _plain(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[Acces
 
 def _access(
     kind: str, offsets: LinearLayout, registers: Sequence[int], element_bits: int, banks: Banks, clear: int = 0
-) -> Access:
+) -> LaneAccess:
     """The access that moves `registers` at once. Registers that hold what others hold, too, are left out."""
     images = offsets.images(REGISTER)
     units = [_cleared(unit, images, registers, clear) for unit in f2.units(len(images))]
     others = f2.extension([*registers, *f2.kernel(images)], units)
     moved = (*registers, *others[: exponent(MATRICES, "matrices")]) if kind != "plain" else tuple(registers)
-    return Access(kind, offsets, moved, others[len(moved) - len(registers) :], element_bits, banks)
+    return LaneAccess(kind, offsets, moved, others[len(moved) - len(registers) :], element_bits, banks)
 
 
 def _cleared(register: int, images: Sequence[int], words: Sequence[int], bits: int) -> int:
@@ -178,14 +178,14 @@ def _cleared(register: int, images: Sequence[int], words: Sequence[int], bits: i
     return register ^ f2.combination(words, f2.combination(images, register) & ((1 << bits) - 1))
 
 
-def _matrix(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[Access]:
+def _matrix(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[LaneAccess]:
     if offsets.input_size(LANE) != 32 or element_bits > 32 or 1 << offsets.output_bits < 8 * 128 // element_bits:
         return []
     straight = _straight(offsets, element_bits, banks)
     return [*([straight] if straight is not None else []), *_transposed(offsets, element_bits, banks)]
 
 
-def _straight(offsets: LinearLayout, element_bits: int, banks: Banks) -> Access | None:
+def _straight(offsets: LinearLayout, element_bits: int, banks: Banks) -> LaneAccess | None:
     """Rows of 16 bytes are spread over lanes 4i .. 4i + 3, 4 bytes each."""
     in_word = exponent(32 // element_bits, "a register in elements")
     registers, lanes = offsets.images(REGISTER), offsets.images(LANE)
@@ -198,7 +198,7 @@ def _straight(offsets: LinearLayout, element_bits: int, banks: Banks) -> Access 
     return None if any(image & ((4 << in_word) - 1) for image in moves) else found
 
 
-def _transposed(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[Access]:
+def _transposed(offsets: LinearLayout, element_bits: int, banks: Banks) -> list[LaneAccess]:
     """Rows of 8 elements of 16 bits are spread over lanes i, i + 4, ..; a lane's two registers come from two rows."""
     registers, lanes = offsets.images(REGISTER), offsets.images(LANE)
     moves = [*lanes[:2], *offsets.images(WARP), *registers]

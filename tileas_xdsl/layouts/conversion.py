@@ -41,7 +41,7 @@ class Abilities:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LayoutPlan:
     """One way; exactly one of `exchange` and `staging` is there."""
 
     cost: float
@@ -66,13 +66,15 @@ class Plan:
         return f"by {self.exchange.shuffles} shuffles a warp"
 
 
-def plans(source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities) -> tuple[Plan, ...]:
+def plans(
+    source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities
+) -> tuple[LayoutPlan, ...]:
     """
     All plans for a tile with elements of so many bits, cheapest first. Raises `LayoutError`, with the reasons, where
     there is none.
     """
     reasons: list[str] = []
-    found: list[Plan] = []
+    found: list[LayoutPlan] = []
     for attempt in (_by_exchange, _by_staging):
         try:
             found.append(attempt(source, target, element_bits, abilities))
@@ -83,15 +85,15 @@ def plans(source: LinearLayout, target: LinearLayout, element_bits: int, abiliti
     return tuple(sorted(found, key=lambda plan: plan.cost))
 
 
-def _by_exchange(source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities) -> Plan:
+def _by_exchange(source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities) -> LayoutPlan:
     found = exchange(source, target, element_bits, abilities.word_bits)
     words = max(1, target.input_size(REGISTER) * element_bits // SHUFFLE_BITS)
     selects = 0 if found.is_relabelling else words
     sent = 0 if found.moves_registers_only else found.shuffles + selects
-    return Plan((selects + sent) / _bytes(target, element_bits), exchange=found)
+    return LayoutPlan((selects + sent) / _bytes(target, element_bits), exchange=found)
 
 
-def _by_staging(source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities) -> Plan:
+def _by_staging(source: LinearLayout, target: LinearLayout, element_bits: int, abilities: Abilities) -> LayoutPlan:
     if source.images(BLOCK) != target.images(BLOCK):
         raise LayoutError("blocks share no shared memory")
     found = staging(
@@ -103,7 +105,7 @@ def _by_staging(source: LinearLayout, target: LinearLayout, element_bits: int, a
     )
     if found.bytes > abilities.shared_bytes:
         raise LayoutError(f"staging takes {found.bytes} bytes of shared memory, and there are {abilities.shared_bytes}")
-    return Plan((found.wavefronts + BARRIER) / _bytes(target, element_bits), staging=found)
+    return LayoutPlan((found.wavefronts + BARRIER) / _bytes(target, element_bits), staging=found)
 
 
 def _bytes(layout: LinearLayout, element_bits: int) -> float:

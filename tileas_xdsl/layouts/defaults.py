@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.layouts.errors import exponent
-from tileas_xdsl.layouts.forms import Blocked, Form, Linear, Mma, Swizzled
+from tileas_xdsl.layouts.forms import Blocked, LayoutForm, LinearBases, Mma, Swizzled
 from tileas_xdsl.layouts.fragments import WGMMA_MAX_N, MmaShape
 
 VECTOR_BITS = 128
@@ -22,7 +22,7 @@ FIRST_WGMMA, LAST_WGMMA = 90, 99
 """The compute capabilities that have wgmma."""
 
 
-def coalesced(shape: Sequence[int], element_bits: int, warps: int) -> Form:
+def coalesced(shape: Sequence[int], element_bits: int, warps: int) -> LayoutForm:
     """
     Registers such that a warp accesses neighbouring elements of the last dimension, 16 bytes a thread where there are
     so many. Warps share the first dimensions. Raises `LayoutError` for extents that are no powers of two.
@@ -31,7 +31,9 @@ def coalesced(shape: Sequence[int], element_bits: int, warps: int) -> Form:
         exponent(extent, f"the extent of dim{axis}")
     if not shape:
         bits = exponent(warps, "the number of warps")
-        return Linear((("lane", ((),) * exponent(WARP_SIZE, "a warp")), *((("warp", ((),) * bits),) if bits else ())))
+        return LinearBases(
+            (("lane", ((),) * exponent(WARP_SIZE, "a warp")), *((("warp", ((),) * bits),) if bits else ()))
+        )
     order = tuple(range(len(shape) - 1, -1, -1))
     per_thread = [1] * len(shape)
     per_thread[-1] = min(shape[-1], max(1, VECTOR_BITS // element_bits))
@@ -54,7 +56,7 @@ def _dealt(count: int, room: Sequence[int], order: Sequence[int]) -> tuple[int, 
     return tuple(dealt)
 
 
-def in_shared_memory(shape: Sequence[int], element_bits: int) -> Form:
+def in_shared_memory(shape: Sequence[int], element_bits: int) -> LayoutForm:
     """The widest swizzle whose rows the tile fills. Raises `LayoutError` for extents that are no powers of two."""
     for axis, extent in enumerate(shape):
         exponent(extent, f"the extent of dim{axis}")

@@ -70,13 +70,13 @@ class Exchange:
         return self.moves_registers_only and not any(selected.columns)
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExchangeStep, ...]:
         """What is done, step by step; see `Step`."""
         return tuple(_steps(self))
 
 
 @dataclass(frozen=True)
-class Step:
+class ExchangeStep:
     """
     One word for each lane. Lists are by warp, then lane.
 
@@ -280,7 +280,7 @@ def _quotient(kernel: Sequence[int], order: Sequence[int], size: int) -> tuple[i
     return tuple(chosen >> len(zero) for chosen in back)
 
 
-def _steps(plan: Exchange) -> Iterator[Step]:
+def _steps(plan: Exchange) -> Iterator[ExchangeStep]:
     """The rounds of a plan, written out for every lane. Raises `LayoutError` should a lane be asked for two words."""
     warps, lanes, register_bits, lane_bits = _sizes(plan)
     inside = [f2.combination(_word_numbers(plan), number) for number in range(1 << len(plan.word))]
@@ -301,7 +301,9 @@ def _steps(plan: Exchange) -> Iterator[Step]:
             offered[warp][lane[warp][at]] = order
             numbers = (by_register[register] & ((1 << register_bits) - 1) for register in order)
             kept[warp][at] = tuple(f2.combination(plan.registers, number) for number in numbers)
-        yield Step(tuple(map(tuple, lane)), tuple(map(tuple, offered)), tuple(map(tuple, kept)), number < plan.local)
+        yield ExchangeStep(
+            tuple(map(tuple, lane)), tuple(map(tuple, offered)), tuple(map(tuple, kept)), number < plan.local
+        )
 
 
 def _sizes(plan: Exchange) -> tuple[int, int, int, int]:

@@ -30,7 +30,7 @@ MMA_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 @dataclass(frozen=True)
-class Form:
+class LayoutForm:
     """A layout with a name."""
 
     @property
@@ -59,7 +59,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Swizzled(Form):
+class Swizzled(LayoutForm):
     """Memory as TMA writes it: chunks of 16 bytes permuted within `width` bytes; 0 bytes: not at all."""
 
     width: int
@@ -78,7 +78,7 @@ class Swizzled(Form):
 
 
 @dataclass(frozen=True)
-class Noted(Form):
+class Noted(LayoutForm):
     """Memory in CuTe's notation."""
 
     text: str
@@ -95,7 +95,7 @@ class Noted(Form):
 
 
 @dataclass(frozen=True)
-class Mma(Form):
+class Mma(LayoutForm):
     """An operand of mma.sync or wgmma; warps along M and along N."""
 
     shape: MmaShape
@@ -113,7 +113,7 @@ class Mma(Form):
 
 
 @dataclass(frozen=True)
-class Blocked(Form):
+class Blocked(LayoutForm):
     """Boxes of elements in threads, threads in warps, warps in the block."""
 
     per_thread: tuple[int, ...]
@@ -129,11 +129,11 @@ class Blocked(Form):
 
 
 @dataclass(frozen=True)
-class Slice(Form):
+class Slice(LayoutForm):
     """What a reduction along `axis` leaves of `parent`, which is a layout of a tile with one dimension more."""
 
     axis: int
-    parent: Form
+    parent: LayoutForm
 
     def term(self) -> Term:
         return Term("slice", (self.axis, self.parent.term()))
@@ -146,15 +146,15 @@ class Slice(Form):
 
 
 @dataclass(frozen=True)
-class Linear(Form):
+class LinearBases(LayoutForm):
     """Any bases, by place: those of registers, lanes, warps and blocks, or those of the offset."""
 
     places: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
 
     @staticmethod
-    def of(layout: LinearLayout) -> Linear:
+    def of(layout: LinearLayout) -> LinearBases:
         """The form of a layout; places that are single are left out."""
-        return Linear(tuple((name, layout.bases(name)) for name in layout.input_names if layout.images(name)))
+        return LinearBases(tuple((name, layout.bases(name)) for name in layout.input_names if layout.images(name)))
 
     @property
     def in_registers(self) -> bool:
@@ -169,17 +169,17 @@ class Linear(Form):
         return LinearLayout.of(dict(self.places), dims(shape))
 
 
-def memory_form(layout: LinearLayout, element_bits: int) -> Form:
+def memory_form(layout: LinearLayout, element_bits: int) -> LayoutForm:
     """The form of a memory layout: by its name where it has one."""
     named = (Swizzled(width) for width in sorted(SWIZZLES, reverse=True))
     same = (form for form in named if form.bits(layout.shape, element_bits) == layout)
-    return next(same, Linear.of(layout))
+    return next(same, LinearBases.of(layout))
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def read_form(term: Term) -> Form:
+def read_form(term: Term) -> LayoutForm:
     """The form that a term means. Raises `LayoutError` for a name or an argument that is not known."""
     if term.name not in READERS:
         raise LayoutError(f"'{term.name}' is none of the layouts {', '.join(READERS)}; free text is quoted")
@@ -193,22 +193,22 @@ def _order(arguments: Arguments) -> tuple[int, ...] | None:
     return numbers(arguments.take("order"), "order") if "order" in arguments.named else None
 
 
-def _swizzle(arguments: Arguments) -> Form:
+def _swizzle(arguments: Arguments) -> LayoutForm:
     return Swizzled(number(arguments.next("its width in bytes"), "the width of a swizzle"), _order(arguments))
 
 
-def _row_major(arguments: Arguments) -> Form:
+def _row_major(arguments: Arguments) -> LayoutForm:
     return Swizzled(0, _order(arguments))
 
 
-def _cute(arguments: Arguments) -> Form:
+def _cute(arguments: Arguments) -> LayoutForm:
     text = arguments.next("shape and strides, in quotes")
     if not isinstance(text, str):
         raise LayoutError("cute needs shape and strides, in quotes")
     return Noted(str(read_cute(text)))
 
 
-def _mma(arguments: Arguments) -> Form:
+def _mma(arguments: Arguments) -> LayoutForm:
     shape = word(arguments.next("the shape of an instruction, such as m16n8k16"), "the shape of an instruction")
     match = MMA_SHAPE.fullmatch(shape)
     if match is None:
@@ -221,12 +221,12 @@ def _mma(arguments: Arguments) -> Form:
     return Mma(MmaShape(*map(int, match.groups())), operand, (grid[0], grid[1]))
 
 
-def _blocked(arguments: Arguments) -> Form:
+def _blocked(arguments: Arguments) -> LayoutForm:
     grids = [numbers(arguments.next(what), what) for what in ("elements a thread", "lanes", "warps")]
     return Blocked(grids[0], grids[1], grids[2], numbers(arguments.take("order"), "order"))
 
 
-def _slice(arguments: Arguments) -> Form:
+def _slice(arguments: Arguments) -> LayoutForm:
     axis = number(arguments.next("an axis"), "the axis of a slice")
     parent = arguments.next("the layout that is sliced")
     if not isinstance(parent, Term):
@@ -237,13 +237,13 @@ def _slice(arguments: Arguments) -> Form:
     return Slice(axis, form)
 
 
-def _linear(arguments: Arguments) -> Form:
+def _linear(arguments: Arguments) -> LayoutForm:
     names = (OFFSET,) if OFFSET in arguments.named else PLACES
     places = {name: bases(arguments.take(name), name) for name in names if name in arguments.named}
-    return Linear(tuple(places.items()))
+    return LinearBases(tuple(places.items()))
 
 
-READERS: Mapping[str, Callable[[Arguments], Form]] = {
+READERS: Mapping[str, Callable[[Arguments], LayoutForm]] = {
     "swizzle": _swizzle,
     "row_major": _row_major,
     "cute": _cute,

@@ -6,15 +6,15 @@ Between registers that is a plan (`conversion.py`); from shared memory a load, i
 
 from __future__ import annotations
 
-from tileas_xdsl.layouts.access import Access, accesses
-from tileas_xdsl.layouts.conversion import Abilities, Plan, plans
+from tileas_xdsl.layouts.access import LaneAccess, accesses
+from tileas_xdsl.layouts.conversion import Abilities, LayoutPlan, plans
 from tileas_xdsl.layouts.distributed import BLOCK
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.layouts.staging import least
 
-Move = Plan | Access
+Move = LayoutPlan | LaneAccess
 
 
 def is_memory(layout: LinearLayout) -> bool:
@@ -41,14 +41,14 @@ def moves(source: LinearLayout, target: LinearLayout, element_bits: int, abiliti
 
 def described(move: Move, *, loads: bool = True) -> str:
     """A way in words; `loads` says whether an access is one from memory."""
-    if isinstance(move, Plan):
+    if isinstance(move, LayoutPlan):
         return str(move)
     extra = move.wavefronts - least(move)
     conflicts = f"{extra} of them for bank conflicts" if extra else "no bank conflicts"
     return f"by {_instruction(move, loads)}, {move.wavefronts} wavefronts a warp, {conflicts}"
 
 
-def _instruction(access: Access, loads: bool) -> str:
+def _instruction(access: LaneAccess, loads: bool) -> str:
     if access.kind == "plain":
         verb = "loads" if loads else "stores"
         return f"{len(access.instructions)} {verb} of {access.width} bytes a lane"

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tileas_xdsl.layouts import f2
-from tileas_xdsl.layouts.access import VECTOR_BITS, Access, accesses
+from tileas_xdsl.layouts.access import VECTOR_BITS, LaneAccess, accesses
 from tileas_xdsl.layouts.banks import SHARED, Banks, together
 from tileas_xdsl.layouts.distributed import LANE, REGISTER
 from tileas_xdsl.layouts.errors import LayoutError, exponent
@@ -32,8 +32,8 @@ class Staging:
     """A tile in shared memory between two sets of threads: its layout, and how each side accesses it."""
 
     memory: LinearLayout
-    write: Access
-    read: Access
+    write: LaneAccess
+    read: LaneAccess
 
     @property
     def wavefronts(self) -> int:
@@ -51,7 +51,7 @@ class Staging:
         return max(1, (self.write.element_bits << self.memory.output_bits) // 8)
 
 
-def least(access: Access) -> int:
+def least(access: LaneAccess) -> int:
     """The wavefronts of an access without conflicts: one for each group of lanes that go together."""
     if access.kind != "plain":
         return access.matrices * len(access.instructions)
@@ -93,12 +93,12 @@ def _cost(choice: Staging) -> tuple[int, int, bool]:
 
 def store_staging(
     source: LinearLayout, element_bits: int, order: Sequence[int] | None = None, *, matrix_stores: bool = False
-) -> list[tuple[int, LinearLayout, Access]]:
+) -> list[tuple[int, LinearLayout, LaneAccess]]:
     """
     The layouts that a TMA store accepts (swizzles of 0, 32, 64 and 128 bytes), best first, each with the way in which
     the threads of `source` write it.
     """
-    found: list[tuple[int, LinearLayout, Access]] = []
+    found: list[tuple[int, LinearLayout, LaneAccess]] = []
     for width in sorted(SWIZZLES, reverse=True):
         memory = swizzled(source.shape, element_bits, width, order)
         try:

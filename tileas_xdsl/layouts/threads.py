@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tileas_xdsl.layouts.access import Access
-from tileas_xdsl.layouts.conversion import Plan
+from tileas_xdsl.layouts.access import LaneAccess
+from tileas_xdsl.layouts.conversion import LayoutPlan
 from tileas_xdsl.layouts.distributed import BLOCK, LANE, PLACES, REGISTER, WARP, representatives
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.exchange import Exchange, Step
+from tileas_xdsl.layouts.exchange import Exchange, ExchangeStep
 from tileas_xdsl.layouts.fragments import matrix_fragment
 from tileas_xdsl.layouts.linear import LinearLayout
 
@@ -45,7 +45,7 @@ def gathered(registers: Elements, layout: LinearLayout) -> Elements:
     return tile.reshape(layout.shape)
 
 
-def converted(registers: Elements, source: LinearLayout, target: LinearLayout, plan: Plan) -> Elements:
+def converted(registers: Elements, source: LinearLayout, target: LinearLayout, plan: LayoutPlan) -> Elements:
     """
     What the threads hold, (block, warp, lane, register), after a plan from `source` to `target` has been executed in
     every block.
@@ -54,7 +54,7 @@ def converted(registers: Elements, source: LinearLayout, target: LinearLayout, p
     return np.stack(blocks)
 
 
-def _converted_in_block(registers: Elements, source: LinearLayout, target: LinearLayout, plan: Plan) -> Elements:
+def _converted_in_block(registers: Elements, source: LinearLayout, target: LinearLayout, plan: LayoutPlan) -> Elements:
     if plan.exchange is not None:
         result = exchanged(registers, plan.exchange, target.input_size(REGISTER))
         return result[..., representatives(target, plan.exchange.registers)]
@@ -95,7 +95,7 @@ def exchanged(registers: Elements, plan: Exchange, register_count: int) -> Eleme
     return result[..., :-1]
 
 
-def _take(step: Step, registers: Elements, result: Elements) -> None:
+def _take(step: ExchangeStep, registers: Elements, result: Elements) -> None:
     """
     One round: lanes offer a word, name a lane, and put what they get where it belongs. Lanes that need nothing in this
     round put it into the last register, which nobody reads.
@@ -116,13 +116,13 @@ def shared_memory(size: int) -> Bytes:
     return np.full(size, 0xCD, dtype=np.uint8)
 
 
-def store(memory: Bytes, registers: Elements, access: Access) -> None:
+def store(memory: Bytes, registers: Elements, access: LaneAccess) -> None:
     """Store what the threads of a block hold, (warp, lane, register), instruction by instruction."""
     move: Callable[..., None] = _store_plain if access.kind == "plain" else _store_matrices
     _each(access, lambda register, warp: move(memory, registers[warp], access, register, warp))
 
 
-def load(memory: Bytes, access: Access, register_count: int) -> Elements:
+def load(memory: Bytes, access: LaneAccess, register_count: int) -> Elements:
     """Load the registers of the threads of a block, (warp, lane, register), instruction by instruction."""
     warps = access.offsets.input_size(WARP)
     registers = np.zeros((warps, access.lanes, register_count), dtype=np.uint64)
@@ -131,40 +131,40 @@ def load(memory: Bytes, access: Access, register_count: int) -> Elements:
     return registers
 
 
-def _each(access: Access, move: Callable[[int, int], None]) -> None:
+def _each(access: LaneAccess, move: Callable[[int, int], None]) -> None:
     for warp in range(access.offsets.input_size(WARP)):
         for register in access.instructions:
             move(register, warp)
 
 
-def _register_numbers(access: Access, register: int, warp: int) -> NDArray[np.int64]:
+def _register_numbers(access: LaneAccess, register: int, warp: int) -> NDArray[np.int64]:
     """By lane: the register of each element of the block that it accesses."""
     count = range(1 << len(access.registers))
     lanes = range(access.lanes)
     return np.array([[access.register_in_block(register, lane, warp, e) for e in count] for lane in lanes])
 
 
-def _store_plain(memory: Bytes, registers: Elements, access: Access, register: int, warp: int) -> None:
+def _store_plain(memory: Bytes, registers: Elements, access: LaneAccess, register: int, warp: int) -> None:
     numbers = _register_numbers(access, register, warp)
     data = packed(np.take_along_axis(registers, numbers, axis=1), access.element_bits)
     for address, row in zip(access.addresses(register, warp), data, strict=True):
         memory[address : address + len(row)] = row
 
 
-def _load_plain(memory: Bytes, registers: Elements, access: Access, register: int, warp: int) -> None:
+def _load_plain(memory: Bytes, registers: Elements, access: LaneAccess, register: int, warp: int) -> None:
     numbers = _register_numbers(access, register, warp)
     starts = np.array(access.addresses(register, warp))
     data = memory[starts[:, None] + np.arange(access.width)]
     np.put_along_axis(registers, numbers, unpacked(data, access.element_bits), axis=1)
 
 
-def _words_of(access: Access, register: int, matrix: int) -> list[int]:
+def _words_of(access: LaneAccess, register: int, matrix: int) -> list[int]:
     """The registers that make up the 32-bit word which each lane gives to a matrix."""
     first = register ^ access.matrix_register(matrix)
     return [first ^ access.word_register(element) for element in range(32 // access.element_bits)]
 
 
-def _store_matrices(memory: Bytes, registers: Elements, access: Access, register: int, warp: int) -> None:
+def _store_matrices(memory: Bytes, registers: Elements, access: LaneAccess, register: int, warp: int) -> None:
     for matrix in range(access.matrices):
         words = packed(registers[:, _words_of(access, register, matrix)], access.element_bits)
         rows = stmatrix(words, transposed=access.kind == "matrix.trans")
@@ -172,7 +172,7 @@ def _store_matrices(memory: Bytes, registers: Elements, access: Access, register
             memory[address : address + 16] = row
 
 
-def _load_matrices(memory: Bytes, registers: Elements, access: Access, register: int, warp: int) -> None:
+def _load_matrices(memory: Bytes, registers: Elements, access: LaneAccess, register: int, warp: int) -> None:
     for matrix in range(access.matrices):
         starts = np.array(access.row_addresses(register, matrix, warp))
         words = ldmatrix(memory[starts[:, None] + np.arange(16)], transposed=access.kind == "matrix.trans")

@@ -33,7 +33,15 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerAcquireOp,
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Constraints, Problem, Ring, RingUse, TimedEdge, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import (
+    NO_LIMIT,
+    Constraints,
+    ModuloProblem,
+    RingDemand,
+    RingUse,
+    TimedEdge,
+    TimedOp,
+)
 from tileas_xdsl.scheduling.op_times import OpTime, memory_space, op_time, tile_bytes
 from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
@@ -50,7 +58,7 @@ class LoopProblem:
 
     loop: scf.ForOp
     ops: tuple[Operation, ...]
-    problem: Problem
+    problem: ModuloProblem
     rings: tuple[CreatePipelineOp, ...] = ()
     """For each ring of the problem the op that makes it."""
     times: Mapping[Operation, OpTime] = field(default_factory=dict[Operation, OpTime])
@@ -75,7 +83,7 @@ def loop_problem(
     edges += _transfers(values, roots, works)
     rings = tuple(_ring(root, sides, position, times) for root, sides in free.items())
     control = _loop_control(loop, model, most_stages)
-    problem = Problem(
+    problem = ModuloProblem(
         (*ops, *works.ops(ops), *control),
         (*edges, *works.issues()),
         rings,
@@ -316,9 +324,9 @@ def _shares_another(edge: DependenceEdge, free: Mapping[PipelineRoot, _Turns], r
 
 def _ring(
     root: PipelineRoot, sides: _Turns, position: Mapping[Operation, int], times: Mapping[Operation, OpTime]
-) -> Ring:
+) -> RingDemand:
     spaces = [memory_space(type_) for type_ in sides.payload]
     size = sum(tile_bytes(type_) for type_ in sides.payload)
     name = root.op.results[0].name_hint or "an unnamed ring"
     use = RingUse(position[sides.release], times[sides.release].agent)
-    return Ring(name, spaces[0] if spaces else "register", size, position[sides.acquire], (use,))
+    return RingDemand(name, spaces[0] if spaces else "register", size, position[sides.acquire], (use,))

@@ -13,8 +13,8 @@ from tileas_xdsl.scheduling.exact import problem as exact
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem
-from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Proof
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
+from tileas_xdsl.scheduling.modulo.schedule import IntervalProof, ModuloSchedule
 
 UNLIMITED = 1 << 40
 """Bytes of a space that the problem sets no limit for."""
@@ -46,12 +46,12 @@ def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> Prov
     (origin,) = result.schedule.origins
     early = min(time - origin for time in result.schedule.starts) // result.ii * result.ii + origin
     starts = tuple(time - early for time in result.schedule.starts)
-    proof = Proof(result.text, result.lower_bound, start.ii)
+    proof = IntervalProof(result.text, result.lower_bound, start.ii)
     found = ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds, proof=proof)
     return ProvenSchedule(found, result)
 
 
-def exact_problem(problem: Problem) -> exact.Problem:
+def exact_problem(problem: ModuloProblem) -> exact.ExactProblem:
     """The same problem in the records of the exact scheduler, for one agent."""
     names = _names(problem)
     groups = {op: f"group {number}" for number, members in enumerate(problem.groups) for op in members}
@@ -69,31 +69,31 @@ def exact_problem(problem: Problem) -> exact.Problem:
         exact.Dependence(names[it.source], names[it.sink], it.latency, it.distance, it.reason) for it in problem.edges
     )
     rings = tuple(
-        exact.Ring(
+        exact.ExactRing(
             f"{ring.name}#{number}",
             ring.space,
             names[ring.writer],
-            tuple(exact.Read(names[use.op], use.hold, use.distance) for use in ring.readers),
+            tuple(exact.RingRead(names[use.op], use.hold, use.distance) for use in ring.readers),
             ring.bytes,
             max_copies=None if ring.most_copies >= NO_LIMIT else ring.most_copies,
         )
         for number, ring in enumerate(problem.rings)
     )
-    return exact.Problem(ops, _machine(problem), edges, rings)
+    return exact.ExactProblem(ops, _machine(problem), edges, rings)
 
 
-def _names(problem: Problem) -> tuple[str, ...]:
+def _names(problem: ModuloProblem) -> tuple[str, ...]:
     """A name of its own for each op: that which it has, or one with its number."""
     taken = [op.name for op in problem.ops]
     return tuple(name if taken.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(taken))
 
 
-def _machine(problem: Problem) -> exact.Machine:
+def _machine(problem: ModuloProblem) -> exact.MachineLimits:
     used = dict.fromkeys(use.slot for op in problem.ops for use in op.uses)
-    slots = tuple(exact.Slot(slot, problem.capacity(slot)) for slot in used)
+    slots = tuple(exact.SlotLimit(slot, problem.capacity(slot)) for slot in used)
     held = dict.fromkeys(ring.space for ring in problem.rings)
     spaces = tuple(exact.Space(space, problem.space_bytes.get(space, UNLIMITED)) for space in held)
-    return exact.Machine(slots, spaces, ceiling=None if problem.ceiling >= NO_LIMIT else problem.ceiling)
+    return exact.MachineLimits(slots, spaces, ceiling=None if problem.ceiling >= NO_LIMIT else problem.ceiling)
 
 
 def _exact_schedule(start: ModuloSchedule) -> Schedule:

@@ -11,8 +11,8 @@ import pytest
 from tests.support import slot_kernels as kernels
 from tests.support.slot_kernels import kernel
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
-from tileas_xdsl.scheduling.exact.cycles import Edge, earliest_starts, largest_ratio, ratio_of, worst_cycle
-from tileas_xdsl.scheduling.exact.problem import Dependence, Machine, OpSpec, Problem, Slot
+from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts, largest_ratio, ratio_of, worst_cycle
+from tileas_xdsl.scheduling.exact.problem import Dependence, ExactProblem, MachineLimits, OpSpec, SlotLimit
 from tileas_xdsl.targets.machine_model import SlotUse
 
 GEMM = ["slot 12 (tma): a 8, b 8", "slot 16 (smem_wr): a 8, b 8", "cycle m -> m: 16 in an iteration"]
@@ -35,7 +35,7 @@ GEMM = ["slot 12 (tma): a 8, b 8", "slot 16 (smem_wr): a 8, b 8", "cycle m -> m:
         (kernels.INTERLOCK, 14, 18, ["cycle a -> b -> c -> a: 18 in an iteration"]),
     ],
 )  # fmt: skip
-def test_bounds_of_kernels(problem: Problem, res_mii: int, rec_mii: int, witnesses: list[str] | None) -> None:
+def test_bounds_of_kernels(problem: ExactProblem, res_mii: int, rec_mii: int, witnesses: list[str] | None) -> None:
     bounds = bounds_of(problem)
     assert (bounds.res_mii, bounds.rec_mii, bounds.mii) == (res_mii, rec_mii, max(res_mii, rec_mii))
     if witnesses is not None:
@@ -44,7 +44,7 @@ def test_bounds_of_kernels(problem: Problem, res_mii: int, rec_mii: int, witness
 
 def test_a_pool_is_filled_by_amounts() -> None:
     ops = tuple(OpSpec(name, (SlotUse("ports", 3, 2),), 1) for name in "abc")
-    bounds = bounds_of(Problem(ops, Machine((Slot("ports", 4),))))
+    bounds = bounds_of(ExactProblem(ops, MachineLimits((SlotLimit("ports", 4),))))
     assert bounds.mii == 5
     assert [str(witness) for witness in bounds.binding] == ["slot ports: a 6, b 6, c 6 of 4 a cycle"]
 
@@ -52,20 +52,20 @@ def test_a_pool_is_filled_by_amounts() -> None:
 def test_a_long_footprint_binds_on_a_single_unit_only() -> None:
     """On one unit it meets that of the next iteration; with three, up to three iterations overlap."""
     op = OpSpec("a", (SlotUse("unit", 6),), 1)
-    assert bounds_of(Problem((op,), Machine((Slot("unit", 1),)))).footprint is not None
-    bounds = bounds_of(Problem((op,), Machine((Slot("unit", 3),))))
+    assert bounds_of(ExactProblem((op,), MachineLimits((SlotLimit("unit", 1),)))).footprint is not None
+    bounds = bounds_of(ExactProblem((op,), MachineLimits((SlotLimit("unit", 3),))))
     assert (bounds.footprint, bounds.mii) == (None, 2)
 
 
 def test_nothing_binds() -> None:
-    bounds = bounds_of(Problem((OpSpec("a"),), Machine(())))
+    bounds = bounds_of(ExactProblem((OpSpec("a"),), MachineLimits(())))
     assert (bounds.mii, bounds.binding) == (1, ())
 
 
 def test_a_cycle_over_several_iterations() -> None:
     ops = (OpSpec("a", latency=5), OpSpec("b", latency=4))
     edges = (Dependence("a", "b", 5, 1), Dependence("b", "a", 4, 1))
-    bounds = bounds_of(Problem(ops, Machine(()), edges))
+    bounds = bounds_of(ExactProblem(ops, MachineLimits(()), edges))
     assert bounds.mii == 5
     assert [str(witness) for witness in bounds.binding] == ["cycle a -> b -> a: 9 in 2 iterations"]
 
@@ -77,20 +77,20 @@ def test_the_mii_is_tight() -> None:
 # Cycles ---------------------------------------------------------------------------------------------------------------
 
 
-def random_edges(generator: random.Random) -> tuple[int, list[Edge]]:
+def random_edges(generator: random.Random) -> tuple[int, list[CycleEdge]]:
     """Up to six nodes; edges forward in one iteration, edges of any direction to later ones."""
     nodes = generator.randint(1, 6)
-    edges: list[Edge] = []
+    edges: list[CycleEdge] = []
     for _ in range(generator.randint(1, 12)):
         source, sink = generator.randrange(nodes), generator.randrange(nodes)
         distance = generator.randint(0 if source < sink else 1, 3)
-        edges.append(Edge(source, sink, generator.randint(-3, 9), distance))
+        edges.append(CycleEdge(source, sink, generator.randint(-3, 9), distance))
     return nodes, edges
 
 
-def ratios(nodes: int, edges: list[Edge]) -> list[Fraction]:
+def ratios(nodes: int, edges: list[CycleEdge]) -> list[Fraction]:
     """Of every simple cycle, by enumeration."""
-    best: dict[tuple[int, int], list[Edge]] = {}
+    best: dict[tuple[int, int], list[CycleEdge]] = {}
     for edge in edges:
         best.setdefault((edge.source, edge.sink), []).append(edge)
     found: list[Fraction] = []

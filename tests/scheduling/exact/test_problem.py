@@ -12,14 +12,14 @@ from tileas_xdsl.scheduling.exact.problem import (
     SHARED,
     Constant,
     Dependence,
+    ExactProblem,
+    ExactRing,
     Move,
     OpSpec,
-    Problem,
     ProblemError,
-    Read,
     RegisterValue,
-    Ring,
-    Slot,
+    RingRead,
+    SlotLimit,
     Space,
     Together,
     check_problem,
@@ -27,7 +27,7 @@ from tileas_xdsl.scheduling.exact.problem import (
 from tileas_xdsl.targets.machine_model import SlotUse
 
 GEMM = kernels.GEMM
-VALUE = RegisterValue("S", "m", (Read("m", 1),), 4, Move(64, 2))
+VALUE = RegisterValue("S", "m", (RingRead("m", 1),), 4, Move(64, 2))
 
 
 def test_the_kernels_make_sense() -> None:
@@ -60,17 +60,20 @@ def with_machine(**fields: Any) -> dict[str, Any]:
         ),
         ({"dependences": (Dependence("a", "b", 1, -1),)}, "the distance of the dependence a -> b is -1"),
         ({"dependences": (Dependence("a", "b", 1, handshake="wave"),)}, "a -> b names the kind of handshake 'wave'"),
-        ({"rings": (Ring("r", "l2", "a", (), 4),)}, "ring 'r' names the space 'l2', .* it has: shared, tensor"),
-        ({"rings": (Ring("r", SHARED, "a", (Read("q", 1),), 4),)}, "ring 'r' names the op 'q'"),
-        ({"rings": (Ring("r", SHARED, "a", (), 4, 3, 2),)}, "ring 'r' asks for 3 copies and allows 2"),
-        ({"rings": (Ring("r", SHARED, "a", (Read("m", -1),), 4),)}, "the hold of reader 'm' of ring 'r' is -1"),
+        ({"rings": (ExactRing("r", "l2", "a", (), 4),)}, "ring 'r' names the space 'l2', .* it has: shared, tensor"),
+        ({"rings": (ExactRing("r", SHARED, "a", (RingRead("q", 1),), 4),)}, "ring 'r' names the op 'q'"),
+        ({"rings": (ExactRing("r", SHARED, "a", (), 4, 3, 2),)}, "ring 'r' asks for 3 copies and allows 2"),
+        (
+            {"rings": (ExactRing("r", SHARED, "a", (RingRead("m", -1),), 4),)},
+            "the hold of reader 'm' of ring 'r' is -1",
+        ),
         ({"values": (replace(VALUE, definition="q"),)}, "register value 'S' names the op 'q'"),
         ({"values": (replace(VALUE, move=Move(64, 2, "l2")),)}, "register value 'S' names the space 'l2'"),
         ({"values": (VALUE, VALUE)}, "two records have the register value name 'S'"),
         ({"constants": (Constant("O", "q", 4),)}, "constant 'O' names the op 'q'"),
         ({"rules": (Together("one loop", ("a", "q")),)}, "rule 'one loop' names the op 'q'"),
         ({"agents": 0}, "the number of agents is 0; the least that makes sense is 1"),
-        (with_machine(slots=(*GEMM.machine.slots, Slot("tma"))), "two records have the slot name 'tma'"),
+        (with_machine(slots=(*GEMM.machine.slots, SlotLimit("tma"))), "two records have the slot name 'tma'"),
         (with_machine(spaces=(Space(SHARED, -1),)), "the bytes of the space 'shared' is -1"),
         (with_machine(queue=-1), "the length of the queue is -1"),
     ],
@@ -94,8 +97,8 @@ def test_ops_may_be_tied_to_one_start() -> None:
 
 def test_who_may_be_a_producer() -> None:
     load, product = OpSpec("l", varying_latency=True), OpSpec("m")
-    assert not Problem((load, product), GEMM.machine).has_producer
-    joint = Problem((load, product), GEMM.machine, agents=3)
+    assert not ExactProblem((load, product), GEMM.machine).has_producer
+    joint = ExactProblem((load, product), GEMM.machine, agents=3)
     assert (joint.has_producer, joint.fewest_agents) == (True, 2)
-    assert Problem((load,), GEMM.machine, agents=3).fewest_agents == 1
-    assert Problem((product,), GEMM.machine, agents=3).fewest_agents == 1
+    assert ExactProblem((load,), GEMM.machine, agents=3).fewest_agents == 1
+    assert ExactProblem((product,), GEMM.machine, agents=3).fewest_agents == 1

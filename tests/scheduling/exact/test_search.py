@@ -12,7 +12,7 @@ from tests.support import slot_kernels as kernels
 from tests.support.joint_kernels import blackwell, gemm, hopper
 from tests.support.random_problems import NOT_MONOTONE, random_problem
 from tests.support.slot_kernels import kernel
-from tileas_xdsl.scheduling.exact.groups import Group, Kind
+from tileas_xdsl.scheduling.exact.groups import RuleGroup, RuleKind
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import (
     MBARRIER,
@@ -20,16 +20,16 @@ from tileas_xdsl.scheduling.exact.problem import (
     ONE_OR_TWO_COMPUTE_AGENTS,
     Constant,
     Dependence,
-    Machine,
+    ExactProblem,
+    MachineLimits,
     OpSpec,
-    Problem,
-    Read,
     RegisterFile,
     RegisterValue,
-    Slot,
+    RingRead,
+    SlotLimit,
     Together,
 )
-from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule, Source, ranges
+from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule, ScheduleSource, ranges
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.solver import INSTALL, Answer, Limit, Model, SolverMissing
@@ -39,13 +39,13 @@ from tileas_xdsl.targets.machine_model import SlotUse
 ALL = Limits()
 
 
-def found(problem: Problem, limits: Limits = ALL, start: Schedule | None = None) -> ExactSchedule:
+def found(problem: ExactProblem, limits: Limits = ALL, start: Schedule | None = None) -> ExactSchedule:
     result = solve(problem, limits, start)
     assert isinstance(result, ExactSchedule), result.text
     return result
 
 
-def feasible(problem: Problem, ii: int, agents: int = 1) -> Answer:
+def feasible(problem: ExactProblem, ii: int, agents: int = 1) -> Answer:
     return Formulation(Query(problem, ii, agents)).solve(Limit(10, 100))[0].answer
 
 
@@ -63,7 +63,7 @@ def test_every_smaller_interval_is_refuted() -> None:
     """A bisection over 2 to 4 rows that asked 3 first would never have tried 2; here 3, 4 and 5 have none."""
     ops = tuple(OpSpec(name, (SlotUse("unit", 1),), 1) for name in "abc")
     exactly = (Dependence("a", "b", 12), Dependence("b", "a", -12), Dependence("a", "c", 5), Dependence("c", "a", -5))
-    result = found(Problem(ops, Machine((Slot("unit"),)), exactly))
+    result = found(ExactProblem(ops, MachineLimits((SlotLimit("unit"),)), exactly))
     assert [feasible(result.problem, ii).has_solution for ii in (3, 4, 5, 6, 7, 8)] == [False] * 4 + [False, True]
     assert (result.ii, [it.ii for it in result.trail.refuted]) == (8, [3, 4, 5, 6, 7])
 
@@ -72,7 +72,7 @@ def test_any_number_of_stages_is_allowed() -> None:
     """A chain of long latencies spans many intervals: a horizon of a few stages would call it infeasible."""
     ops = tuple(OpSpec(name, (SlotUse(name, 1),), 40) for name in "abc")
     chain = (Dependence("a", "b", 40), Dependence("b", "c", 40))
-    problem = Problem(ops, Machine(tuple(Slot(name) for name in "abc")), chain)
+    problem = ExactProblem(ops, MachineLimits(tuple(SlotLimit(name) for name in "abc")), chain)
     result = found(problem)
     assert (result.ii, result.schedule.stage_counts) == (1, (81,))
 
@@ -143,14 +143,14 @@ def test_the_heuristic_is_the_answer_where_nothing_is_found(monkeypatch: pytest.
     serial = Schedule(40, (0, 8, 16), (0, 8, 16), (0, 0, 0), (1, 1), (0,))
     forget_intervals(monkeypatch, set(range(100)))
     result = found(kernels.GEMM, Limits(), serial)
-    assert (result.ii, result.source, result.proven) == (40, Source.HEURISTIC, False)
+    assert (result.ii, result.source, result.proven) == (40, ScheduleSource.HEURISTIC, False)
     assert result.text == "II <= 40, >= 16 (16-40 unknown)".replace("16-40", "16-39")
 
 
 def test_the_heuristic_bounds_the_search() -> None:
     serial = Schedule(40, (0, 8, 16), (0, 8, 16), (0, 0, 0), (1, 1), (0,))
     result = found(kernels.GEMM, Limits(), serial)
-    assert (result.ii, result.source) == (16, Source.SOLVER)
+    assert (result.ii, result.source) == (16, ScheduleSource.SOLVER)
 
 
 def test_a_wrong_start_is_refused() -> None:
@@ -238,7 +238,7 @@ def test_a_missing_solver_is_named_with_the_command(monkeypatch: pytest.MonkeyPa
 # No schedule ----------------------------------------------------------------------------------------------------------
 
 
-def never(problem: Problem) -> NoSchedule:
+def never(problem: ExactProblem) -> NoSchedule:
     result = solve(problem)
     assert isinstance(result, NoSchedule)
     return result
@@ -254,19 +254,19 @@ def test_too_little_memory_in_numbers() -> None:
 
 def test_registers_that_never_fit_in_numbers() -> None:
     ops = (OpSpec("a", latency=1, issue=1), OpSpec("b", latency=1, issue=1))
-    values = (RegisterValue("x", "a", (Read("b", 1),), 100), RegisterValue("y", "a", (Read("b", 1),), 100))
-    machine = Machine((), registers=RegisterFile(150, reserve=0))
-    problem = Problem(ops, machine, (Dependence("a", "b", 1),), values=values)
+    values = (RegisterValue("x", "a", (RingRead("b", 1),), 100), RegisterValue("y", "a", (RingRead("b", 1),), 100))
+    machine = MachineLimits((), registers=RegisterFile(150, reserve=0))
+    problem = ExactProblem(ops, machine, (Dependence("a", "b", 1),), values=values)
     assert never(problem).text.endswith(": registers: x 100 and y 100 words of 150")
 
 
 def test_an_op_that_asks_for_more_than_there_is() -> None:
-    result = never(Problem((OpSpec("a", (SlotUse("ports", 1, 3),), 1),), Machine((Slot("ports", 2),))))
+    result = never(ExactProblem((OpSpec("a", (SlotUse("ports", 1, 3),), 1),), MachineLimits((SlotLimit("ports", 2),))))
     assert result.text == "no schedule up to the serial II of 2: slot ports: a 3 of 4 rows"
 
 
 def test_a_slot_of_no_capacity() -> None:
-    result = never(Problem((OpSpec("a", (SlotUse("unit", 1),), 1),), Machine((Slot("unit", 0),))))
+    result = never(ExactProblem((OpSpec("a", (SlotUse("unit", 1),), 1),), MachineLimits((SlotLimit("unit", 0),))))
     assert result.text == "no schedule up to the serial II of 1: slot unit: a 1 of 0 rows"
 
 
@@ -276,8 +276,8 @@ def test_a_slot_of_no_capacity() -> None:
 def test_without_varying_latencies_agent_0_computes() -> None:
     """Two synchronous ops of 4 cycles: one agent needs 8, two need 4."""
     ops = (OpSpec("a", latency=4, issue=4), OpSpec("b", latency=4, issue=4))
-    alone = found(Problem(ops, Machine(())))
-    shared = found(Problem(ops, Machine(()), agents=3))
+    alone = found(ExactProblem(ops, MachineLimits(())))
+    shared = found(ExactProblem(ops, MachineLimits(()), agents=3))
     assert (alone.ii, shared.ii, shared.schedule.agents) == (8, 4, (0, 1))
     assert shared.text == (
         "II = 4 (proven; at 3: in-order issue: a 4 and b 4 on 3 agents of 3 cycles); "
@@ -287,27 +287,27 @@ def test_without_varying_latencies_agent_0_computes() -> None:
 
 def test_rules_are_named_where_they_bind() -> None:
     ops = (OpSpec("a", latency=4, issue=4), OpSpec("b", latency=4, issue=4))
-    result = found(Problem(ops, Machine(()), agents=3, rules=(Together("one loop", ("a", "b")),)))
+    result = found(ExactProblem(ops, MachineLimits(()), agents=3, rules=(Together("one loop", ("a", "b")),)))
     assert (result.ii, result.schedule.agents) == (8, (0, 0))
     (conflict,) = [it.conflict for it in result.trail.refuted if it.conflict is not None]
-    assert conflict.groups == (Group(Kind.ISSUE), Group(Kind.RULE, "one loop"))
+    assert conflict.groups == (RuleGroup(RuleKind.ISSUE), RuleGroup(RuleKind.RULE, "one loop"))
     assert str(conflict).endswith("rule 'one loop'")
 
 
 def test_a_lowering_knows_so_many_compute_agents() -> None:
     ops = tuple(OpSpec(name, latency=4, issue=4) for name in "abc")
-    assert found(Problem(ops, Machine(()), agents=3)).schedule.agent_count == 3
-    limited = found(Problem(ops, Machine(()), agents=3, rules=(ONE_OR_TWO_COMPUTE_AGENTS,)))
+    assert found(ExactProblem(ops, MachineLimits(()), agents=3)).schedule.agent_count == 3
+    limited = found(ExactProblem(ops, MachineLimits(()), agents=3, rules=(ONE_OR_TWO_COMPUTE_AGENTS,)))
     assert (limited.ii, limited.schedule.agent_count) == (8, 2)
 
 
 def test_an_issue_of_no_time_stands_at_the_edge_of_another() -> None:
     """An agent that is kept for all 4 cycles can still start a copy between two of its turns; not within one."""
     ops = (OpSpec("sum", latency=4, issue=4), OpSpec("copy", (SlotUse("dma", 4),), 4, asynchronous=True))
-    machine = Machine((Slot("dma"),))
-    edge = found(Problem(ops, machine))
+    machine = MachineLimits((SlotLimit("dma"),))
+    edge = found(ExactProblem(ops, machine))
     assert (edge.ii, edge.schedule.starts[1] % 4) == (4, edge.schedule.starts[0] % 4)
-    inside = Problem(ops, machine, (Dependence("sum", "copy", 1), Dependence("copy", "sum", -1)))
+    inside = ExactProblem(ops, machine, (Dependence("sum", "copy", 1), Dependence("copy", "sum", -1)))
     assert feasible(inside, 4) is Answer.INFEASIBLE
     assert edge.order == (1, 0)
 
@@ -324,15 +324,15 @@ def test_a_ring_between_agents_costs_a_release() -> None:
 def test_named_barriers_are_counted() -> None:
     ops = (OpSpec("a", latency=4, issue=4), OpSpec("b", latency=4, issue=4))
     edge = (Dependence("a", "b", 4, handshake=NAMED),)
-    machine = Machine((), named_barriers=0)
-    assert found(Problem(ops, machine, edge, agents=2)).ii == 8
-    assert found(Problem(ops, machine, (replace(edge[0], handshake=MBARRIER),), agents=2)).ii == 4
+    machine = MachineLimits((), named_barriers=0)
+    assert found(ExactProblem(ops, machine, edge, agents=2)).ii == 8
+    assert found(ExactProblem(ops, machine, (replace(edge[0], handshake=MBARRIER),), agents=2)).ii == 4
 
 
 def test_warps_must_fit_the_block() -> None:
     ops = tuple(OpSpec(name, latency=4, issue=4, min_warps=4) for name in "abc")
-    assert found(Problem(ops, Machine((), warps=12), agents=3)).ii == 4
-    assert found(Problem(ops, Machine((), warps=8), agents=3)).ii == 8
+    assert found(ExactProblem(ops, MachineLimits((), warps=12), agents=3)).ii == 4
+    assert found(ExactProblem(ops, MachineLimits((), warps=8), agents=3)).ii == 8
 
 
 def test_registers_are_shared_by_the_agents_of_a_block() -> None:
@@ -340,9 +340,9 @@ def test_registers_are_shared_by_the_agents_of_a_block() -> None:
     ops = tuple(OpSpec(name, latency=4, issue=4, min_warps=4) for name in "abc")
     kept = tuple(Constant(name, name, 120) for name in "abc")
     file = RegisterFile(240, words=64 * 1024 // 2, reserve=0)
-    problem = Problem(ops, Machine((), registers=file), constants=kept, agents=3)
+    problem = ExactProblem(ops, MachineLimits((), registers=file), constants=kept, agents=3)
     assert solve(problem, Limits(explain=False)).problem.agents == 3
-    wide = replace(problem, machine=Machine((), registers=replace(file, words=64 * 1024)))
+    wide = replace(problem, machine=MachineLimits((), registers=replace(file, words=64 * 1024)))
     assert found(wide).schedule.agent_count == 3
     assert isinstance(solve(problem, Limits(explain=False)), NoSchedule)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.corpora import each
 from tests.support.random_problems import NOT_MONOTONE, random_problem
 from tests.support.second_solver import all_rows_say, z3_says
-from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.result import ExactSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.self_timed import self_timed_period
@@ -13,7 +13,7 @@ from tileas_xdsl.scheduling.exact.self_timed import self_timed_period
 QUICK = Limits(seconds=30, explain=False, phases=False)
 
 
-def answer(problem: Problem) -> ExactSchedule:
+def answer(problem: ExactProblem) -> ExactSchedule:
     result = solve(problem, QUICK)
     assert isinstance(result, ExactSchedule), result.text
     assert result.proven, result.text
@@ -28,7 +28,7 @@ def test_z3_agrees(seed: int) -> None:
     assert [z3_says(result.problem, ii) for ii in tried] == [False] * (len(tried) - 1) + [True]
 
 
-def small(seed: int) -> Problem:
+def small(seed: int) -> ExactProblem:
     return random_problem(seed, ops=(4, 7), rows=5)
 
 

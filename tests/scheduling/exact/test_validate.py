@@ -14,14 +14,14 @@ from tileas_xdsl.scheduling.exact.problem import (
     NAMED,
     ComputeAgents,
     Dependence,
-    Machine,
+    ExactProblem,
+    MachineLimits,
     Move,
     OpSpec,
-    Problem,
-    Read,
     RegisterFile,
     RegisterValue,
-    Slot,
+    RingRead,
+    SlotLimit,
     Space,
     Together,
 )
@@ -34,7 +34,7 @@ from tileas_xdsl.targets.machine_model import SlotUse
 
 
 @cache
-def schedule_of(problem: Problem) -> Schedule:
+def schedule_of(problem: ExactProblem) -> Schedule:
     result = solve(problem, Limits(explain=False))
     assert isinstance(result, ExactSchedule), result.text
     return result.schedule
@@ -48,23 +48,23 @@ def moved_op(schedule: Schedule, place: int, by: int) -> Schedule:
     return replace(schedule, starts=shifted(schedule.starts, place, by), issues=shifted(schedule.issues, place, by))
 
 
-def kinds(problem: Problem, schedule: Schedule) -> set[str]:
+def kinds(problem: ExactProblem, schedule: Schedule) -> set[str]:
     return {finding.kind for finding in validate(problem, schedule)}
 
 
 # A transfer between two agents: `a` defines x, `b` on another agent uses it.
-MOVING = Problem(
+MOVING = ExactProblem(
     (OpSpec("a", latency=4, issue=4), OpSpec("b", latency=4, issue=4)),
-    Machine((), (Space("shared", 128),), registers=RegisterFile(16, reserve=0)),
+    MachineLimits((), (Space("shared", 128),), registers=RegisterFile(16, reserve=0)),
     (Dependence("a", "b", 4),),
-    values=(RegisterValue("x", "a", (Read("b", 4),), 8, Move(64, 1)),),
+    values=(RegisterValue("x", "a", (RingRead("b", 4),), 8, Move(64, 1)),),
     agents=2,
 )
 MOVED = Schedule(200, (0, 98), (0, 98), (0, 1), (), (0, 97), (Transfer("x", 0, 4, ((1, 97),), 1),))
 
-QUEUED = Problem(
+QUEUED = ExactProblem(
     (OpSpec("a", (SlotUse("u", 2),), 2, asynchronous=True), OpSpec("b", (SlotUse("u", 2),), 2, asynchronous=True)),
-    Machine((Slot("u"),), queue=4),
+    MachineLimits((SlotLimit("u"),), queue=4),
 )
 
 
@@ -77,7 +77,7 @@ def test_right_schedules_pass() -> None:
 
 GEMM, ATTENTION, WIDE = kernels.GEMM, kernels.ATTENTION, gemm(256)
 
-MUTATIONS: list[tuple[str, str, Problem, Callable[[], Schedule]]] = [
+MUTATIONS: list[tuple[str, str, ExactProblem, Callable[[], Schedule]]] = [
     ("an op too early", "dependence", GEMM, lambda: moved_op(schedule_of(GEMM), 2, -4)),
     ("two loads at once", "slot", GEMM, lambda: moved_op(schedule_of(GEMM), 1, -4)),
     ("an interval too short", "slot", GEMM, lambda: replace(schedule_of(GEMM), ii=15)),
@@ -104,7 +104,7 @@ MUTATIONS: list[tuple[str, str, Problem, Callable[[], Schedule]]] = [
     ("not moved at all", "transfer", MOVING, lambda: replace(MOVED, transfers=())),
     ("moved to its own agent", "transfer", MOVING, lambda: replace(MOVED, agents=(0, 0), origins=(0,))),
     ("memory for one copy", "bytes", MOVING, lambda: with_transfer(copies=3)),
-    ("no move known", "agents", replace(MOVING, values=(RegisterValue("x", "a", (Read("b", 4),), 8),)),
+    ("no move known", "agents", replace(MOVING, values=(RegisterValue("x", "a", (RingRead("b", 4),), 8),)),
      lambda: replace(MOVED, transfers=())),
     ("a rule", "agents", replace(MOVING, rules=(Together("one loop", ("a", "b")),)), lambda: MOVED),
     ("too many that compute", "agents", replace(MOVING, rules=(ComputeAgents("one", 1),)), lambda: MOVED),
@@ -128,7 +128,7 @@ def with_transfer(**changes: object) -> Schedule:
 
 
 @pytest.mark.parametrize(("kind", "problem", "mutant"), [it[1:] for it in MUTATIONS], ids=[it[0] for it in MUTATIONS])
-def test_a_mistake_has_a_name(kind: str, problem: Problem, mutant: Callable[[], Schedule]) -> None:
+def test_a_mistake_has_a_name(kind: str, problem: ExactProblem, mutant: Callable[[], Schedule]) -> None:
     assert kind in kinds(problem, mutant())
 
 
@@ -149,9 +149,9 @@ def test_findings_are_told_in_numbers() -> None:
 
 @pytest.mark.parametrize(
     "problem",
-    [*(it for it in vars(kernels).values() if isinstance(it, Problem)), gemm(128), gemm(256), hopper(2)],
+    [*(it for it in vars(kernels).values() if isinstance(it, ExactProblem)), gemm(128), gemm(256), hopper(2)],
 )
-def test_the_order_alone_runs_at_the_interval(problem: Problem) -> None:
+def test_the_order_alone_runs_at_the_interval(problem: ExactProblem) -> None:
     schedule = schedule_of(problem)
     assert self_timed_period(problem, schedule) == schedule.ii
 
@@ -165,7 +165,7 @@ def test_a_wrong_order_runs_slower() -> None:
     """An issue of no time behind an op of the same row waits for it; before it, it does not."""
     ops = (OpSpec("sum", latency=4, issue=4), OpSpec("copy", (SlotUse("dma", 4),), 4, asynchronous=True))
     around = (Dependence("copy", "sum", 4), Dependence("sum", "copy", 0, 1))
-    problem = Problem(ops, Machine((Slot("dma"),)), around)
+    problem = ExactProblem(ops, MachineLimits((SlotLimit("dma"),)), around)
     schedule = schedule_of(problem)
     assert self_timed_period(problem, schedule) == schedule.ii == 4
     late = replace(problem, ops=(ops[0], replace(ops[1], issue=1)))

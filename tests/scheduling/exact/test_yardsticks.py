@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import slot_kernels as kernels
 from tests.support.joint_kernels import CYCLES, HEAD_64, blackwell, gemm, hopper
-from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.result import ExactSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.validate import validate
@@ -22,7 +22,7 @@ KIB = 1024
 
 
 @cache
-def best(problem: Problem, *, explain: bool = False, phases: bool = True) -> ExactSchedule:
+def best(problem: ExactProblem, *, explain: bool = False, phases: bool = True) -> ExactSchedule:
     result = solve(problem, Limits(seconds=30, explain=explain, phases=phases))
     assert isinstance(result, ExactSchedule), result.text
     assert validate(problem, result.schedule) == ()
@@ -59,7 +59,7 @@ def finish(result: ExactSchedule) -> int:
         (kernels.INTERLOCK, 18, 2, 2, 0),
     ],
 )
-def test_one_agent(problem: Problem, ii: int, stages: int, finishes: int, shared: int) -> None:
+def test_one_agent(problem: ExactProblem, ii: int, stages: int, finishes: int, shared: int) -> None:
     """
     Interval, stages and least shared memory.
 
@@ -99,7 +99,7 @@ def test_bytes_refute_each_interval_between() -> None:
     ],
     ids=["gemm", "wide-gemm", "one-tile", "two-tiles", "one-consumer", "head-64", "blackwell-1", "blackwell-2"],
 )
-def test_agents(problem: Problem, ii: int, agents: int, peeled: list[int], refuted: list[tuple[int, int]]) -> None:
+def test_agents(problem: ExactProblem, ii: int, agents: int, peeled: list[int], refuted: list[tuple[int, int]]) -> None:
     """The least interval, the fewest agents that reach it, and every refutation that says so."""
     result = best(problem)
     assert (result.ii, result.schedule.agent_count) == (ii, agents)
@@ -181,7 +181,7 @@ def test_ping_pong() -> None:
 
 
 @pytest.mark.parametrize("problem", [hopper(1, crossing=False), hopper(2, HEAD_64)], ids=["one-tile", "head-64"])
-def test_overlap_within_a_group_where_it_is_needed(problem: Problem) -> None:
+def test_overlap_within_a_group_where_it_is_needed(problem: ExactProblem) -> None:
     """FlashAttention-3's second device: the next qk is issued before pv of this iteration, at one peeled stage."""
     result = best(problem)
     for tile in range(sum(op.name.startswith("qk") for op in problem.ops)):

@@ -14,9 +14,9 @@ the function (`linear.py`). Paths that a case excludes are not followed, the fir
 rest, and where a number is still open, all that it may be is kept (`following.py`).
 """
 
-from tileas_xdsl.analysis.exact_counts.cases import Case, Question
+from tileas_xdsl.analysis.exact_counts.cases import CallCase, Question
 from tileas_xdsl.analysis.exact_counts.following import CountClient, Counts, Visit, count
 from tileas_xdsl.analysis.exact_counts.guards import Guard, guard_of
-from tileas_xdsl.analysis.exact_counts.linear import Linear
+from tileas_xdsl.analysis.exact_counts.linear import LinearForm
 
-__all__ = ["Case", "CountClient", "Counts", "Guard", "Linear", "Question", "Visit", "count", "guard_of"]
+__all__ = ["CallCase", "CountClient", "Counts", "Guard", "LinearForm", "Question", "Visit", "count", "guard_of"]

@@ -19,7 +19,7 @@ from typing import cast
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from tileas_xdsl.analysis.exact_counts.linear import Linear, Terms, added, common, moved, scaled
+from tileas_xdsl.analysis.exact_counts.linear import LinearForm, Terms, added, common, moved, scaled
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_range import ANYTHING, NO_LIMIT, Range
 
@@ -28,7 +28,7 @@ from tileas_xdsl.analysis.value_range import ANYTHING, NO_LIMIT, Range
 class Question:
     """Something that a case leaves open: each answer is a range of `form`, and they exclude each other."""
 
-    form: Linear
+    form: LinearForm
     answers: tuple[Range, ...]
 
 
@@ -41,19 +41,19 @@ class OpenError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Turns:
+class TurnsAtHand:
     """The turn at hand of each loop around, for one case."""
 
-    inductions: Mapping[SSAValue, Linear] = field(default_factory=dict[SSAValue, Linear])
+    inductions: Mapping[SSAValue, LinearForm] = field(default_factory=dict[SSAValue, LinearForm])
     """Induction variable -> what it is in that turn."""
     asks: bool = False
     """Whether a number that hangs on a question about the call as a whole raises it: `OpenError`."""
-    known: dict[SSAValue, Linear] = field(default_factory=dict[SSAValue, Linear])
+    known: dict[SSAValue, LinearForm] = field(default_factory=dict[SSAValue, LinearForm])
     """What has been worked out: a value has one form in a turn."""
 
-    def of(self, induction: SSAValue, number: Linear) -> Turns:
+    def of(self, induction: SSAValue, number: LinearForm) -> TurnsAtHand:
         """These turns, and one of a loop inside."""
-        return Turns({**self.inductions, induction: number}, self.asks)
+        return TurnsAtHand({**self.inductions, induction: number}, self.asks)
 
 
 TRUTH = Range(0, 1)
@@ -73,30 +73,30 @@ _COMPARISONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "ug
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class CallCase:
     """Some calls of a function: those in which each form lies in its range."""
 
     facts: Mapping[Terms, Range] = field(default_factory=dict[Terms, Range])
 
-    def assume(self, form: Linear, lies_in: Range) -> Case | None:
+    def assume(self, form: LinearForm, lies_in: Range) -> CallCase | None:
         """The calls among these in which `form` lies there, too; None if there are none."""
         found = common(self.range_of(form), lies_in)
         if found is None:
             return None
-        narrowed = Case({**self.facts, form.terms: moved(found, -form.constant)})
+        narrowed = CallCase({**self.facts, form.terms: moved(found, -form.constant)})
         return narrowed._and_what_follows(form, found)
 
-    def _and_what_follows(self, form: Linear, lies_in: Range) -> Case | None:
+    def _and_what_follows(self, form: LinearForm, lies_in: Range) -> CallCase | None:
         """A quotient in a range bounds what is divided: `x / d >= q` says that `x - q * d >= 0`."""
         atom = form.as_atom
         if not isinstance(atom, OpResult) or type(atom.op) not in _QUOTIENTS:
             return self
         quotient = moved(lies_in, -form.constant)
-        divided, divisor = (self.linear(operand, Turns()) for operand in atom.op.operands)
+        divided, divisor = (self.linear(operand, TurnsAtHand()) for operand in atom.op.operands)
         if self.range_of(divided).low < 0:
             return self
         up = int(isinstance(atom.op, _ROUNDED_UP))
-        found: Case | None = self
+        found: CallCase | None = self
         if quotient.low > -NO_LIMIT:
             found = found.assume(divided - divisor.times(quotient.low - up), Range(low=up))
         if found is not None and quotient.high < NO_LIMIT:
@@ -105,7 +105,7 @@ class Case:
 
     # Numbers ----------------------------------------------------------------------------------------------------------
 
-    def range_of(self, form: Linear) -> Range:
+    def range_of(self, form: LinearForm) -> Range:
         """Where `form` lies: by the facts about it, and by those about its terms."""
         found = self.facts.get(form.terms, ANYTHING)
         opposite = self.facts.get(form.times(-1).terms)
@@ -123,29 +123,29 @@ class Case:
         return common(known, self._range_by_definition(atom.op)) or known
 
     def _range_by_definition(self, op: Operation) -> Range:
-        if type(op) in _QUOTIENTS and self.range_of(self.linear(op.operands[0], Turns())).low >= 0:
+        if type(op) in _QUOTIENTS and self.range_of(self.linear(op.operands[0], TurnsAtHand())).low >= 0:
             return Range(low=0)
         divisor = constant_integer(op.operands[1]) if isinstance(op, arith.RemUIOp) else None
         return ANYTHING if divisor is None or divisor <= 0 else Range(0, divisor - 1)
 
-    def linear(self, value: SSAValue, turns: Turns) -> Linear:
+    def linear(self, value: SSAValue, turns: TurnsAtHand) -> LinearForm:
         """`value` in these calls, in the turn at hand: a form of what it is computed from, or an atom of its own."""
         if (number := constant_integer(value)) is not None:
-            return Linear(constant=number)
+            return LinearForm(constant=number)
         found = turns.inductions.get(value) or turns.known.get(value)
         if found is None:
             found = turns.known[value] = self._linear(value, turns)
         return found
 
-    def _linear(self, value: SSAValue, turns: Turns) -> Linear:
+    def _linear(self, value: SSAValue, turns: TurnsAtHand) -> LinearForm:
         rule = _RULES.get(type(value.op)) if isinstance(value, OpResult) else None
         if rule is None or not isinstance(value, OpResult):
-            return Linear.of(value)
-        return rule(self, value.op, turns) or Linear.of(value)
+            return LinearForm.of(value)
+        return rule(self, value.op, turns) or LinearForm.of(value)
 
     # Guards -----------------------------------------------------------------------------------------------------------
 
-    def decide(self, condition: SSAValue, turns: Turns) -> bool | Question:
+    def decide(self, condition: SSAValue, turns: TurnsAtHand) -> bool | Question:
         """Whether `condition` holds in the turn at hand, or the question that decides it."""
         if (number := constant_integer(condition)) is not None:
             return bool(number)
@@ -159,24 +159,24 @@ class Case:
                     return self._joined(either, turns, ends_it=True)
                 case _:
                     pass
-        return self.answer(Linear.of(condition), (POSITIVE,), TRUTH)
+        return self.answer(LinearForm.of(condition), (POSITIVE,), TRUTH)
 
-    def _joined(self, op: arith.AndIOp | arith.OrIOp, turns: Turns, *, ends_it: bool) -> bool | Question:
+    def _joined(self, op: arith.AndIOp | arith.OrIOp, turns: TurnsAtHand, *, ends_it: bool) -> bool | Question:
         found = [self.decide(operand, turns) for operand in op.operands]
         if any(each is ends_it for each in found):
             return ends_it
         return next((each for each in found if isinstance(each, Question)), not ends_it)
 
-    def _compare(self, op: arith.CmpiOp, turns: Turns) -> bool | Question:
+    def _compare(self, op: arith.CmpiOp, turns: TurnsAtHand) -> bool | Question:
         predicate = _COMPARISONS[op.predicate.value.data]
         left, right = (self.linear(operand, turns) for operand in (op.lhs, op.rhs))
         if predicate.startswith("u"):
             if self.range_of(left).low < 0 or self.range_of(right).low < 0:
-                return self.answer(Linear.of(op.result), (POSITIVE,), TRUTH)
+                return self.answer(LinearForm.of(op.result), (POSITIVE,), TRUTH)
             predicate = "s" + predicate[1:]
         return self.answer(left - right, _TRUE_WHERE[predicate])
 
-    def answer(self, form: Linear, true_where: tuple[Range, ...], within: Range = ANYTHING) -> bool | Question:
+    def answer(self, form: LinearForm, true_where: tuple[Range, ...], within: Range = ANYTHING) -> bool | Question:
         """Whether `form` lies in one of the ranges `true_where`, or the question that tells."""
         lies_in = common(self.range_of(form), within) or within
         parts = [part for part in map(lambda each: common(lies_in, each), _parts(true_where)) if part is not None]
@@ -199,7 +199,7 @@ def _parts(ranges: tuple[Range, ...]) -> list[Range]:
     return found
 
 
-def is_fixed(form: Linear) -> bool:
+def is_fixed(form: LinearForm) -> bool:
     """Whether `form` is one number in a call: its atoms are values that no loop computes again."""
     return all(_is_computed_once(atom) for atom, _ in form.terms)
 
@@ -222,25 +222,25 @@ def _is_computed_again(value: SSAValue) -> bool:
 
 # Ops ------------------------------------------------------------------------------------------------------------------
 
-Rule = Callable[[Case, Operation, Turns], Linear | None]
+Rule = Callable[[CallCase, Operation, TurnsAtHand], LinearForm | None]
 
 
-def _sum(case: Case, op: Operation, turns: Turns) -> Linear:
+def _sum(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm:
     return case.linear(op.operands[0], turns) + case.linear(op.operands[1], turns)
 
 
-def _difference(case: Case, op: Operation, turns: Turns) -> Linear:
+def _difference(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm:
     return case.linear(op.operands[0], turns) - case.linear(op.operands[1], turns)
 
 
-def _product(case: Case, op: Operation, turns: Turns) -> Linear | None:
+def _product(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
     left, right = (case.linear(operand, turns) for operand in op.operands)
     if right.as_constant is not None:
         return left.times(right.as_constant)
     return right.times(left.as_constant) if left.as_constant is not None else None
 
 
-def _quotient(case: Case, op: Operation, turns: Turns) -> Linear | None:
+def _quotient(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
     divisor = case.linear(op.operands[1], turns).as_constant
     divided = case.linear(op.operands[0], turns)
     if divisor == 1:
@@ -248,10 +248,10 @@ def _quotient(case: Case, op: Operation, turns: Turns) -> Linear | None:
     number = divided.as_constant
     if number is None or divisor is None or divisor <= 0 or number < 0:
         return None
-    return Linear(constant=-(-number // divisor) if isinstance(op, _ROUNDED_UP) else number // divisor)
+    return LinearForm(constant=-(-number // divisor) if isinstance(op, _ROUNDED_UP) else number // divisor)
 
 
-def _selection(case: Case, op: Operation, turns: Turns) -> Linear | None:
+def _selection(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
     decided = case.decide(op.operands[0], turns)
     if isinstance(decided, bool):
         return case.linear(op.operands[1 if decided else 2], turns)
@@ -260,15 +260,15 @@ def _selection(case: Case, op: Operation, turns: Turns) -> Linear | None:
     return None
 
 
-def _least(case: Case, op: Operation, turns: Turns) -> Linear | None:
+def _least(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
     return _extreme(case, op, turns, greatest=False)
 
 
-def _greatest(case: Case, op: Operation, turns: Turns) -> Linear | None:
+def _greatest(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm | None:
     return _extreme(case, op, turns, greatest=True)
 
 
-def _extreme(case: Case, op: Operation, turns: Turns, *, greatest: bool) -> Linear | None:
+def _extreme(case: CallCase, op: Operation, turns: TurnsAtHand, *, greatest: bool) -> LinearForm | None:
     left, right = (case.linear(operand, turns) for operand in op.operands)
     difference = case.range_of(left - right)
     if difference.low >= 0:
@@ -278,7 +278,7 @@ def _extreme(case: Case, op: Operation, turns: Turns, *, greatest: bool) -> Line
     return None
 
 
-def _same(case: Case, op: Operation, turns: Turns) -> Linear:
+def _same(case: CallCase, op: Operation, turns: TurnsAtHand) -> LinearForm:
     return case.linear(op.operands[0], turns)
 
 

@@ -15,8 +15,8 @@ from typing import Generic, TypeVar
 from xdsl.dialects import scf
 from xdsl.ir import Operation, Region
 
-from tileas_xdsl.analysis.exact_counts.cases import Case, OpenError, Question, Turns, is_fixed
-from tileas_xdsl.analysis.exact_counts.linear import Linear
+from tileas_xdsl.analysis.exact_counts.cases import CallCase, OpenError, Question, TurnsAtHand, is_fixed
+from tileas_xdsl.analysis.exact_counts.linear import LinearForm
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.analysis.value_range import Range
 
@@ -63,8 +63,8 @@ class CountClient(ABC, Generic[State]):
 class Visit(Generic[State]):
     """Control comes to an op: in which calls, in which turns, and what is counted by then."""
 
-    case: Case
-    turns: Turns
+    case: CallCase
+    turns: TurnsAtHand
     states: frozenset[State]
 
 
@@ -89,7 +89,7 @@ def count(body: Operation, client: CountClient[State], initial: State) -> Counts
     """
     counts = Counts[State]()
     holding = _holding(body, client)
-    waiting = [Case()]
+    waiting = [CallCase()]
     followed = steps = 0
     while waiting:
         case = waiting.pop()
@@ -97,7 +97,7 @@ def count(body: Operation, client: CountClient[State], initial: State) -> Counts
         run = _Run(client, case, holding, steps)
         try:
             for region in body.regions:
-                end = run.region(region, frozenset({initial}), Turns(asks=asks))
+                end = run.region(region, frozenset({initial}), TurnsAtHand(asks=asks))
                 counts.ends.append(end)
         except OpenError as found:
             question = found.question
@@ -128,7 +128,7 @@ class _Run(Generic[State]):
     """One case, from the beginning."""
 
     def __init__(
-        self, client: CountClient[State], case: Case, holding: Mapping[Region, Sequence[Operation]], steps: int
+        self, client: CountClient[State], case: CallCase, holding: Mapping[Region, Sequence[Operation]], steps: int
     ) -> None:
         self.steps = steps
         self.visits: list[tuple[Operation, Visit[State]]] = []
@@ -136,12 +136,12 @@ class _Run(Generic[State]):
         self._case = case
         self._holding = holding
 
-    def region(self, region: Region, states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def region(self, region: Region, states: frozenset[State], turns: TurnsAtHand) -> frozenset[State]:
         for op in self._holding.get(region, ()):
             states = self._op(op, states, turns)
         return states
 
-    def _op(self, op: Operation, states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def _op(self, op: Operation, states: frozenset[State], turns: TurnsAtHand) -> frozenset[State]:
         client = self._client
         self.steps += 1
         if not client.touches(op):
@@ -150,7 +150,7 @@ class _Run(Generic[State]):
         inside = self._regions(op, frozenset(client.enter(op, state) for state in states), turns)
         return frozenset(client.leave(op, state) for state in inside)
 
-    def _regions(self, op: Operation, states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def _regions(self, op: Operation, states: frozenset[State], turns: TurnsAtHand) -> frozenset[State]:
         match op:
             case scf.ForOp():
                 return self._for(op, states, turns)
@@ -166,13 +166,13 @@ class _Run(Generic[State]):
                     states = self.region(region, states, turns)
                 return states
 
-    def _if(self, op: scf.IfOp, states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def _if(self, op: scf.IfOp, states: frozenset[State], turns: TurnsAtHand) -> frozenset[State]:
         taken = self._answer(self._case.decide(op.cond, turns), turns)
         if taken is not None:
             return self.region(op.true_region if taken else op.false_region, states, turns)
         return self.region(op.true_region, states, turns) | self.region(op.false_region, states, turns)
 
-    def _answer(self, found: bool | Question, turns: Turns) -> bool | None:
+    def _answer(self, found: bool | Question, turns: TurnsAtHand) -> bool | None:
         """The answer, None where it may be either. A question about the call as a whole makes cases of it."""
         if not isinstance(found, Question):
             return found
@@ -182,7 +182,7 @@ class _Run(Generic[State]):
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
-    def _for(self, loop: scf.ForOp, states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def _for(self, loop: scf.ForOp, states: frozenset[State], turns: TurnsAtHand) -> frozenset[State]:
         lower, upper, step = (self._case.linear(bound, turns) for bound in (loop.lb, loop.ub, loop.step))
         self._case = self._case.assume(step, Range(low=1)) or self._case
         left: frozenset[State] = frozenset()
@@ -197,12 +197,12 @@ class _Run(Generic[State]):
             if self._answer(runs, turns) is None:
                 left |= states
             states = self.region(loop.body, states, turns.of(induction, begins))
-        return left | self._any_number(loop.body, states, turns.of(induction, Linear.of(object())))
+        return left | self._any_number(loop.body, states, turns.of(induction, LinearForm.of(object())))
 
-    def _is_at_rest(self, loop: scf.ForOp, states: frozenset[State], begins: Linear, turns: Turns) -> bool:
+    def _is_at_rest(self, loop: scf.ForOp, states: frozenset[State], begins: LinearForm, turns: TurnsAtHand) -> bool:
         """Whether this turn and each later one ends as it begins; if not, its visits are taken back."""
         case, noted = self._case, len(self.visits)
-        some = Linear.of(object())
+        some = LinearForm.of(object())
         later = case.assume(some - begins, Range(low=0))
         assert later is not None
         self._case = later
@@ -213,13 +213,15 @@ class _Run(Generic[State]):
         del self.visits[noted:]
         return False
 
-    def _while(self, loop: scf.WhileOp, states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def _while(self, loop: scf.WhileOp, states: frozenset[State], turns: TurnsAtHand) -> frozenset[State]:
         return self._any_number_of(loop.regions, states, turns)
 
-    def _any_number(self, body: Region, states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def _any_number(self, body: Region, states: frozenset[State], turns: TurnsAtHand) -> frozenset[State]:
         return self._any_number_of([body], states, turns)
 
-    def _any_number_of(self, regions: Iterable[Region], states: frozenset[State], turns: Turns) -> frozenset[State]:
+    def _any_number_of(
+        self, regions: Iterable[Region], states: frozenset[State], turns: TurnsAtHand
+    ) -> frozenset[State]:
         """All states in which a turn may begin, or the first region may end."""
         regions, rounds = list(regions), 0
         while True:

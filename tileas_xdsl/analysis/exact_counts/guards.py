@@ -18,7 +18,7 @@ from typing import Any
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from tileas_xdsl.analysis.exact_counts.cases import Case, OpenError, Question, Turns
+from tileas_xdsl.analysis.exact_counts.cases import CallCase, OpenError, Question, TurnsAtHand
 from tileas_xdsl.analysis.exact_counts.following import Visit
 from tileas_xdsl.analysis.value_range import Range
 
@@ -32,7 +32,7 @@ class Holds:
 
     condition: SSAValue
 
-    def in_visit(self, case: Case, turns: Turns) -> bool | Question:
+    def in_visit(self, case: CallCase, turns: TurnsAtHand) -> bool | Question:
         return case.decide(self.condition, turns)
 
 
@@ -43,7 +43,7 @@ class TurnReached:
     loop: scf.ForOp
     turn: int
 
-    def in_visit(self, case: Case, turns: Turns) -> bool | Question:
+    def in_visit(self, case: CallCase, turns: TurnsAtHand) -> bool | Question:
         lower, step = (case.linear(bound, turns) for bound in (self.loop.lb, self.loop.step))
         now = case.linear(self.loop.body.block.args[0], turns)
         return case.answer(now - lower - step.times(self.turn), (Range(low=0),))
@@ -56,7 +56,7 @@ class TurnsMade:
     loop: scf.ForOp
     turns: int
 
-    def in_visit(self, case: Case, turns: Turns) -> bool | Question:
+    def in_visit(self, case: CallCase, turns: TurnsAtHand) -> bool | Question:
         lower, upper, step = (case.linear(bound, turns) for bound in (self.loop.lb, self.loop.ub, self.loop.step))
         return case.answer(upper - lower - step.times(self.turns - 1), (Range(low=1),))
 

@@ -13,32 +13,32 @@ Terms = frozenset[tuple[Hashable, int]]
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearForm:
     """The sum of `terms`, plus `constant`. Equal numbers may have different forms; equal forms are equal numbers."""
 
     terms: Terms = frozenset()
     constant: int = 0
 
     @staticmethod
-    def of(atom: Hashable) -> Linear:
-        return Linear(frozenset({(atom, 1)}))
+    def of(atom: Hashable) -> LinearForm:
+        return LinearForm(frozenset({(atom, 1)}))
 
-    def __add__(self, other: Linear | int) -> Linear:
+    def __add__(self, other: LinearForm | int) -> LinearForm:
         if isinstance(other, int):
-            return Linear(self.terms, self.constant + other)
+            return LinearForm(self.terms, self.constant + other)
         factors = Counter[Hashable](dict(self.terms))
         for atom, factor in other.terms:
             factors[atom] += factor
         terms = frozenset((atom, factor) for atom, factor in factors.items() if factor)
-        return Linear(terms, self.constant + other.constant)
+        return LinearForm(terms, self.constant + other.constant)
 
-    def __sub__(self, other: Linear | int) -> Linear:
+    def __sub__(self, other: LinearForm | int) -> LinearForm:
         return self + (-other if isinstance(other, int) else other.times(-1))
 
-    def times(self, factor: int) -> Linear:
+    def times(self, factor: int) -> LinearForm:
         if factor == 0:
-            return Linear()
-        return Linear(frozenset((atom, factor * old) for atom, old in self.terms), factor * self.constant)
+            return LinearForm()
+        return LinearForm(frozenset((atom, factor * old) for atom, old in self.terms), factor * self.constant)
 
     @property
     def as_constant(self) -> int | None:

@@ -9,7 +9,7 @@ from tileas_xdsl.checker.snapshot.barriers import must_be_young
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, draws_thing, draws_value
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.memory import MemoryObject, View
-from tileas_xdsl.machine.core.opaque_numbers import Form, OpaqueNumber, Turn, TurnsOverBlocks
+from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, SumOfIds, Turn, TurnsOverBlocks
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import ElementType
 from tileas_xdsl.machine.meanings.nv_tileaa.queues import SourceQueue
@@ -23,7 +23,7 @@ from tileas_xdsl.machine.tiles.tiled_views import TiledView
 @draws_thing(MemoryObject)
 def _object(drawing: Drawing, base: MemoryObject) -> None:
     drawing.literal((base.shape, base.element.dtype.str, base.space, base.lifetime_over))
-    if base.array is not None and isinstance(base.form, Form):
+    if base.array is not None and isinstance(base.form, SumOfIds):
         drawing.thing(base.array)
         _form(drawing, base.form)
     if base.family in drawing.unsettled.reach.read and not drawing.gathers_leftovers:
@@ -45,7 +45,7 @@ def _turns_over_blocks(drawing: Drawing, turns: TurnsOverBlocks) -> None:
     drawing.value(turns.turns)
 
 
-def _form(drawing: Drawing, form: Form) -> None:
+def _form(drawing: Drawing, form: SumOfIds) -> None:
     for atom, factor in form.terms:
         if isinstance(atom, Turn):
             drawing.literal(("turn", atom.start))

@@ -42,7 +42,7 @@ State = object
 
 
 @dataclass
-class Scripted:
+class ScriptedAnswers:
     """The guide of an execution in which each agent gets the answers of a script, and yes to all further questions."""
 
     script: Script
@@ -136,7 +136,7 @@ def _state(machine: Machine, op: Operation) -> State:
 
 
 @dataclass
-class Exploration:
+class AnswerSearch:
     """What came of the executions under all answers."""
 
     machine: Machine
@@ -154,7 +154,7 @@ class Exploration:
     """Whether every answer was tried, or one to the same effect."""
 
 
-def explore_answers(make: Callable[[Answering], Machine]) -> Exploration:
+def explore_answers(make: Callable[[Answering], Machine]) -> AnswerSearch:
     """
     Execute under all answers that make a difference, until something is wrong or in doubt, within the bound. A program
     that asks nothing is executed once.
@@ -172,17 +172,17 @@ def explore_answers(make: Callable[[Answering], Machine]) -> Exploration:
         machine = make(guide)
         executions += 1
         if machine.violations:
-            return Exploration(machine, executions, wrong=script_of(path))
+            return AnswerSearch(machine, executions, wrong=script_of(path))
         if machine.indeterminacies or machine.open_questions:
-            return Exploration(machine, executions, doubtful=True)
+            return AnswerSearch(machine, executions, doubtful=True)
         ends = guide.merged_with is None and not machine.hopes_in_vain
         if ends:
             whole = whole or machine
         graph.add(path, guide.merged_with, ends=ends)
         if not turn_back(path):
-            return Exploration(whole or machine, executions, asks_for_ever=graph.asks_for_ever(), exhausted=True)
+            return AnswerSearch(whole or machine, executions, asks_for_ever=graph.asks_for_ever(), exhausted=True)
         if executions == MOST_EXECUTIONS:
-            return Exploration(machine, executions, asked=path)
+            return AnswerSearch(machine, executions, asked=path)
 
 
 def script_of(path: Sequence[Asked]) -> Script:

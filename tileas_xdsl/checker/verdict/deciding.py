@@ -24,7 +24,7 @@ from tileas_xdsl.checker.verdict.answers import (
     Asked,
     MergedError,
     Script,
-    Scripted,
+    ScriptedAnswers,
     explore_answers,
     script_of,
     turn_back,
@@ -53,7 +53,7 @@ from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
 from tileas_xdsl.machine.core.evidence import Unordered
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.opaque_numbers import Form, Grid, OpaqueNumber, PartsOfArrays
+from tileas_xdsl.machine.core.opaque_numbers import Grid, OpaqueNumber, PartsOfArrays, SumOfIds
 from tileas_xdsl.machine.core.orders import Lazy, Order
 from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.violations import Party, UndecidedError, Violation, ViolationKind
@@ -126,7 +126,7 @@ class Subject:
         for name in self.loops.arguments if self.loops is not None else ():
             machine.opaque_names |= {name}
             place = argument_at(self.body, name).index
-            arguments[place] = OpaqueNumber(scalars.get(TURNS, 0), Form(((name, 1),)), frozenset([name]))
+            arguments[place] = OpaqueNumber(scalars.get(TURNS, 0), SumOfIds(((name, 1),)), frozenset([name]))
         return arguments
 
     def execute(self, machine: Machine, scalars: Mapping[str, int]) -> None:
@@ -297,12 +297,12 @@ class _Inquest:
         self.executions += 1
         machine = self.subject.machine(order)
         machine.observer = Investigator()
-        machine.guide = Scripted(self.script)
+        machine.guide = ScriptedAnswers(self.script)
         return machine
 
     def _executed(self, machine: Machine) -> Machine:
         self.subject.execute(machine, self.scalars)
-        self.runs_out |= isinstance(machine.guide, Scripted) and machine.guide.runs_out
+        self.runs_out |= isinstance(machine.guide, ScriptedAnswers) and machine.guide.runs_out
         return machine
 
     def _under(self, order: Order) -> tuple[Machine, bool]:

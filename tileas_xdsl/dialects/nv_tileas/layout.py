@@ -26,19 +26,19 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.tiles.types import RESIDENCIES, element_type_of
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.exchange import exchange
-from tileas_xdsl.layouts.forms import Form, Swizzled, read_form
+from tileas_xdsl.layouts.forms import LayoutForm, Swizzled, read_form
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.terms import Term, Value, printed
 
 
 @irdl_attr_definition
-class LayoutFormAttr(Data[Form]):
+class LayoutFormAttr(Data[LayoutForm]):
     """The part of a layout that says which bits; it is only ever printed within `LayoutAttr`."""
 
     name = "nv_tileas.layout_form"
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Form:
+    def parse_parameter(cls, parser: AttrParser) -> LayoutForm:
         with parser.in_angle_brackets():
             return _parse_form(parser)
 
@@ -63,12 +63,12 @@ class LayoutAttr(ParametrizedAttribute):
     form: Attribute
 
     @staticmethod
-    def of(space: str, tag: str = "", form: Form | None = None) -> LayoutAttr:
+    def of(space: str, tag: str = "", form: LayoutForm | None = None) -> LayoutAttr:
         """The layout in memory `space`, in words or to the bit."""
         return LayoutAttr(StringAttr(space), StringAttr(tag), NoneAttr() if form is None else LayoutFormAttr(form))
 
     @property
-    def bits(self) -> Form | None:
+    def bits(self) -> LayoutForm | None:
         """The layout to the bit, None where words are all there is."""
         return self.form.data if isinstance(self.form, LayoutFormAttr) else None
 
@@ -111,14 +111,14 @@ class LayoutAttr(ParametrizedAttribute):
                 printer.print_string(f", {_printed_form(self.bits)}")
 
 
-def _printed_form(form: Form) -> str:
+def _printed_form(form: LayoutForm) -> str:
     """As `forms.py` writes it; the order of a memory layout stands behind it."""
     if not isinstance(form, Swizzled) or form.order is None:
         return str(form)
     return f"{Swizzled(form.width)}, order = {printed(form.order)}"
 
 
-def _parse_form(parser: AttrParser) -> Form:
+def _parse_form(parser: AttrParser) -> LayoutForm:
     start = parser.pos
     term = _parse_term(parser)
     behind: list[tuple[str, Value]] = []
@@ -175,7 +175,7 @@ def layout_of(type_: Attribute) -> LayoutAttr | None:
     return encoding if isinstance(encoding, LayoutAttr) else None
 
 
-def form_of(type_: Attribute) -> Form | None:
+def form_of(type_: Attribute) -> LayoutForm | None:
     """The layout of a tile type to the bit, None where it has none or has one in words."""
     layout = layout_of(type_)
     return None if layout is None else layout.bits
@@ -207,5 +207,5 @@ def verify_within_warps(source: Attribute, result: Attribute) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _linear(form: Form, shape: tuple[int, ...], bits: int) -> LinearLayout:
+def _linear(form: LayoutForm, shape: tuple[int, ...], bits: int) -> LinearLayout:
     return form.linear(shape, bits)

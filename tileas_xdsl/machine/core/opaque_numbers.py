@@ -62,7 +62,7 @@ class Made:
 
     op: Operation
     result: int
-    operands: tuple[tuple[int, Form], ...]
+    operands: tuple[tuple[int, SumOfIds], ...]
 
 
 Atom = str | Turn | Made
@@ -70,24 +70,24 @@ Atom = str | Turn | Made
 
 
 @dataclass(frozen=True)
-class Form:
+class SumOfIds:
     """A sum of atoms with factors: by what a number differs from what it is in block 0 of 1."""
 
     terms: tuple[tuple[Atom, int], ...] = ()
     """In an order of their own (`_place_of`), none with the factor 0."""
 
     @staticmethod
-    def of(terms: Iterable[tuple[Atom, int]]) -> Form:
+    def of(terms: Iterable[tuple[Atom, int]]) -> SumOfIds:
         sums: dict[Atom, int] = {}
         for atom, factor in terms:
             sums[atom] = sums.get(atom, 0) + factor
-        return Form(tuple(sorted(((a, f) for a, f in sums.items() if f), key=_place_of)))
+        return SumOfIds(tuple(sorted(((a, f) for a, f in sums.items() if f), key=_place_of)))
 
-    def plus(self, other: Form, factor: int = 1) -> Form:
-        return Form.of([*self.terms, *((atom, factor * f) for atom, f in other.terms)])
+    def plus(self, other: SumOfIds, factor: int = 1) -> SumOfIds:
+        return SumOfIds.of([*self.terms, *((atom, factor * f) for atom, f in other.terms)])
 
-    def times(self, factor: int) -> Form:
-        return Form().plus(self, factor)
+    def times(self, factor: int) -> SumOfIds:
+        return SumOfIds().plus(self, factor)
 
     @property
     def turn(self) -> tuple[Turn, int] | None:
@@ -96,9 +96,9 @@ class Form:
         return turns[0] if len(turns) == 1 else None
 
     @property
-    def without_turn_numbers(self) -> Form:
+    def without_turn_numbers(self) -> SumOfIds:
         """The same with all turns taken for the first one: equal for the forms of one op in several turns."""
-        return Form.of((replace(atom, number=0) if isinstance(atom, Turn) else atom, f) for atom, f in self.terms)
+        return SumOfIds.of((replace(atom, number=0) if isinstance(atom, Turn) else atom, f) for atom, f in self.terms)
 
 
 def _place_of(term: tuple[Atom, int]) -> tuple[object, ...]:
@@ -112,19 +112,19 @@ def _place_of(term: tuple[Atom, int]) -> tuple[object, ...]:
             return (2, id(op), result, hash(operands))
 
 
-NO_FORM = Form()
+NO_FORM = SumOfIds()
 
 
 class OpaqueNumber(int):
     """A number that differs from block to block: what it is in block 0 of 1, and its form."""
 
-    form: Form
+    form: SumOfIds
     names: frozenset[str]
     """The ids, extents and arguments that it is computed from."""
     is_scaled: bool
     """Whether its form has factors that are not constants of the program."""
 
-    def __new__(cls, value: int, form: Form, names: frozenset[str], *, is_scaled: bool = False) -> Self:
+    def __new__(cls, value: int, form: SumOfIds, names: frozenset[str], *, is_scaled: bool = False) -> Self:
         number = super().__new__(cls, value)
         number.form, number.names, number.is_scaled = form, names, is_scaled
         return number
@@ -156,7 +156,7 @@ def block_number(machine: Machine, name: str, alone: int) -> int:
     if name in grid.numbers:
         return grid.numbers[name]
     machine.opaque_names |= {name}
-    return OpaqueNumber(alone, Form(((name, 1),)), frozenset([name]))
+    return OpaqueNumber(alone, SumOfIds(((name, 1),)), frozenset([name]))
 
 
 class TurnsOverBlocks(Sequence[int]):
@@ -169,7 +169,7 @@ class TurnsOverBlocks(Sequence[int]):
         return len(self.turns)
 
     def __getitem__(self, number: Any) -> Any:
-        return OpaqueNumber(0, Form(((Turn(self.start, number), 1),)), self.names)
+        return OpaqueNumber(0, SumOfIds(((Turn(self.start, number), 1),)), self.names)
 
 
 def turns_over_blocks(machine: Machine, lower: Any, step: Any) -> TurnsOverBlocks:
@@ -201,7 +201,7 @@ def computed(step: Step, operands: Sequence[Any], outcome: Any) -> Any:
     return OpaqueNumber(outcome, form, names, is_scaled=is_scaled)
 
 
-def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> Form | None:
+def _regular(step: Step, rule: moving.Rule, operands: Sequence[Any]) -> SumOfIds | None:
     """The form of a sum, a difference, a multiple or a copy; None for any other result."""
     forms = [operand.form if isinstance(operand, OpaqueNumber) else NO_FORM for operand in operands]
     if rule is moving.added:
@@ -237,7 +237,7 @@ def _irregular(
     if not isinstance(outcome, int):
         raise BlockDependentError(op, "makes no number of a number that differs between blocks", names)
     parts = tuple((int(o), o.form if isinstance(o, OpaqueNumber) else NO_FORM) for o in operands if isinstance(o, int))
-    return OpaqueNumber(outcome, Form(((Made(op, result, parts), 1),)), names, is_scaled=True)
+    return OpaqueNumber(outcome, SumOfIds(((Made(op, result, parts), 1),)), names, is_scaled=True)
 
 
 # Where they may go ----------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def part_at(agent: Agent, base: MemoryObject, indices: Sequence[Any], strides: S
     ]
     if not opaque:
         return base
-    form = base.form if isinstance(base.form, Form) else NO_FORM
+    form = base.form if isinstance(base.form, SumOfIds) else NO_FORM
     for index, stride in opaque:
         form = form.plus(index.form, stride)
     names = frozenset(name for index, _ in opaque for name in index.names)
@@ -365,13 +365,13 @@ class PartsOfArrays(SharedPart):
     """The parts of arrays that opaque numbers lead to: by array and form, each an object of its own."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, dict[Form, MemoryObject]] = {}
+        self._parts: dict[int, dict[SumOfIds, MemoryObject]] = {}
         self._names: dict[int, frozenset[str]] = {}
 
     def draw(self, canvas: Canvas) -> None:
         """Nothing: a part that can still be named is drawn where it is named; one that is named again is the same."""
 
-    def part(self, base: MemoryObject, form: Form, names: frozenset[str]) -> MemoryObject:
+    def part(self, base: MemoryObject, form: SumOfIds, names: frozenset[str]) -> MemoryObject:
         """The part of `base`, an array or a part of one, that is `form` away from the beginning of the array."""
         whole = base.whole_object
         parts = self._parts.setdefault(whole.serial, {NO_FORM: whole})
@@ -400,8 +400,8 @@ def _is_written(machine: Machine, base: MemoryObject) -> bool:
     return history is not None and history.holds_a_write
 
 
-def _judge_turns(machine: Machine, parts: Mapping[Form, MemoryObject], names: frozenset[str]) -> None:
-    alike = {form.without_turn_numbers for form in parts} if all(form.turn for form in parts) else set[Form]()
+def _judge_turns(machine: Machine, parts: Mapping[SumOfIds, MemoryObject], names: frozenset[str]) -> None:
+    alike = {form.without_turn_numbers for form in parts} if all(form.turn for form in parts) else set[SumOfIds]()
     for form, base in parts.items():
         turn = form.turn
         fits = turn is not None and base.reached.start >= 0 and base.reached.stop <= turn[1]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from tileas_xdsl.scheduling.exact.problem import Problem, RegisterFile
+from tileas_xdsl.scheduling.exact.problem import ExactProblem, RegisterFile
 
 WARP = 32
 WARP_GROUP = 4
@@ -33,7 +33,7 @@ def block_warps(agents: Sequence[int]) -> int:
     return -(-end // WARP_GROUP) * WARP_GROUP
 
 
-def register_budgets(problem: Problem, agents: Sequence[int]) -> tuple[int, ...] | None:
+def register_budgets(problem: ExactProblem, agents: Sequence[int]) -> tuple[int, ...] | None:
     """Words a thread for the values of each agent, given the warps of each; None where the file has too few."""
     file = problem.machine.registers
     if file is None:
@@ -58,7 +58,7 @@ def _producer_budget(file: RegisterFile) -> int:
     return max(file.producer - file.reserve, 0)
 
 
-def possible_warps(problem: Problem, count: int) -> Iterator[tuple[int, ...]]:
+def possible_warps(problem: ExactProblem, count: int) -> Iterator[tuple[int, ...]]:
     """The warps that up to `count` agents may have, 0 for one that is not used, so that the block can be made."""
     levels = sorted({round_warps(op.min_warps) for op in problem.ops})
     for used in range(1, count + 1):

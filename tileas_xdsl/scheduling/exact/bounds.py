@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tileas_xdsl.scheduling.exact.cycles import Edge, largest_ratio
-from tileas_xdsl.scheduling.exact.problem import Dependence, Problem, Slot
+from tileas_xdsl.scheduling.exact.cycles import CycleEdge, largest_ratio
+from tileas_xdsl.scheduling.exact.problem import Dependence, ExactProblem, SlotLimit
 
 
 @dataclass(frozen=True)
 class SlotWitness:
     """The ops that fill a slot, each with the rows times the amount that it takes."""
 
-    slot: Slot
+    slot: SlotLimit
     demands: tuple[tuple[str, int], ...]
 
     @property
@@ -38,7 +38,7 @@ class SlotWitness:
 class FootprintWitness:
     """An op that holds a slot of capacity 1 for so long."""
 
-    slot: Slot
+    slot: SlotLimit
     op: str
     rows: int
 
@@ -71,7 +71,7 @@ Witness = SlotWitness | FootprintWitness | CycleWitness
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ProvenBounds:
     """The lower bounds of a problem. A bound without a witness is 1."""
 
     slots: tuple[SlotWitness, ...]
@@ -110,13 +110,13 @@ class Bounds:
             yield self.cycle
 
 
-def bounds_of(problem: Problem) -> Bounds:
+def bounds_of(problem: ExactProblem) -> ProvenBounds:
     """The bounds of a checked problem whose slots are large enough for each op on its own."""
     slots = sorted(_slot_witnesses(problem), key=lambda witness: -witness.bound)
-    return Bounds(tuple(slots), _longest_footprint(problem), _worst_recurrence(problem))
+    return ProvenBounds(tuple(slots), _longest_footprint(problem), _worst_recurrence(problem))
 
 
-def _slot_witnesses(problem: Problem) -> Iterator[SlotWitness]:
+def _slot_witnesses(problem: ExactProblem) -> Iterator[SlotWitness]:
     for slot in problem.machine.slots:
         rows = [(op.name, sum(it.rows * it.amount for it in op.uses if it.slot == slot.name)) for op in problem.ops]
         demands = tuple((name, demand) for name, demand in rows if demand)
@@ -124,7 +124,7 @@ def _slot_witnesses(problem: Problem) -> Iterator[SlotWitness]:
             yield SlotWitness(slot, demands)
 
 
-def _longest_footprint(problem: Problem) -> FootprintWitness | None:
+def _longest_footprint(problem: ExactProblem) -> FootprintWitness | None:
     """The first of the longest: by `max`."""
     alone = [
         FootprintWitness(slot, op.name, use.rows)
@@ -135,7 +135,7 @@ def _longest_footprint(problem: Problem) -> FootprintWitness | None:
     return max(alone, key=lambda witness: witness.rows, default=None)
 
 
-def _worst_recurrence(problem: Problem) -> CycleWitness | None:
+def _worst_recurrence(problem: ExactProblem) -> CycleWitness | None:
     cycle = largest_ratio(len(problem.ops), [edge_of(problem, dependence) for dependence in problem.dependences])
     if cycle is None:
         return None
@@ -143,7 +143,7 @@ def _worst_recurrence(problem: Problem) -> CycleWitness | None:
     return CycleWitness(names, sum(edge.latency for edge in cycle), sum(edge.distance for edge in cycle))
 
 
-def edge_of(problem: Problem, dependence: Dependence) -> Edge:
+def edge_of(problem: ExactProblem, dependence: Dependence) -> CycleEdge:
     """The difference constraint of a dependence whose ends share an agent; nodes are places in program order."""
     source, sink = problem.positions[dependence.source], problem.positions[dependence.sink]
-    return Edge(source, sink, dependence.latency, dependence.distance)
+    return CycleEdge(source, sink, dependence.latency, dependence.distance)

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
-class Edge:
+class CycleEdge:
     """A difference constraint between two nodes, which are numbered from 0."""
 
     source: int
@@ -23,10 +23,10 @@ class Edge:
     distance: int
 
 
-Cycle = tuple[Edge, ...]
+Cycle = tuple[CycleEdge, ...]
 
 
-def largest_ratio(nodes: int, edges: Sequence[Edge]) -> Cycle | None:
+def largest_ratio(nodes: int, edges: Sequence[CycleEdge]) -> Cycle | None:
     """
     A cycle whose ratio of latency to distance is the largest, where that is positive; None where no ratio is.
 
@@ -44,11 +44,11 @@ def ratio_of(cycle: Cycle) -> Fraction:
     return Fraction(sum(edge.latency for edge in cycle), sum(edge.distance for edge in cycle))
 
 
-def worst_cycle(nodes: int, edges: Sequence[Edge], period: Fraction | int) -> Cycle | None:
+def worst_cycle(nodes: int, edges: Sequence[CycleEdge], period: Fraction | int) -> Cycle | None:
     """A cycle that forbids `period`, or None; by longest paths (Bellman and Ford)."""
     weighted = _weighted(edges, period)
     longest = [0] * nodes
-    reached: list[Edge | None] = [None] * nodes
+    reached: list[CycleEdge | None] = [None] * nodes
     for _ in range(nodes):
         changed = False
         for edge, weight in weighted:
@@ -63,7 +63,7 @@ def worst_cycle(nodes: int, edges: Sequence[Edge], period: Fraction | int) -> Cy
     return _closed_cycle(reached)
 
 
-def earliest_starts(nodes: int, edges: Sequence[Edge], period: int) -> list[int] | None:
+def earliest_starts(nodes: int, edges: Sequence[CycleEdge], period: int) -> list[int] | None:
     """The least starts, all at least 0, that satisfy the edges; None where a cycle forbids the period."""
     starts = [0] * nodes
     for _ in range(nodes):
@@ -78,13 +78,13 @@ def earliest_starts(nodes: int, edges: Sequence[Edge], period: int) -> list[int]
     return None
 
 
-def _weighted(edges: Sequence[Edge], period: Fraction | int) -> list[tuple[Edge, int]]:
+def _weighted(edges: Sequence[CycleEdge], period: Fraction | int) -> list[tuple[CycleEdge, int]]:
     """Edges with their weights, all multiplied by the denominator of the period, so that they are whole."""
     exact = Fraction(period)
     return [(edge, edge.latency * exact.denominator - edge.distance * exact.numerator) for edge in edges]
 
 
-def _closed_cycle(reached: Sequence[Edge | None]) -> Cycle | None:
+def _closed_cycle(reached: Sequence[CycleEdge | None]) -> Cycle | None:
     """A cycle of the edges by which nodes were last reached, begun at its lowest node: it has a positive sum."""
     seen: dict[int, int] = {}
     for start in range(len(reached)):
@@ -98,8 +98,8 @@ def _closed_cycle(reached: Sequence[Edge | None]) -> Cycle | None:
     return None
 
 
-def _cycle_through(reached: Sequence[Edge | None], node: int) -> Cycle:
-    backwards: list[Edge] = []
+def _cycle_through(reached: Sequence[CycleEdge | None], node: int) -> Cycle:
+    backwards: list[CycleEdge] = []
     at = node
     while not backwards or at != node:
         edge = reached[at]
@@ -111,7 +111,7 @@ def _cycle_through(reached: Sequence[Edge | None], node: int) -> Cycle:
     return tuple(forwards[first:] + forwards[:first])
 
 
-def _source(reached: Sequence[Edge | None], node: int) -> int:
+def _source(reached: Sequence[CycleEdge | None], node: int) -> int:
     edge = reached[node]
     assert edge is not None
     return edge.source

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from tileas_xdsl.scheduling.exact.agents import register_budgets, round_warps
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
-from tileas_xdsl.scheduling.exact.groups import Group, Kind, groups_of
-from tileas_xdsl.scheduling.exact.problem import Problem
-from tileas_xdsl.scheduling.exact.result import Conflict
+from tileas_xdsl.scheduling.exact.groups import RuleGroup, RuleKind, groups_of
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
+from tileas_xdsl.scheduling.exact.result import BindingConflict
 from tileas_xdsl.scheduling.exact.solver import Answer
 from tileas_xdsl.scheduling.exact.variables import Query
 
@@ -22,9 +22,9 @@ Ask = Callable[[Query], Answer]
 """Solves a query; a limit that is met is `Answer.UNKNOWN`."""
 
 
-def explain(query: Query, ask: Ask) -> Conflict:
+def explain(query: Query, ask: Ask) -> BindingConflict:
     """The conflict of a query that was refuted."""
-    dropped: set[Group] = set()
+    dropped: set[RuleGroup] = set()
     irreducible = True
     for group in groups_of(query.problem, query.agents):
         answer = ask(Query(query.problem, query.ii, query.agents, frozenset({*dropped, group})))
@@ -33,24 +33,24 @@ def explain(query: Query, ask: Ask) -> Conflict:
         irreducible &= answer is not Answer.UNKNOWN
     kept = tuple(group for group in groups_of(query.problem, query.agents) if group not in dropped)
     texts = tuple(_text(query, group) for group in kept)
-    return Conflict(query.ii, query.agents, kept, texts or ("the dependences of one iteration",), irreducible)
+    return BindingConflict(query.ii, query.agents, kept, texts or ("the dependences of one iteration",), irreducible)
 
 
-def _text(query: Query, group: Group) -> str:
+def _text(query: Query, group: RuleGroup) -> str:
     match group.kind:
-        case Kind.SLOT:
+        case RuleKind.SLOT:
             return _slot_text(query, group.name)
-        case Kind.BYTES:
+        case RuleKind.BYTES:
             return _bytes_text(query.problem, group.name)
-        case Kind.REGISTERS:
+        case RuleKind.REGISTERS:
             return _register_text(query)
-        case Kind.ISSUE:
+        case RuleKind.ISSUE:
             return _issue_text(query)
-        case Kind.CARRIED:
+        case RuleKind.CARRIED:
             return _carried_text(query.problem)
-        case Kind.STAY | Kind.PRODUCER | Kind.STAGES | Kind.BARRIERS | Kind.WARPS:
+        case RuleKind.STAY | RuleKind.PRODUCER | RuleKind.STAGES | RuleKind.BARRIERS | RuleKind.WARPS:
             return group.kind.value
-        case Kind.RULE:
+        case RuleKind.RULE:
             return f"rule '{group.name}'"
 
 
@@ -61,7 +61,7 @@ def _slot_text(query: Query, name: str) -> str:
     return f"{slot}: {_and(asked)} of {query.ii * slot.capacity} rows"
 
 
-def _bytes_text(problem: Problem, name: str) -> str:
+def _bytes_text(problem: ExactProblem, name: str) -> str:
     """What one copy of each ring takes: the least that there can be."""
     space = next(space for space in problem.machine.spaces if space.name == name)
     rings = [ring for ring in problem.rings if ring.space == name]
@@ -93,7 +93,7 @@ def _issue_text(query: Query) -> str:
     return f"in-order issue: {_and(asked)} on {agents} of {query.ii} cycles"
 
 
-def _carried_text(problem: Problem) -> str:
+def _carried_text(problem: ExactProblem) -> str:
     cycle = bounds_of(problem).cycle
     if cycle is not None:
         return str(cycle)

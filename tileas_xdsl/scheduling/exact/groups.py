@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
 
 
-class Kind(Enum):
+class RuleKind(Enum):
     """What a group of constraints is about; the text stands in reports."""
 
     SLOT = "slot"
@@ -30,43 +30,43 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Group:
+class RuleGroup:
     """Constraints that an explanation drops together."""
 
-    kind: Kind
+    kind: RuleKind
     name: str = ""
     """Of the slot, the space or the rule."""
 
 
-def groups_of(problem: Problem, agents: int) -> Iterator[Group]:
+def groups_of(problem: ExactProblem, agents: int) -> Iterator[RuleGroup]:
     """All groups that constrain the problem with up to `agents` agents."""
     used = {use.slot for op in problem.ops for use in op.uses}
-    yield from (Group(Kind.SLOT, slot.name) for slot in problem.machine.slots if slot.name in used)
+    yield from (RuleGroup(RuleKind.SLOT, slot.name) for slot in problem.machine.slots if slot.name in used)
     held = {ring.space for ring in problem.rings} | {it.move.space for it in problem.values if it.move is not None}
-    yield from (Group(Kind.BYTES, space.name) for space in problem.machine.spaces if space.name in held)
+    yield from (RuleGroup(RuleKind.BYTES, space.name) for space in problem.machine.spaces if space.name in held)
     if problem.machine.registers is not None:
-        yield Group(Kind.REGISTERS)
+        yield RuleGroup(RuleKind.REGISTERS)
     if any(op.issue for op in problem.ops):
-        yield Group(Kind.ISSUE)
+        yield RuleGroup(RuleKind.ISSUE)
     if any(it.distance for it in problem.dependences):
-        yield Group(Kind.CARRIED)
+        yield RuleGroup(RuleKind.CARRIED)
     if limits_stages(problem):
-        yield Group(Kind.STAGES)
+        yield RuleGroup(RuleKind.STAGES)
     if agents > 1:
         yield from _joint_groups(problem)
 
 
-def limits_stages(problem: Problem) -> bool:
+def limits_stages(problem: ExactProblem) -> bool:
     """Whether it matters in which stage an op is."""
     on_ops = any(op.group is not None or op.max_stage is not None for op in problem.ops)
     return on_ops or problem.serial or problem.machine.ceiling is not None
 
 
-def _joint_groups(problem: Problem) -> Iterator[Group]:
-    yield Group(Kind.WARPS)
-    yield Group(Kind.BARRIERS)
+def _joint_groups(problem: ExactProblem) -> Iterator[RuleGroup]:
+    yield RuleGroup(RuleKind.WARPS)
+    yield RuleGroup(RuleKind.BARRIERS)
     if any(value.move is None for value in problem.values):
-        yield Group(Kind.STAY)
+        yield RuleGroup(RuleKind.STAY)
     if problem.has_producer:
-        yield Group(Kind.PRODUCER)
-    yield from (Group(Kind.RULE, rule.name) for rule in problem.rules)
+        yield RuleGroup(RuleKind.PRODUCER)
+    yield from (RuleGroup(RuleKind.RULE, rule.name) for rule in problem.rules)

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
 
 
-def stages_needed(problem: Problem, ii: int, agents: int) -> int:
+def stages_needed(problem: ExactProblem, ii: int, agents: int) -> int:
     """So many stages are as good as any number of them."""
     furthest = max((abs(cycles) for cycles in _spans(problem, agents)), default=0)
     widest_gap = -(-furthest // ii) + 2 + max(_distances(problem), default=0)
     return 2 + (_points(problem, agents) - 1) * widest_gap
 
 
-def serial_ii(problem: Problem, agents: int) -> int:
+def serial_ii(problem: ExactProblem, agents: int) -> int:
     """An initiation interval in which an iteration can run from its first op to its last, signals included."""
     longest = {op.name: max([op.latency, op.issue, *(use.rows for use in op.uses)]) for op in problem.ops}
     for it in problem.dependences:
@@ -39,7 +39,7 @@ def serial_ii(problem: Problem, agents: int) -> int:
     return max(1, sum(longest.values()) + signals + moves)
 
 
-def _points(problem: Problem, agents: int) -> int:
+def _points(problem: ExactProblem, agents: int) -> int:
     """All that has a time: executions, issues apart from them, and the two sides of moves."""
     ops = len(problem.ops)
     queued = sum(op.asynchronous for op in problem.ops) if problem.machine.queue else 0
@@ -47,7 +47,7 @@ def _points(problem: Problem, agents: int) -> int:
     return ops + queued + moved
 
 
-def _spans(problem: Problem, agents: int) -> Iterator[int]:
+def _spans(problem: ExactProblem, agents: int) -> Iterator[int]:
     """Cycles that a constraint between two points spans, with the signal and the move that it may need."""
     signal = max(_signals(problem), default=0) if agents > 1 else 0
     move = max((value.move.cycles for value in problem.values if value.move is not None), default=0)
@@ -58,13 +58,13 @@ def _spans(problem: Problem, agents: int) -> Iterator[int]:
         yield from (read.hold + move + signal for read in reads)
 
 
-def _distances(problem: Problem) -> Iterator[int]:
+def _distances(problem: ExactProblem) -> Iterator[int]:
     yield from (it.distance for it in problem.dependences)
     for reads in (*(ring.readers for ring in problem.rings), *(value.uses for value in problem.values)):
         yield from (read.distance for read in reads)
 
 
-def _signals(problem: Problem) -> Iterator[int]:
+def _signals(problem: ExactProblem) -> Iterator[int]:
     yield from (problem.handshake(it.handshake) for it in problem.dependences)
     yield from (problem.handshake(ring.handshake) for ring in problem.rings for _ in ring.readers)
     yield from (problem.handshake(it.move.handshake) for it in problem.values if it.move is not None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tileas_xdsl.scheduling.exact.agents import MOST_REGISTERS
 from tileas_xdsl.scheduling.exact.problem import RegisterValue
-from tileas_xdsl.scheduling.exact.variables import Point, Variables
+from tileas_xdsl.scheduling.exact.variables import TimePoint, Variables
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import IntervalVar, IntVar, LinearExpr
@@ -25,7 +25,7 @@ class Life:
     """Where a value lies in the registers of one agent: from a point on, for whole turns and a rest."""
 
     exists: Literal
-    start: Point
+    start: TimePoint
     turns: IntVar
     rest: IntVar
     end: LinearExpr
@@ -63,13 +63,13 @@ def _lives(of: Variables, value: RegisterValue, agent: int) -> list[Life]:
     return [own, brought]
 
 
-def _start(of: Variables, value: RegisterValue) -> Point:
+def _start(of: Variables, value: RegisterValue) -> TimePoint:
     file = of.problem.machine.registers
     at_issue = file is not None and file.taken_at_issue
     return of.issue(value.definition) if at_issue else of.execution(value.definition)
 
 
-def _life(of: Variables, exists: Literal, start: Point, words: int) -> Life:
+def _life(of: Variables, exists: Literal, start: TimePoint, words: int) -> Life:
     turns = of.model.integer(0, MOST_REGISTERS // words)
     rest = of.model.integer(0, of.ii - 1)
     of.model.equal(turns, 0, ~exists)

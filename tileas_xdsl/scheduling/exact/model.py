@@ -13,7 +13,7 @@ from tileas_xdsl.scheduling.exact.objectives import objectives
 from tileas_xdsl.scheduling.exact.partition import add_partition
 from tileas_xdsl.scheduling.exact.resources import add_resources
 from tileas_xdsl.scheduling.exact.schedule import Schedule, Transfer, from_time_0, with_natural_origins
-from tileas_xdsl.scheduling.exact.solver import Limit, Run
+from tileas_xdsl.scheduling.exact.solver import Limit, SolverRun
 from tileas_xdsl.scheduling.exact.timing import add_timing
 from tileas_xdsl.scheduling.exact.variables import MovedValue, Query, Variables
 
@@ -32,7 +32,7 @@ class Formulation:
         add_resources(self._of)
         self.objectives = tuple(objectives(self._of))
 
-    def solve(self, limit: Limit) -> tuple[Run, Schedule | None]:
+    def solve(self, limit: Limit) -> tuple[SolverRun, Schedule | None]:
         """What the solver says, and the schedule where there is one."""
         run = self._of.model.solve(limit)
         if not run.answer.has_solution:
@@ -57,7 +57,7 @@ class Formulation:
         hints += list(zip(of.copies, schedule.copies, strict=True))
         of.model.hint_some(hints)
 
-    def _read(self, run: Run) -> Schedule:
+    def _read(self, run: SolverRun) -> Schedule:
         of = self._of
         agents = tuple(next(agent for agent in of.agents if run.value(choice[agent])) for choice in of.runs_on)
         schedule = Schedule(
@@ -71,7 +71,7 @@ class Formulation:
         )
         return from_time_0(schedule if limits_stages(of.problem) else with_natural_origins(schedule))
 
-    def _transfer(self, it: MovedValue, agents: tuple[int, ...], run: Run) -> Transfer:
+    def _transfer(self, it: MovedValue, agents: tuple[int, ...], run: SolverRun) -> Transfer:
         arrivals = zip(self._of.agents, it.arrives, it.reads, strict=True)
         reads = tuple((agent, run.value(read.time)) for agent, arrives, read in arrivals if run.value(arrives))
         sender = agents[self._of.problem.positions[it.value.definition]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tileas_xdsl.scheduling.exact.groups import Group, Kind
+from tileas_xdsl.scheduling.exact.groups import RuleGroup, RuleKind
 from tileas_xdsl.scheduling.exact.problem import Rule, Together
 from tileas_xdsl.scheduling.exact.variables import Variables
 
@@ -13,14 +13,14 @@ def add_partition(of: Variables) -> None:
     """All constraints on agents; none where there is one."""
     if len(of.agents) == 1:
         return
-    if of.problem.has_producer and of.query.keeps(Group(Kind.PRODUCER)):
+    if of.problem.has_producer and of.query.keeps(RuleGroup(RuleKind.PRODUCER)):
         _add_producer(of)
-    if of.query.keeps(Group(Kind.STAY)):
+    if of.query.keeps(RuleGroup(RuleKind.STAY)):
         for value in of.problem.values:
             if value.move is None:
                 _keep_together(of, (value.definition, *(read.op for read in value.uses)))
     for rule in of.problem.rules:
-        if of.query.keeps(Group(Kind.RULE, rule.name)):
+        if of.query.keeps(RuleGroup(RuleKind.RULE, rule.name)):
             _add_rule(of, rule)
     _break_symmetry(of)
 

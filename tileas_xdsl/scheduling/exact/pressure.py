@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tileas_xdsl.scheduling.exact.agents import register_budgets, round_warps
-from tileas_xdsl.scheduling.exact.problem import Problem, RegisterValue
+from tileas_xdsl.scheduling.exact.problem import ExactProblem, RegisterValue
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 
 
-def words_of(problem: Problem, schedule: Schedule, agent: int) -> int:
+def words_of(problem: ExactProblem, schedule: Schedule, agent: int) -> int:
     """Words a thread that the agent needs, with its constants, in its fullest cycle."""
     constants = sum(it.words for it in problem.constants if schedule.agents[problem.positions[it.op]] == agent)
     lives = [(value.words, *life) for value in problem.values for life in _life(problem, schedule, value, agent)]
@@ -19,7 +19,7 @@ def words_of(problem: Problem, schedule: Schedule, agent: int) -> int:
     return constants + turns + max(rests, default=0)
 
 
-def warps_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
+def warps_of(problem: ExactProblem, schedule: Schedule) -> tuple[int, ...]:
     """Warps of each agent: what the largest of its ops needs."""
     return tuple(
         round_warps(max(problem.ops[op].min_warps for op in schedule.ops_of(agent)))
@@ -27,7 +27,7 @@ def warps_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
     )
 
 
-def budgets_of(problem: Problem, schedule: Schedule) -> tuple[int, ...] | None:
+def budgets_of(problem: ExactProblem, schedule: Schedule) -> tuple[int, ...] | None:
     """Words a thread that each agent may use; None where the machine does not model registers."""
     if problem.machine.registers is None:
         return None
@@ -39,7 +39,7 @@ def _rest_at(row: int, words: int, start: int, end: int, ii: int) -> int:
     return words if (row - start) % ii < (end - start) % ii else 0
 
 
-def _life(problem: Problem, schedule: Schedule, value: RegisterValue, agent: int) -> Iterator[tuple[int, int]]:
+def _life(problem: ExactProblem, schedule: Schedule, value: RegisterValue, agent: int) -> Iterator[tuple[int, int]]:
     """From when to when the value of iteration 0 lies in registers of the agent, if it does."""
     places = problem.positions
     ends = [

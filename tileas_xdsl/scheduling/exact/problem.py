@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tileas_xdsl.scheduling.exact.cycles import Edge, worst_cycle
+from tileas_xdsl.scheduling.exact.cycles import CycleEdge, worst_cycle
 from tileas_xdsl.targets.machine_model import SlotUse
 
 SHARED = "shared"
@@ -66,7 +66,7 @@ class Dependence:
 
 
 @dataclass(frozen=True)
-class Read:
+class RingRead:
     """An op that reads memory or a value written `distance` iterations ago, until `hold` cycles after its start."""
 
     op: str
@@ -75,13 +75,13 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Ring:
+class ExactRing:
     """Memory that each iteration writes anew: so many copies of it as iterations may hold it at once."""
 
     name: str
     space: str
     writer: str
-    readers: tuple[Read, ...]
+    readers: tuple[RingRead, ...]
     bytes: int
     """Of one copy."""
     min_copies: int = 1
@@ -107,7 +107,7 @@ class RegisterValue:
 
     name: str
     definition: str
-    uses: tuple[Read, ...]
+    uses: tuple[RingRead, ...]
     words: int
     """Registers of each thread."""
     move: Move | None = None
@@ -127,7 +127,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Slot:
+class SlotLimit:
     """A unit, or a pool of `capacity` equal ones."""
 
     name: str
@@ -180,10 +180,10 @@ DEFAULT_HANDSHAKES = (Handshake(MBARRIER, 92), Handshake(NAMED, 30))
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineLimits:
     """What the ops share."""
 
-    slots: tuple[Slot, ...]
+    slots: tuple[SlotLimit, ...]
     spaces: tuple[Space, ...] = ()
     handshakes: tuple[Handshake, ...] = DEFAULT_HANDSHAKES
     named_barriers: int = 15
@@ -227,13 +227,13 @@ ONE_OR_TWO_COMPUTE_AGENTS = ComputeAgents("one producer with one or two compute 
 
 
 @dataclass(frozen=True)
-class Problem:
+class ExactProblem:
     """A loop body and the machine that runs it."""
 
     ops: tuple[OpSpec, ...]
-    machine: Machine
+    machine: MachineLimits
     dependences: tuple[Dependence, ...] = ()
-    rings: tuple[Ring, ...] = ()
+    rings: tuple[ExactRing, ...] = ()
     values: tuple[RegisterValue, ...] = ()
     constants: tuple[Constant, ...] = ()
     agents: int = 1
@@ -250,7 +250,7 @@ class Problem:
     def op(self, name: str) -> OpSpec:
         return self.ops[self.positions[name]]
 
-    def slot(self, name: str) -> Slot:
+    def slot(self, name: str) -> SlotLimit:
         return next(slot for slot in self.machine.slots if slot.name == name)
 
     def handshake(self, kind: str) -> int:
@@ -271,7 +271,7 @@ class Problem:
 # Checks ---------------------------------------------------------------------------------------------------------------
 
 
-def check_problem(problem: Problem) -> None:
+def check_problem(problem: ExactProblem) -> None:
     """Raise `ProblemError` for a name that is unknown or given twice, a number out of range, an impossible order."""
     if not problem.ops:
         raise ProblemError("the problem has no ops")
@@ -280,7 +280,7 @@ def check_problem(problem: Problem) -> None:
     _check_order(problem)
 
 
-def _check_names(problem: Problem) -> None:
+def _check_names(problem: ExactProblem) -> None:
     machine = problem.machine
     ops = _distinct("op", (op.name for op in problem.ops))
     slots = _distinct("slot", (slot.name for slot in machine.slots))
@@ -295,7 +295,7 @@ def _check_names(problem: Problem) -> None:
 
 
 def _names_used(
-    problem: Problem, ops: frozenset[str], slots: frozenset[str], spaces: frozenset[str], kinds: frozenset[str]
+    problem: ExactProblem, ops: frozenset[str], slots: frozenset[str], spaces: frozenset[str], kinds: frozenset[str]
 ) -> Iterator[tuple[str, frozenset[str], str, str]]:
     """What kind of name, which ones there are, the name, and who uses it."""
     for op in problem.ops:
@@ -331,7 +331,7 @@ def _distinct(kind: str, names: Iterable[str]) -> frozenset[str]:
     return frozenset(seen)
 
 
-def _check_numbers(problem: Problem) -> None:
+def _check_numbers(problem: ExactProblem) -> None:
     for what, number, least in _numbers(problem):
         if number < least:
             raise ProblemError(f"{what} is {number}; the least that makes sense is {least}")
@@ -340,7 +340,7 @@ def _check_numbers(problem: Problem) -> None:
             raise ProblemError(f"ring '{ring.name}' asks for {ring.min_copies} copies and allows {ring.max_copies}")
 
 
-def _numbers(problem: Problem) -> Iterator[tuple[str, int, int]]:
+def _numbers(problem: ExactProblem) -> Iterator[tuple[str, int, int]]:
     """What it is, the number, the least that makes sense."""
     yield "the number of agents", problem.agents, 1
     for op in problem.ops:
@@ -367,13 +367,13 @@ def _numbers(problem: Problem) -> Iterator[tuple[str, int, int]]:
     yield from _numbers_of_machine(problem.machine)
 
 
-def _numbers_of_reads(owner: str, reads: Iterable[Read]) -> Iterator[tuple[str, int, int]]:
+def _numbers_of_reads(owner: str, reads: Iterable[RingRead]) -> Iterator[tuple[str, int, int]]:
     for read in reads:
         yield f"the hold of reader '{read.op}' of {owner}", read.hold, 0
         yield f"the distance of reader '{read.op}' of {owner}", read.distance, 0
 
 
-def _numbers_of_machine(machine: Machine) -> Iterator[tuple[str, int, int]]:
+def _numbers_of_machine(machine: MachineLimits) -> Iterator[tuple[str, int, int]]:
     yield from ((f"the capacity of slot {slot.name}", slot.capacity, 0) for slot in machine.slots)
     for space in machine.spaces:
         yield f"the bytes of the space '{space.name}'", space.bytes, 0
@@ -384,10 +384,10 @@ def _numbers_of_machine(machine: Machine) -> Iterator[tuple[str, int, int]]:
     yield "the number of warps", machine.warps, 1
 
 
-def _check_order(problem: Problem) -> None:
+def _check_order(problem: ExactProblem) -> None:
     """Within one iteration no op can wait for itself."""
     edges = [
-        Edge(problem.positions[it.source], problem.positions[it.sink], it.latency, it.distance)
+        CycleEdge(problem.positions[it.source], problem.positions[it.sink], it.latency, it.distance)
         for it in problem.dependences
         if it.distance == 0
     ]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.scheduling.exact.agents import MOST_REGISTERS, possible_warps, register_budgets, round_warps
-from tileas_xdsl.scheduling.exact.groups import Group, Kind
+from tileas_xdsl.scheduling.exact.groups import RuleGroup, RuleKind
 from tileas_xdsl.scheduling.exact.lifetimes import add_registers
-from tileas_xdsl.scheduling.exact.problem import NAMED, Slot
+from tileas_xdsl.scheduling.exact.problem import NAMED, SlotLimit
 from tileas_xdsl.scheduling.exact.variables import Variables, twice
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 def add_resources(of: Variables) -> None:
     """All constraints on what is shared."""
     for slot in of.problem.machine.slots:
-        if of.query.keeps(Group(Kind.SLOT, slot.name)):
+        if of.query.keeps(RuleGroup(RuleKind.SLOT, slot.name)):
             _add_slot(of, slot)
-    if of.query.keeps(Group(Kind.ISSUE)):
+    if of.query.keeps(RuleGroup(RuleKind.ISSUE)):
         for agent in of.agents:
             _add_issue(of, agent)
     for space in of.problem.machine.spaces:
-        if of.query.keeps(Group(Kind.BYTES, space.name)):
+        if of.query.keeps(RuleGroup(RuleKind.BYTES, space.name)):
             of.model.at_most(bytes_in(of, space.name), space.bytes - space.static)
-    if of.query.keeps(Group(Kind.BARRIERS)) and len(of.agents) > 1:
+    if of.query.keeps(RuleGroup(RuleKind.BARRIERS)) and len(of.agents) > 1:
         of.model.at_most(_named_signals(of), of.problem.machine.named_barriers)
     _add_block(of)
 
@@ -39,7 +39,7 @@ def add_resources(of: Variables) -> None:
 # Slots and agents -----------------------------------------------------------------------------------------------------
 
 
-def _add_slot(of: Variables, slot: Slot) -> None:
+def _add_slot(of: Variables, slot: SlotLimit) -> None:
     turns = 0
     demands: list[tuple[IntervalVar, int]] = []
     for op, point in zip(of.problem.ops, of.executions, strict=True):
@@ -102,11 +102,11 @@ def _add_block(of: Variables) -> None:
     budgets = [of.model.integer(0, MOST_REGISTERS) for _ in of.agents]
     of.model.rows([*warps, *budgets], [(*agents, *_budgets(of, agents)) for agents in possible])
     for agent in of.agents:
-        if of.query.keeps(Group(Kind.WARPS)):
+        if of.query.keeps(RuleGroup(RuleKind.WARPS)):
             of.model.equal(warps[agent], 0, ~of.used[agent])
             for op, spec in enumerate(of.problem.ops):
                 of.model.at_least(warps[agent], round_warps(spec.min_warps), of.runs_on[op][agent])
-        if of.problem.machine.registers is not None and of.query.keeps(Group(Kind.REGISTERS)):
+        if of.problem.machine.registers is not None and of.query.keeps(RuleGroup(RuleKind.REGISTERS)):
             add_registers(of, agent, budgets[agent])
 
 

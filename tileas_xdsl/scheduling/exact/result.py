@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from tileas_xdsl.scheduling.exact.bounds import Bounds
-from tileas_xdsl.scheduling.exact.groups import Group
+from tileas_xdsl.scheduling.exact.bounds import ProvenBounds
+from tileas_xdsl.scheduling.exact.groups import RuleGroup
 from tileas_xdsl.scheduling.exact.pressure import budgets_of, warps_of, words_of
-from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.schedule import Schedule, bytes_of, order_of, stages_of
 
 
 @dataclass(frozen=True)
-class Conflict:
+class BindingConflict:
     """Constraints that no schedule meets together; without any one of them there is one, as far as is known."""
 
     ii: int
     agents: int
-    groups: tuple[Group, ...]
+    groups: tuple[RuleGroup, ...]
     texts: tuple[str, ...]
     """One for each group, in numbers."""
     irreducible: bool
@@ -44,11 +44,11 @@ class Refutation:
     """How many stages were allowed, which is as good as any number of them."""
     seconds: float
     """Deterministic."""
-    conflict: Conflict | None = None
+    conflict: BindingConflict | None = None
 
 
 @dataclass(frozen=True)
-class Phase:
+class SearchPhase:
     """One objective, minimised with the former ones held."""
 
     name: str
@@ -60,7 +60,7 @@ class Phase:
         return f"{self.name} {self.value}" + ("" if self.proven else f" (at least {self.bound})")
 
 
-class Source(Enum):
+class ScheduleSource(Enum):
     """Who found the schedule."""
 
     SOLVER = "solver"
@@ -71,7 +71,7 @@ class Source(Enum):
 class Trail:
     """What a search has shown on its way."""
 
-    bounds: Bounds
+    bounds: ProvenBounds
     refuted: tuple[Refutation, ...]
     unknown: tuple[int, ...]
     """Intervals of which the solver could not say within its limits whether there is a schedule."""
@@ -86,11 +86,11 @@ class Trail:
 class ExactSchedule:
     """A schedule that the validator has accepted, and the proofs that came with it."""
 
-    problem: Problem
+    problem: ExactProblem
     schedule: Schedule
-    source: Source
+    source: ScheduleSource
     trail: Trail
-    phases: tuple[Phase, ...]
+    phases: tuple[SearchPhase, ...]
     """Those that were solved, in their order; after one that is not proven no other one is."""
     fewest_proven: bool
     """Whether fewer agents were refuted at this interval."""
@@ -183,13 +183,13 @@ class ExactSchedule:
 class NoSchedule:
     """No schedule was found, up to the serial interval or to the first limit."""
 
-    problem: Problem
+    problem: ExactProblem
     trail: Trail
     last: int
     """The last interval that was tried."""
     complete: bool
     """Whether each interval up to the serial one was refuted."""
-    conflict: Conflict | None
+    conflict: BindingConflict | None
 
     @property
     def text(self) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from tileas_xdsl.scheduling.exact.cycles import Edge, earliest_starts
-from tileas_xdsl.scheduling.exact.problem import Problem
+from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Act:
     """For which it keeps the agent."""
 
 
-def acts_of(problem: Problem, schedule: Schedule, agent: int) -> tuple[Act, ...]:
+def acts_of(problem: ExactProblem, schedule: Schedule, agent: int) -> tuple[Act, ...]:
     """
     What an agent does in a turn of its loop, in that order.
 
@@ -149,7 +149,7 @@ def _wait(act: Act, waits: Sequence[int]) -> tuple[int, int]:
     return (waits[act.number] if act.part is Part.OP else 0, act.number)
 
 
-def order_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
+def order_of(problem: ExactProblem, schedule: Schedule) -> tuple[int, ...]:
     """The place of each op in the loop of its agent."""
     rank = [0] * len(problem.ops)
     for agent in range(schedule.agent_count):
@@ -159,7 +159,7 @@ def order_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
     return tuple(rank)
 
 
-def stages_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
+def stages_of(problem: ExactProblem, schedule: Schedule) -> tuple[int, ...]:
     """
     The stage of each op, so that no op is in an earlier stage than what it depends on, less the distance.
 
@@ -168,7 +168,7 @@ def stages_of(problem: Problem, schedule: Schedule) -> tuple[int, ...]:
     """
     local = schedule.local_stages
     edges = [
-        Edge(schedule.agents[u], schedule.agents[v], local[u] - local[v] - it.distance, 0)
+        CycleEdge(schedule.agents[u], schedule.agents[v], local[u] - local[v] - it.distance, 0)
         for it in problem.dependences
         if schedule.agents[u := problem.positions[it.source]] != schedule.agents[v := problem.positions[it.sink]]
     ]
@@ -183,7 +183,7 @@ def _global_stages(schedule: Schedule) -> tuple[int, ...]:
     return tuple(stage - min(stages) for stage in stages)
 
 
-def memory_of(problem: Problem, schedule: Schedule, space: str) -> tuple[tuple[str, int, int], ...]:
+def memory_of(problem: ExactProblem, schedule: Schedule, space: str) -> tuple[tuple[str, int, int], ...]:
     """What lies in a space: the ring or moved value, the bytes of a copy, the copies."""
     rings = [
         (ring.name, ring.bytes, copies)
@@ -199,12 +199,12 @@ def memory_of(problem: Problem, schedule: Schedule, space: str) -> tuple[tuple[s
     return tuple(rings + moved)
 
 
-def bytes_of(problem: Problem, schedule: Schedule, space: str) -> int:
+def bytes_of(problem: ExactProblem, schedule: Schedule, space: str) -> int:
     """The bytes of a space that rings and moved values take, with all copies."""
     return sum(size * copies for _, size, copies in memory_of(problem, schedule, space))
 
 
-def signals_of(problem: Problem, agents: Sequence[int]) -> int:
+def signals_of(problem: ExactProblem, agents: Sequence[int]) -> int:
     """How many handshakes an iteration takes: dependences and releases of rings between agents."""
     pairs = [(it.source, it.sink) for it in problem.dependences]
     pairs += [(ring.writer, read.op) for ring in problem.rings for read in ring.readers]

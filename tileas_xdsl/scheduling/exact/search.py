@@ -16,18 +16,18 @@ from tileas_xdsl.scheduling.exact.bounds import bounds_of
 from tileas_xdsl.scheduling.exact.explain import explain
 from tileas_xdsl.scheduling.exact.horizon import serial_ii
 from tileas_xdsl.scheduling.exact.model import Formulation
-from tileas_xdsl.scheduling.exact.problem import Problem, check_problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem, check_problem
 from tileas_xdsl.scheduling.exact.result import (
-    Conflict,
+    BindingConflict,
     ExactSchedule,
     NoSchedule,
-    Phase,
     Refutation,
-    Source,
+    ScheduleSource,
+    SearchPhase,
     Trail,
 )
 from tileas_xdsl.scheduling.exact.schedule import Schedule
-from tileas_xdsl.scheduling.exact.solver import Answer, Limit, Run
+from tileas_xdsl.scheduling.exact.solver import Answer, Limit, SolverRun
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.exact.variables import Query
 
@@ -49,7 +49,9 @@ class Limits:
     """Whether the best of the schedules with the least interval is sought, or any of them will do."""
 
 
-def solve(problem: Problem, limits: Limits = Limits(), start: Schedule | None = None) -> ExactSchedule | NoSchedule:
+def solve(
+    problem: ExactProblem, limits: Limits = Limits(), start: Schedule | None = None
+) -> ExactSchedule | NoSchedule:
     """
     The least initiation interval of a problem, with a proof, as far as the limits allow.
 
@@ -63,13 +65,13 @@ def solve(problem: Problem, limits: Limits = Limits(), start: Schedule | None = 
     return _Search(problem, limits, start).run()
 
 
-def _check_start(problem: Problem, start: Schedule) -> None:
+def _check_start(problem: ExactProblem, start: Schedule) -> None:
     findings = validate(problem, start)
     if findings:
         raise ValueError(f"the schedule to start from is wrong: {findings[0]}")
 
 
-def _from_time_0(query: Query, phases: list[Phase], schedule: Schedule) -> Formulation:
+def _from_time_0(query: Query, phases: list[SearchPhase], schedule: Schedule) -> Formulation:
     """The formulation for the sum of starts, with the optima of the phases before it."""
     formulation = Formulation(replace(query, from_time_0=True))
     for phase, (_, objective) in zip(phases, formulation.objectives, strict=False):
@@ -93,7 +95,7 @@ def _without_moves(query: Query) -> Query:
 class _Search:
     """One run of `solve`, and what it has found out so far."""
 
-    problem: Problem
+    problem: ExactProblem
     limits: Limits
     start: Schedule | None
     left: float = field(init=False)
@@ -155,7 +157,7 @@ class _Search:
             self._note(f"II = {query.ii} with up to {query.agents} agents was given up")
         return formulation, schedule
 
-    def _run(self, formulation: Formulation) -> tuple[Run, Schedule | None]:
+    def _run(self, formulation: Formulation) -> tuple[SolverRun, Schedule | None]:
         """Solve with half of what is left."""
         run, schedule = formulation.solve(Limit(max(self.left / 2, LEAST_SECONDS), self.limits.wall_seconds))
         self.spent += run.seconds
@@ -169,7 +171,7 @@ class _Search:
     # Phases -----------------------------------------------------------------------------------------------------------
 
     def _best(self, formulation: Formulation, schedule: Schedule, fewest_proven: bool) -> ExactSchedule:
-        phases: list[Phase] = []
+        phases: list[SearchPhase] = []
         names = [name for name, _ in formulation.objectives] if self.limits.phases else []
         for place, name in enumerate(names):
             if place == len(names) - 1:
@@ -181,17 +183,17 @@ class _Search:
                 self._note(f"the phase '{name}' was given up")
                 break
             schedule, value = better, run.value(objective)
-            phases.append(Phase(name, value, run.bound, run.answer is Answer.OPTIMAL))
+            phases.append(SearchPhase(name, value, run.bound, run.answer is Answer.OPTIMAL))
             if not phases[-1].proven:
                 self._note(f"the phase '{name}' was ended")
                 break
             formulation.hold(objective, value)
-        return self._result(schedule, Source.SOLVER, tuple(phases), fewest_proven)
+        return self._result(schedule, ScheduleSource.SOLVER, tuple(phases), fewest_proven)
 
     # Results ----------------------------------------------------------------------------------------------------------
 
     def _result(
-        self, schedule: Schedule, source: Source, phases: tuple[Phase, ...], fewest_proven: bool
+        self, schedule: Schedule, source: ScheduleSource, phases: tuple[SearchPhase, ...], fewest_proven: bool
     ) -> ExactSchedule:
         findings = validate(self.problem, schedule)
         assert not findings, f"the solver's schedule is wrong: {findings[0]}"
@@ -200,7 +202,7 @@ class _Search:
 
     def _nothing_found(self, last: int) -> ExactSchedule | NoSchedule:
         if self.start is not None:
-            return self._result(self.start, Source.HEURISTIC, (), fewest_proven=False)
+            return self._result(self.start, ScheduleSource.HEURISTIC, (), fewest_proven=False)
         self._explain(last + 1)
         tried = [it.ii for it in self.refuted] + self.unknown
         conflicts = [it.conflict for it in self.refuted if it.conflict is not None]
@@ -230,7 +232,7 @@ class _Search:
             conflict = self._conflict(Query(self.problem, it.ii, it.agents))
             self.refuted[place] = Refutation(it.ii, it.agents, it.stages, it.seconds, conflict)
 
-    def _conflict(self, query: Query) -> Conflict:
+    def _conflict(self, query: Query) -> BindingConflict:
         def ask(weaker: Query) -> Answer:
             if _may_move(weaker) and once(_without_moves(weaker)).has_solution:
                 return Answer.FEASIBLE

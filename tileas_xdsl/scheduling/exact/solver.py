@@ -69,7 +69,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Run:
+class SolverRun:
     """One solve: its answer, and how to read values off its solution."""
 
     answer: Answer
@@ -180,7 +180,7 @@ class Model:
     def forget_objective(self) -> None:
         self._model.clear_objective()
 
-    def hint(self, run: Run) -> None:
+    def hint(self, run: SolverRun) -> None:
         """Begin the next solve at the solution of this one. Hints of former solves go: both make a model invalid."""
         self._model.clear_hints()
         for index in range(len(self._model.proto.variables)):
@@ -193,7 +193,7 @@ class Model:
         for variable, value in values:
             self._model.add_hint(variable, value)
 
-    def solve(self, limit: Limit) -> Run:
+    def solve(self, limit: Limit) -> SolverRun:
         """Solve; `Answer.UNKNOWN` where the limit was met or the solver failed."""
         solver = self._new_solver(limit, presolve=True)
         try:
@@ -201,12 +201,12 @@ class Model:
         except Exception:  # the solver's own failures come in several classes
             return self._solve_plainly(limit)
 
-    def _solve_plainly(self, limit: Limit) -> Run:
+    def _solve_plainly(self, limit: Limit) -> SolverRun:
         solver = self._new_solver(limit, presolve=False)
         try:
             return self._result(solver, solver.solve(self._model).name, limit)
         except Exception:
-            return Run(Answer.UNKNOWN, solver, 0, 0.0)
+            return SolverRun(Answer.UNKNOWN, solver, 0, 0.0)
 
     def _new_solver(self, limit: Limit, *, presolve: bool) -> CpSolver:
         solver: CpSolver = _cp_model().CpSolver()
@@ -218,11 +218,11 @@ class Model:
         solver.parameters.max_time_in_seconds = limit.wall_seconds
         return solver
 
-    def _result(self, solver: CpSolver, status: str, limit: Limit) -> Run:
+    def _result(self, solver: CpSolver, status: str, limit: Limit) -> SolverRun:
         assert status != "MODEL_INVALID", self._model.validate()
         answer = Answer[status]
         optimises = self._model.has_objective() and answer.has_solution
         bound = math.ceil(solver.best_objective_bound - 1e-6) if optimises else 0
         undecided = answer is Answer.UNKNOWN or (optimises and answer is Answer.FEASIBLE)
         late = undecided and solver.wall_time >= limit.wall_seconds
-        return Run(answer, solver, bound, solver.deterministic_time, late)
+        return SolverRun(answer, solver, bound, solver.deterministic_time, late)

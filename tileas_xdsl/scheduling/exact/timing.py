@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from tileas_xdsl.scheduling.exact.groups import Group, Kind
-from tileas_xdsl.scheduling.exact.problem import Dependence, OpSpec, Read, Ring
+from tileas_xdsl.scheduling.exact.groups import RuleGroup, RuleKind
+from tileas_xdsl.scheduling.exact.problem import Dependence, ExactRing, OpSpec, RingRead
 from tileas_xdsl.scheduling.exact.variables import MovedValue, Variables
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def add_timing(of: Variables) -> None:
     for point in of.executions:
         of.model.at_least(point.time - of.first, 0)
     for dependence in of.problem.dependences:
-        if dependence.distance == 0 or of.query.keeps(Group(Kind.CARRIED)):
+        if dependence.distance == 0 or of.query.keeps(RuleGroup(RuleKind.CARRIED)):
             _add_dependence(of, dependence)
     for position, ring in enumerate(of.problem.rings):
         for read in ring.readers:
@@ -32,7 +32,7 @@ def add_timing(of: Variables) -> None:
         _add_move(of, moved)
     _add_queues(of)
     _add_stage_counts(of)
-    if of.query.keeps(Group(Kind.STAGES)):
+    if of.query.keeps(RuleGroup(RuleKind.STAGES)):
         _add_stage_limits(of)
 
 
@@ -57,7 +57,7 @@ def ordered_by_unit(one: OpSpec, other: OpSpec) -> bool:
     return one.asynchronous and other.asynchronous and bool(shared)
 
 
-def _add_turn_of_ring(of: Variables, position: int, ring: Ring, read: Read) -> None:
+def _add_turn_of_ring(of: Variables, position: int, ring: ExactRing, read: RingRead) -> None:
     """A reader comes after the writer; the writer of as many iterations later as there are copies, after the reader."""
     start = of.execution(read.op).time + of.ii * read.distance
     of.model.at_least(start - of.execution(ring.writer).time, 0)

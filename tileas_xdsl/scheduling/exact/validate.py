@@ -10,12 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tileas_xdsl.scheduling.exact.problem import NAMED, ComputeAgents, OpSpec, Problem, Read, RegisterValue, Together
+from tileas_xdsl.scheduling.exact.problem import (
+    NAMED,
+    ComputeAgents,
+    ExactProblem,
+    OpSpec,
+    RegisterValue,
+    RingRead,
+    Together,
+)
 from tileas_xdsl.scheduling.exact.schedule import Schedule, Transfer
 
 
 @dataclass(frozen=True)
-class Finding:
+class Breach:
     """One thing that is wrong with a schedule."""
 
     kind: str
@@ -27,7 +35,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Span:
+class RowSpan:
     """What is held from one cycle until before another one, and how much of it."""
 
     start: int
@@ -36,15 +44,15 @@ class Span:
     who: str
 
 
-def validate(problem: Problem, schedule: Schedule) -> tuple[Finding, ...]:
+def validate(problem: ExactProblem, schedule: Schedule) -> tuple[Breach, ...]:
     """What is wrong with the schedule; empty if it is right."""
     misfit = _misfit(problem, schedule)
     if misfit is not None:
-        return (Finding("shape", misfit),)
+        return (Breach("shape", misfit),)
     return tuple(_Unrolled(problem, schedule).findings())
 
 
-def _misfit(problem: Problem, schedule: Schedule) -> str | None:
+def _misfit(problem: ExactProblem, schedule: Schedule) -> str | None:
     """Whether the schedule is one of another problem."""
     lengths = {len(schedule.starts), len(schedule.issues), len(schedule.agents)}
     if lengths != {len(problem.ops)} or len(schedule.copies) != len(problem.rings):
@@ -57,7 +65,7 @@ def _misfit(problem: Problem, schedule: Schedule) -> str | None:
 class _Unrolled:
     """So many iterations of a schedule that each constraint between any two of them is met."""
 
-    def __init__(self, problem: Problem, schedule: Schedule) -> None:
+    def __init__(self, problem: ExactProblem, schedule: Schedule) -> None:
         self.problem, self.schedule = problem, schedule
         self.place = {op.name: number for number, op in enumerate(problem.ops)}
         transfers = [time for it in schedule.transfers for time in (it.write, *(read for _, read in it.reads))]
@@ -90,7 +98,7 @@ class _Unrolled:
 
     # All findings -----------------------------------------------------------------------------------------------------
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Breach]:
         yield from self.wrong_dependences()
         yield from self.wrong_queues()
         yield from self.full_slots()
@@ -102,7 +110,7 @@ class _Unrolled:
         yield from self.wrong_stages()
         yield from self.wrong_agents()
 
-    def wrong_dependences(self) -> Iterator[Finding]:
+    def wrong_dependences(self) -> Iterator[Breach]:
         for it in self.problem.dependences:
             for iteration in self.iterations:
                 ready = self.start(it.source, iteration) + it.latency + self.signal(it.handshake, it.source, it.sink)
@@ -112,7 +120,7 @@ class _Unrolled:
                     needed.append(self.issue(it.sink, later))
                 if min(needed) < ready:
                     text = f"{it.sink} of iteration {later} starts at {min(needed)}, {it.source} is ready at {ready}"
-                    yield Finding("dependence", text)
+                    yield Breach("dependence", text)
                     break
 
     def same_unit(self, one: str, other: str) -> bool:
@@ -122,20 +130,18 @@ class _Unrolled:
         both = first.asynchronous and second.asynchronous
         return both and common and self.agent(one) == self.agent(other)
 
-    def wrong_queues(self) -> Iterator[Finding]:
+    def wrong_queues(self) -> Iterator[Breach]:
         for op in self.problem.ops:
             waits = self.start(op.name, 0) - self.issue(op.name, 0)
             most = self.problem.machine.queue if op.asynchronous else 0
             if not 0 <= waits <= most:
-                yield Finding(
-                    "queue", f"{op.name} waits {waits} cycles after its issue, where 0 to {most} are possible"
-                )
+                yield Breach("queue", f"{op.name} waits {waits} cycles after its issue, where 0 to {most} are possible")
         for one in self.problem.ops:
             for other in self.problem.ops:
                 if one.name != other.name and self.same_unit(one.name, other.name):
                     yield from self.overtaking(one.name, other.name)
 
-    def overtaking(self, one: str, other: str) -> Iterator[Finding]:
+    def overtaking(self, one: str, other: str) -> Iterator[Breach]:
         for mine in self.iterations:
             for its in self.iterations:
                 first = self.issue(one, mine) < self.issue(other, its)
@@ -143,13 +149,13 @@ class _Unrolled:
                     text = (
                         f"{one} of iteration {mine} is issued before {other} of iteration {its} and executes after it"
                     )
-                    yield Finding("queue", text)
+                    yield Breach("queue", text)
                     return
 
-    def full_slots(self) -> Iterator[Finding]:
+    def full_slots(self) -> Iterator[Breach]:
         for slot in self.problem.machine.slots:
             spans = [
-                Span(at, at + use.rows, use.amount, op.name)
+                RowSpan(at, at + use.rows, use.amount, op.name)
                 for op in self.problem.ops
                 for use in op.uses
                 if use.slot == slot.name
@@ -158,36 +164,36 @@ class _Unrolled:
             ]
             peak = _peak(spans)
             if peak.amount > slot.capacity:
-                yield Finding(
+                yield Breach(
                     "slot", f"{slot} is asked for {peak.amount} of {slot.capacity} at {peak.start}: {peak.who}"
                 )
 
     # Agents -----------------------------------------------------------------------------------------------------------
 
-    def busy_agents(self) -> Iterator[Finding]:
+    def busy_agents(self) -> Iterator[Breach]:
         for agent in range(self.schedule.agent_count):
             busy = sorted(self.activities(agent), key=lambda span: (span.start, span.end))
-            latest = Span(-1, -1, 0, "")
+            latest = RowSpan(-1, -1, 0, "")
             for span in busy:
                 if span.start < latest.end:
                     until = f"agent {agent} is kept by {latest.who} until {latest.end}"
-                    yield Finding("issue", f"{until} and starts {span.who} at {span.start}")
+                    yield Breach("issue", f"{until} and starts {span.who} at {span.start}")
                     break
                 latest = max(latest, span, key=lambda it: it.end)
 
-    def activities(self, agent: int) -> Iterator[Span]:
+    def activities(self, agent: int) -> Iterator[RowSpan]:
         for iteration in self.iterations:
             for op in self.problem.ops:
                 if self.agent(op.name) == agent:
                     at = self.issue(op.name, iteration)
-                    yield Span(at, at + op.issue, 1, op.name)
+                    yield RowSpan(at, at + op.issue, 1, op.name)
             for it in self.schedule.transfers:
                 cycles, shift = self.cycles_of(it), self.schedule.ii * iteration
                 if it.sender == agent:
-                    yield Span(it.write + shift, it.write + shift + cycles, 1, f"writing {it.value}")
+                    yield RowSpan(it.write + shift, it.write + shift + cycles, 1, f"writing {it.value}")
                 for reader, read in it.reads:
                     if reader == agent:
-                        yield Span(read + shift, read + shift + cycles, 1, f"reading {it.value}")
+                        yield RowSpan(read + shift, read + shift + cycles, 1, f"reading {it.value}")
 
     def cycles_of(self, transfer: Transfer) -> int:
         move = self.value(transfer.value).move
@@ -198,11 +204,11 @@ class _Unrolled:
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
-    def overwritten_rings(self) -> Iterator[Finding]:
+    def overwritten_rings(self) -> Iterator[Breach]:
         for ring, copies in zip(self.problem.rings, self.schedule.copies, strict=True):
             most = copies if ring.max_copies is None else ring.max_copies
             if not ring.min_copies <= copies <= most:
-                yield Finding("ring", f"{ring.name} has {copies} copies, outside of {ring.min_copies} to {most}")
+                yield Breach("ring", f"{ring.name} has {copies} copies, outside of {ring.min_copies} to {most}")
             for read in ring.readers:
                 free = self.end_of(read, 0) + self.signal(ring.handshake, ring.writer, read.op)
                 again = self.issue(ring.writer, copies)
@@ -210,15 +216,15 @@ class _Unrolled:
                     text = (
                         f"{ring.name} with {copies} copies is written again at {again}; {read.op} needs it until {free}"
                     )
-                    yield Finding("ring", text)
+                    yield Breach("ring", text)
                 if self.start(read.op, read.distance) < self.start(ring.writer, 0):
-                    yield Finding("ring", f"{read.op} reads {ring.name} before {ring.writer} writes it")
+                    yield Breach("ring", f"{read.op} reads {ring.name} before {ring.writer} writes it")
 
-    def end_of(self, read: Read, iteration: int) -> int:
+    def end_of(self, read: RingRead, iteration: int) -> int:
         """When the reader of what an iteration wrote is done with it."""
         return self.start(read.op, iteration + read.distance) + read.hold
 
-    def full_spaces(self) -> Iterator[Finding]:
+    def full_spaces(self) -> Iterator[Breach]:
         for space in self.problem.machine.spaces:
             rings = zip(self.problem.rings, self.schedule.copies, strict=True)
             taken = space.static + sum(ring.bytes * copies for ring, copies in rings if ring.space == space.name)
@@ -227,50 +233,48 @@ class _Unrolled:
                 if move is not None and move.space == space.name:
                     taken += move.bytes * it.copies
             if taken > space.bytes:
-                yield Finding("bytes", f"{space.name} memory holds {taken} of {space.bytes} bytes")
+                yield Breach("bytes", f"{space.name} memory holds {taken} of {space.bytes} bytes")
 
     # Register values --------------------------------------------------------------------------------------------------
 
-    def wrong_transfers(self) -> Iterator[Finding]:
+    def wrong_transfers(self) -> Iterator[Breach]:
         there = {it.value: it for it in self.schedule.transfers}
         for value in self.problem.values:
             home = self.agent(value.definition)
             abroad = {self.agent(read.op) for read in value.uses} - {home}
             for read in value.uses:
                 if self.start(read.op, read.distance) < self.start(value.definition, 0):
-                    yield Finding("dependence", f"{read.op} uses {value.name} before {value.definition} starts")
+                    yield Breach("dependence", f"{read.op} uses {value.name} before {value.definition} starts")
             transfer = there.pop(value.name, None)
             if abroad and value.move is None:
-                yield Finding(
-                    "agents", f"{value.name} is used by agents {sorted(abroad)} and cannot leave agent {home}"
-                )
+                yield Breach("agents", f"{value.name} is used by agents {sorted(abroad)} and cannot leave agent {home}")
             elif (abroad or transfer) and (
                 transfer is None or transfer.sender != home or {agent for agent, _ in transfer.reads} != abroad
             ):
-                yield Finding("transfer", f"{value.name} goes from agent {home} to {sorted(abroad)}: not as recorded")
+                yield Breach("transfer", f"{value.name} goes from agent {home} to {sorted(abroad)}: not as recorded")
             elif transfer is not None:
                 yield from self.wrong_times_of(transfer, value)
-        yield from (Finding("transfer", f"{name} is moved and is no value of the problem") for name in there)
+        yield from (Breach("transfer", f"{name} is moved and is no value of the problem") for name in there)
 
-    def wrong_times_of(self, transfer: Transfer, value: RegisterValue) -> Iterator[Finding]:
+    def wrong_times_of(self, transfer: Transfer, value: RegisterValue) -> Iterator[Breach]:
         assert value.move is not None
         signal = next(it.cycles for it in self.problem.machine.handshakes if it.kind == value.move.handshake)
         ready = self.start(value.definition, 0) + self.spec(value.definition).latency
         written = transfer.write + value.move.cycles + signal
         again = transfer.write + self.schedule.ii * transfer.copies
         if transfer.write < ready:
-            yield Finding("transfer", f"{value.name} is written at {transfer.write} and there at {ready}")
+            yield Breach("transfer", f"{value.name} is written at {transfer.write} and there at {ready}")
         for agent, read in transfer.reads:
             done = read + value.move.cycles
             if read < written:
-                yield Finding("transfer", f"agent {agent} reads {value.name} at {read}; it is written at {written}")
+                yield Breach("transfer", f"agent {agent} reads {value.name} at {read}; it is written at {written}")
             if again < done + signal:
-                yield Finding("transfer", f"{value.name} is written again at {again}, and read until {done + signal}")
+                yield Breach("transfer", f"{value.name} is written again at {again}, and read until {done + signal}")
             for use in value.uses:
                 if self.agent(use.op) == agent and self.issue(use.op, use.distance) < done:
-                    yield Finding("transfer", f"{use.op} uses {value.name} before agent {agent} has read it at {done}")
+                    yield Breach("transfer", f"{use.op} uses {value.name} before agent {agent} has read it at {done}")
 
-    def full_registers(self) -> Iterator[Finding]:
+    def full_registers(self) -> Iterator[Breach]:
         if self.problem.machine.registers is None:
             return
         budgets = _budgets(self.problem, self.warps())
@@ -280,9 +284,9 @@ class _Unrolled:
             peak = _peak(spans)
             if budgets is not None and kept + peak.amount > budgets[agent]:
                 text = f"agent {agent} needs {kept + peak.amount} of {budgets[agent]} words at {peak.start}: {peak.who}"
-                yield Finding("registers", text)
+                yield Breach("registers", text)
 
-    def lives(self, value: RegisterValue, agent: int) -> Iterator[Span]:
+    def lives(self, value: RegisterValue, agent: int) -> Iterator[RowSpan]:
         """Where the value of each iteration lies in registers of the agent."""
         transfer = next((it for it in self.schedule.transfers if it.value == value.name), None)
         ends = [self.end_of(read, 0) for read in value.uses if self.agent(read.op) == agent]
@@ -296,7 +300,7 @@ class _Unrolled:
             return
         for iteration in self.iterations:
             shift = self.schedule.ii * iteration
-            yield Span(begin + shift, max(ends) + shift, value.words, value.name)
+            yield RowSpan(begin + shift, max(ends) + shift, value.words, value.name)
 
     def taken(self, op: str) -> int:
         """When the result of an op of iteration 0 gets its registers."""
@@ -305,60 +309,60 @@ class _Unrolled:
 
     # Stages -----------------------------------------------------------------------------------------------------------
 
-    def wrong_stages(self) -> Iterator[Finding]:
+    def wrong_stages(self) -> Iterator[Breach]:
         stages = self.schedule.local_stages
         groups: dict[tuple[str, int], set[int]] = {}
         for op, stage, agent in zip(self.problem.ops, stages, self.schedule.agents, strict=True):
             if op.max_stage is not None and stage > op.max_stage:
-                yield Finding("stage", f"{op.name} is in stage {stage}; the last one for it is {op.max_stage}")
+                yield Breach("stage", f"{op.name} is in stage {stage}; the last one for it is {op.max_stage}")
             if op.group is not None:
                 groups.setdefault((op.group, agent), set()).add(stage)
         for (group, _), found in groups.items():
             if len(found) > 1:
-                yield Finding("stage", f"the ops of group {group} are in the stages {sorted(found)}")
+                yield Breach("stage", f"the ops of group {group} are in the stages {sorted(found)}")
         first = min(self.schedule.starts)
         length = max(self.start(op.name, 0) + op.latency for op in self.problem.ops) - first
         ceiling = self.problem.machine.ceiling
         if ceiling is not None and length > ceiling:
-            yield Finding("stage", f"an iteration takes {length} cycles; the machine allows {ceiling}")
+            yield Breach("stage", f"an iteration takes {length} cycles; the machine allows {ceiling}")
         if self.problem.serial and length > self.schedule.ii:
-            yield Finding(
+            yield Breach(
                 "stage", f"an iteration takes {length} cycles, and the next one begins after {self.schedule.ii}"
             )
         for op, issue, agent in zip(self.problem.ops, self.schedule.issues, self.schedule.agents, strict=True):
             if issue < self.schedule.origins[agent]:
-                yield Finding("stage", f"{op.name} is issued before the loop of agent {agent} begins")
+                yield Breach("stage", f"{op.name} is issued before the loop of agent {agent} begins")
 
     # The partition ----------------------------------------------------------------------------------------------------
 
-    def wrong_agents(self) -> Iterator[Finding]:
+    def wrong_agents(self) -> Iterator[Breach]:
         count = self.schedule.agent_count
         if count > self.problem.agents:
-            yield Finding("agents", f"there are {count} agents where {self.problem.agents} are allowed")
+            yield Breach("agents", f"there are {count} agents where {self.problem.agents} are allowed")
         if self.problem.agents > 1 and count > 1:
             yield from self.wrong_producer()
         for rule in self.problem.rules:
             yield from self.broken(rule)
         signals = sum(self.named_signals())
         if signals > self.problem.machine.named_barriers:
-            yield Finding("barriers", f"{signals} named barriers of {self.problem.machine.named_barriers}")
+            yield Breach("barriers", f"{signals} named barriers of {self.problem.machine.named_barriers}")
         yield from self.too_many_warps()
 
-    def wrong_producer(self) -> Iterator[Finding]:
+    def wrong_producer(self) -> Iterator[Breach]:
         varying = {op.name for op in self.problem.ops if op.varying_latency}
         first = {op.name for op in self.problem.ops if self.agent(op.name) == 0}
         if varying and varying != first:
-            yield Finding("agents", f"agent 0 runs {sorted(first)}; the ops of varying latency are {sorted(varying)}")
+            yield Breach("agents", f"agent 0 runs {sorted(first)}; the ops of varying latency are {sorted(varying)}")
 
-    def broken(self, rule: Together | ComputeAgents) -> Iterator[Finding]:
+    def broken(self, rule: Together | ComputeAgents) -> Iterator[Breach]:
         if isinstance(rule, Together):
             if len({self.agent(op) for op in rule.ops}) > 1:
-                yield Finding("agents", f"rule '{rule.name}': {', '.join(rule.ops)} are on several agents")
+                yield Breach("agents", f"rule '{rule.name}': {', '.join(rule.ops)} are on several agents")
             return
         producers = any(op.varying_latency for op in self.problem.ops) and self.schedule.agent_count > 1
         compute = self.schedule.agent_count - producers
         if self.problem.agents > 1 and compute > rule.count:
-            yield Finding("agents", f"rule '{rule.name}': there are {compute} agents that compute")
+            yield Breach("agents", f"rule '{rule.name}': there are {compute} agents that compute")
 
     def named_signals(self) -> Iterator[bool]:
         for it in self.problem.dependences:
@@ -377,7 +381,7 @@ class _Unrolled:
         ]
         return [1 if warps == 1 else (warps + 3) // 4 * 4 for warps in most]
 
-    def too_many_warps(self) -> Iterator[Finding]:
+    def too_many_warps(self) -> Iterator[Breach]:
         end = 0
         for warps in self.warps():
             while end % warps:
@@ -386,12 +390,12 @@ class _Unrolled:
         while end % 4:
             end += 1
         if end > self.problem.machine.warps:
-            yield Finding("warps", f"the agents take {end} warps of {self.problem.machine.warps}")
+            yield Breach("warps", f"the agents take {end} warps of {self.problem.machine.warps}")
         if self.problem.machine.registers is not None and _budgets(self.problem, self.warps()) is None:
-            yield Finding("warps", f"agents of {self.warps()} warps leave less than 24 registers a thread")
+            yield Breach("warps", f"agents of {self.warps()} warps leave less than 24 registers a thread")
 
 
-def _peak(spans: Iterable[Span]) -> Span:
+def _peak(spans: Iterable[RowSpan]) -> RowSpan:
     """The first cycle at which most is held, with the amount and who holds it."""
     held = [span for span in spans if span.start < span.end]
     events = sorted([(span.end, -span.amount) for span in held] + [(span.start, span.amount) for span in held])
@@ -401,10 +405,10 @@ def _peak(spans: Iterable[Span]) -> Span:
         if now > best:
             best, when = now, time
     who = sorted({span.who for span in held if span.start <= when < span.end})
-    return Span(when, when + 1, best, ", ".join(who))
+    return RowSpan(when, when + 1, best, ", ".join(who))
 
 
-def _budgets(problem: Problem, warps: list[int]) -> list[int] | None:
+def _budgets(problem: ExactProblem, warps: list[int]) -> list[int] | None:
     """Words for the values of each agent: the producer has its own share, the others divide the rest."""
     file = problem.machine.registers
     assert file is not None

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tileas_xdsl.scheduling.exact.groups import Group
+from tileas_xdsl.scheduling.exact.groups import RuleGroup
 from tileas_xdsl.scheduling.exact.horizon import stages_needed
-from tileas_xdsl.scheduling.exact.problem import Move, OpSpec, Problem, RegisterValue, Ring
+from tileas_xdsl.scheduling.exact.problem import ExactProblem, ExactRing, Move, OpSpec, RegisterValue
 from tileas_xdsl.scheduling.exact.solver import Model
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 class Query:
     """One question to the solver: is there a schedule with this interval and up to so many agents?"""
 
-    problem: Problem
+    problem: ExactProblem
     ii: int
     agents: int
-    without: frozenset[Group] = frozenset()
+    without: frozenset[RuleGroup] = frozenset()
     """Constraints to leave out: for explanations."""
     from_time_0: bool = False
     """Whether the first start is at 0, rather than the first op in row 0."""
 
-    def keeps(self, group: Group) -> bool:
+    def keeps(self, group: RuleGroup) -> bool:
         return group not in self.without
 
     @cached_property
@@ -46,7 +46,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Point:
+class TimePoint:
     """A point in time."""
 
     stage: IntVar
@@ -64,8 +64,8 @@ class MovedValue:
     """Whether any agent but its own uses it."""
     arrives: tuple[Literal, ...]
     """For each agent, whether it reads it from memory."""
-    write: Point
-    reads: tuple[Point, ...]
+    write: TimePoint
+    reads: tuple[TimePoint, ...]
     copies: IntVar
     """Of the memory between, 0 if it does not leave."""
 
@@ -93,22 +93,22 @@ class Variables:
 
     # Points in time ---------------------------------------------------------------------------------------------------
 
-    def point(self) -> Point:
+    def point(self) -> TimePoint:
         stage = self.model.integer(0, self.query.stages - 1)
         row = self.model.integer(0, self.ii - 1)
-        return Point(stage, row, stage * self.ii + row)
+        return TimePoint(stage, row, stage * self.ii + row)
 
-    def execution(self, name: str) -> Point:
+    def execution(self, name: str) -> TimePoint:
         return self.executions[self.problem.positions[name]]
 
-    def issue(self, name: str) -> Point:
+    def issue(self, name: str) -> TimePoint:
         return self.issues[self.problem.positions[name]]
 
     def is_queued(self, op: OpSpec) -> bool:
         """Whether its issue and its execution are two points."""
         return op.asynchronous and self.problem.machine.queue > 0
 
-    def _issue(self, op: int) -> Point:
+    def _issue(self, op: int) -> TimePoint:
         return self.point() if self.is_queued(self.problem.ops[op]) else self.executions[op]
 
     # Agents -----------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class Variables:
 
     # Memory -----------------------------------------------------------------------------------------------------------
 
-    def _copies(self, ring: Ring) -> IntVar:
+    def _copies(self, ring: ExactRing) -> IntVar:
         most = self._most_copies() if ring.max_copies is None else ring.max_copies
         return self.model.integer(ring.min_copies, max(most, ring.min_copies))
 
@@ -169,7 +169,7 @@ class Variables:
         used = self.model.any_of([self.runs(read.op, agent) for read in value.uses] or [self.model.never])
         return self.model.both(used, ~self.runs(value.definition, agent))
 
-    def _optional(self, exists: Literal) -> Point:
+    def _optional(self, exists: Literal) -> TimePoint:
         """A point that lies at 0 where it does not exist, so that it is not searched for."""
         point = self.point()
         self.model.equal(point.stage, 0, ~exists)
@@ -177,6 +177,6 @@ class Variables:
         return point
 
 
-def twice(of: Variables, point: Point, rows: int, exists: Literal | None = None) -> list[IntervalVar]:
+def twice(of: Variables, point: TimePoint, rows: int, exists: Literal | None = None) -> list[IntervalVar]:
     """What is held from a point on, for at most a turn, on the circle of rows: the interval and its repetition."""
     return [of.model.fixed_interval(start, rows, exists) for start in (point.row, point.row + of.ii)]

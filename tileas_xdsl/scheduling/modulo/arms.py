@@ -29,7 +29,7 @@ from tileas_xdsl.scheduling.modulo.distances import (
     heights,
     topological_order,
 )
-from tileas_xdsl.scheduling.modulo.problem import Problem
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 
 PERMUTE, FUSE, RETRY, COST = "PERMUTE", "FUSE", "RETRY", "COST-BASED"
 
@@ -44,10 +44,10 @@ MOST_FUSED = 128
 
 
 @dataclass
-class Facts:
+class LoopFacts:
     """What the arms ask of a problem, worked out once for all initiation intervals."""
 
-    problem: Problem
+    problem: ModuloProblem
 
     @cached_property
     def topological(self) -> Mapping[int, int]:
@@ -80,11 +80,11 @@ class Facts:
         return -self.height[op], self.topological[op]
 
 
-Arm = Callable[[Attempt, Facts, Sequence[int], dict[int, int]], bool]
+Arm = Callable[[Attempt, LoopFacts, Sequence[int], dict[int, int]], bool]
 """Seats the ops of a group, or returns False. The dictionary is the snapshot: op -> depth, `DEAD` without a seat."""
 
 
-def permute(attempt: Attempt, facts: Facts, group: Sequence[int], _: dict[int, int]) -> bool:
+def permute(attempt: Attempt, facts: LoopFacts, group: Sequence[int], _: dict[int, int]) -> bool:
     """Each op at its earliest legal cycle; fails on the first without one."""
     seated: list[int] = []
     for op in sorted(group, key=facts.by_distance):
@@ -97,7 +97,7 @@ def permute(attempt: Attempt, facts: Facts, group: Sequence[int], _: dict[int, i
     return True
 
 
-def retry(attempt: Attempt, facts: Facts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
+def retry(attempt: Attempt, facts: LoopFacts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
     """The most urgent ops first; an op without a seat is dead, and the arm fails, also where it had to skip one."""
     seated: list[int] = []
     alive = [op for op in group if snapshot.get(op) != DEAD]
@@ -116,7 +116,7 @@ def retry(attempt: Attempt, facts: Facts, group: Sequence[int], snapshot: dict[i
     return True
 
 
-def cost_based(attempt: Attempt, facts: Facts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
+def cost_based(attempt: Attempt, facts: LoopFacts, group: Sequence[int], snapshot: dict[int, int]) -> bool:
     """Each op in the cycle of the least cost of all that pass the gates."""
     if len(group) ** 3 > MOST_COSTED:
         return False
@@ -165,7 +165,7 @@ def candidate_seats(attempt: Attempt, op: int, *, follows: bool) -> Iterator[int
 # Fusing ---------------------------------------------------------------------------------------------------------------
 
 
-def fuse(attempt: Attempt, facts: Facts, group: Sequence[int], _: dict[int, int]) -> bool:
+def fuse(attempt: Attempt, facts: LoopFacts, group: Sequence[int], _: dict[int, int]) -> bool:
     """Pairs side by side, everything else as in PERMUTE."""
     if len(group) > MOST_FUSED:
         return False
@@ -204,7 +204,7 @@ def _seat_together(attempt: Attempt, ops: Sequence[int]) -> bool:
     return False
 
 
-def fused_pairs(attempt: Attempt, facts: Facts, group: Sequence[int]) -> dict[int, int]:
+def fused_pairs(attempt: Attempt, facts: LoopFacts, group: Sequence[int]) -> dict[int, int]:
     """
     Op -> partner: no order is required between the two, they take the same slots, and together no more of a pool than
     there is. Candidates come by the structural comparator, and each op has one partner at most.
@@ -224,7 +224,7 @@ def fused_pairs(attempt: Attempt, facts: Facts, group: Sequence[int]) -> dict[in
     return partner
 
 
-def may_fuse(problem: Problem, distances: NDArray[np.int64], first: int, second: int) -> bool:
+def may_fuse(problem: ModuloProblem, distances: NDArray[np.int64], first: int, second: int) -> bool:
     """Whether two ops may sit side by side."""
     if distances[first, second] != NO_PATH or distances[second, first] != NO_PATH:
         return False
@@ -237,7 +237,7 @@ def may_fuse(problem: Problem, distances: NDArray[np.int64], first: int, second:
     return all(total <= max(problem.capacity(slot), 2) for slot, total in demand.items())
 
 
-def structure_of(problem: Problem, op: int) -> tuple[int, ...]:
+def structure_of(problem: ModuloProblem, op: int) -> tuple[int, ...]:
     """What the comparator looks at: what the op depends on; for the combiner's group, what depends on it."""
     if problem.ops[op].constraints.gid == COMBINER_GID:
         return tuple(sorted(edge.sink for edge in problem.outgoing[op]))

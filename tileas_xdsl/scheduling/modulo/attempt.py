@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
 
 DEAD = 0x7FFFFFFF
@@ -30,7 +30,7 @@ DEEPEST_PUBLISHED = 1
 class Attempt:
     """The state of one attempt."""
 
-    problem: Problem
+    problem: ModuloProblem
     ii: int
     held_over: frozenset[int] = frozenset()
     """Ops that wait for the next attempt."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tileas_xdsl.scheduling.modulo.distances import earliest_starts, topological_order
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, TimedEdge
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Bounds:
         return max(self.all, key=lambda bound: bound.value)
 
 
-def bounds_of(problem: Problem) -> Bounds:
+def bounds_of(problem: ModuloProblem) -> Bounds:
     """The bounds of `problem`. Raises `DependenceCycleError` where no II is feasible."""
     topological_order(problem)
     return Bounds(res_mii(problem), rec_mii(problem), fine_mii(problem), dep_mii(problem))
@@ -63,7 +63,7 @@ def bounds_of(problem: Problem) -> Bounds:
 # Resources ------------------------------------------------------------------------------------------------------------
 
 
-def res_mii(problem: Problem) -> Bound:
+def res_mii(problem: ModuloProblem) -> Bound:
     """The slot or pool with the most to do in one iteration."""
     demand: dict[str, int] = {}
     users: dict[str, list[int]] = {}
@@ -85,12 +85,12 @@ def _of(capacity: int) -> str:
     return "" if capacity == 1 else f" (serves {capacity})"
 
 
-def _share(problem: Problem, op: int, slot: str) -> str:
+def _share(problem: ModuloProblem, op: int, slot: str) -> str:
     rows = sum(use.rows * use.amount for use in problem.ops[op].uses if use.slot == slot)
     return f"{problem.ops[op].name} {rows}"
 
 
-def fine_mii(problem: Problem) -> Bound:
+def fine_mii(problem: ModuloProblem) -> Bound:
     """The heaviest set of ops that exclude each other which a greedy search finds; any such set is a lower bound."""
     chosen: list[int] = []
     by_slot: dict[str, list[int]] = {}
@@ -113,11 +113,11 @@ def fine_mii(problem: Problem) -> Bound:
     return Bound("FineMII", best[0], f"ops that exclude each other: {names}", tuple(best[1]))
 
 
-def _shortest(problem: Problem, op: int) -> int:
+def _shortest(problem: ModuloProblem, op: int) -> int:
     return min((use.rows for use in problem.ops[op].uses if use.rows), default=0)
 
 
-def _exclude(problem: Problem, first: int, second: int) -> bool:
+def _exclude(problem: ModuloProblem, first: int, second: int) -> bool:
     """Whether the two take more of some slot together than it has."""
     return any(
         mine.slot == theirs.slot
@@ -132,7 +132,7 @@ def _exclude(problem: Problem, first: int, second: int) -> bool:
 # Dependences ----------------------------------------------------------------------------------------------------------
 
 
-def rec_mii(problem: Problem) -> Bound:
+def rec_mii(problem: ModuloProblem) -> Bound:
     """The cycle of dependences with the largest latency for each iteration that it spans."""
     value, cycle = 0, ()
     while (found := positive_cycle(problem, value)) is not None:
@@ -144,14 +144,14 @@ def rec_mii(problem: Problem) -> Bound:
     return Bound("RecMII", value, f"the cycle {described_cycle(problem, cycle)}", tuple(e.source for e in cycle))
 
 
-def described_cycle(problem: Problem, cycle: Sequence[TimedEdge]) -> str:
+def described_cycle(problem: ModuloProblem, cycle: Sequence[TimedEdge]) -> str:
     """`a -> b -> a: 20 cycles over 2 iterations`."""
     names = " -> ".join(problem.ops[edge.source].name for edge in (*cycle, cycle[0]))
     latency, distance = sum(edge.latency for edge in cycle), sum(edge.distance for edge in cycle)
     return f"{names}: {latency} cycles over {distance} iteration{'' if distance == 1 else 's'}"
 
 
-def positive_cycle(problem: Problem, ii: int) -> tuple[TimedEdge, ...] | None:
+def positive_cycle(problem: ModuloProblem, ii: int) -> tuple[TimedEdge, ...] | None:
     """
     A cycle whose latency is more than `ii` cycles for each iteration that it spans, or None (Bellman and Ford over
     longest paths). Cycles within one iteration have been refused before.
@@ -194,7 +194,7 @@ MOST_FOR_SLOTS = 128
 """Up to so many ops the earliest starts take slots into account; paths between all pairs are needed for it."""
 
 
-def dep_mii(problem: Problem) -> Bound:
+def dep_mii(problem: ModuloProblem) -> Bound:
     """The op that starts too late for the stages in which it may start."""
     best = Bound("DepMII", 0, "no op is limited to some stages")
     limits = [problem.stage_limit(number) for number in range(len(problem.ops))]
@@ -212,7 +212,7 @@ def dep_mii(problem: Problem) -> Bound:
     return best
 
 
-def earliest_on_slots(problem: Problem) -> list[int]:
+def earliest_on_slots(problem: ModuloProblem) -> list[int]:
     """
     The earliest start of each op over the dependences of one iteration, and over slots that serve one op: all ops
     before it that take such a slot take it one after the other, and from each of them it is still some way.
@@ -232,7 +232,7 @@ def earliest_on_slots(problem: Problem) -> list[int]:
     return earliest
 
 
-def _behind_slots(problem: Problem, earliest: Sequence[int], paths: dict[int, int]) -> dict[str, int]:
+def _behind_slots(problem: ModuloProblem, earliest: Sequence[int], paths: dict[int, int]) -> dict[str, int]:
     """Slot -> when an op may start whose distances from the ops before it are `paths`."""
     users: dict[str, list[tuple[int, int]]] = {}
     for before in paths:

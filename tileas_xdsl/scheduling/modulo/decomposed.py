@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tileas_xdsl.scheduling.modulo.arms import Facts
+from tileas_xdsl.scheduling.modulo.arms import LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
-from tileas_xdsl.scheduling.modulo.problem import Problem
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
 
 DECOMPOSED = "DECOMPOSED"
@@ -22,7 +22,7 @@ MOST_BEGINNINGS = 6
 """How many ops the kernel is tried to begin with."""
 
 
-def decompose(attempt: Attempt, facts: Facts) -> bool:
+def decompose(attempt: Attempt, facts: LoopFacts) -> bool:
     """Seat all ops of the problem in an empty table, or leave it empty."""
     for order in _kernel_orders(facts):
         rows = _packed(attempt.problem, attempt.ii, order)
@@ -35,7 +35,7 @@ def decompose(attempt: Attempt, facts: Facts) -> bool:
     return False
 
 
-def _kernel_orders(facts: Facts) -> Iterator[Sequence[int]]:
+def _kernel_orders(facts: LoopFacts) -> Iterator[Sequence[int]]:
     """The order of dependences, turned so that it begins with one of the longest ops."""
     order = sorted(facts.topological, key=facts.by_distance)
     ops = facts.problem.ops
@@ -45,7 +45,7 @@ def _kernel_orders(facts: Facts) -> Iterator[Sequence[int]]:
         yield (*order[at:], *order[:at])
 
 
-def _packed(problem: Problem, ii: int, order: Sequence[int]) -> list[int] | None:
+def _packed(problem: ModuloProblem, ii: int, order: Sequence[int]) -> list[int] | None:
     """A row for each op, or None where some op finds no room."""
     table = ReservationTable(problem, ii)
     behind = 0
@@ -58,7 +58,7 @@ def _packed(problem: Problem, ii: int, order: Sequence[int]) -> list[int] | None
     return [table.starts[op] for op in range(len(problem.ops))]
 
 
-def _least_stages(problem: Problem, ii: int, rows: Sequence[int]) -> list[int] | None:
+def _least_stages(problem: ModuloProblem, ii: int, rows: Sequence[int]) -> list[int] | None:
     """The least stages that keep every dependence, or None where a cycle or a limit forbids (Bellman and Ford)."""
     gaps = [
         (edge.source, edge.sink, -(-(rows[edge.source] + edge.latency - rows[edge.sink]) // ii) - edge.distance)
@@ -80,7 +80,7 @@ def _least_stages(problem: Problem, ii: int, rows: Sequence[int]) -> list[int] |
     return None
 
 
-def _within_limits(problem: Problem, ii: int, rows: Sequence[int], stages: Sequence[int]) -> bool:
+def _within_limits(problem: ModuloProblem, ii: int, rows: Sequence[int], stages: Sequence[int]) -> bool:
     return all(
         stages[op] < problem.stage_limit(op) and stages[op] * ii + rows[op] + problem.ops[op].latency <= problem.ceiling
         for op in range(len(rows))

@@ -12,13 +12,13 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from tileas_xdsl.scheduling.modulo.problem import Problem
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 
 NO_PATH = 0x7FFFFFFF
 """Where no path leads; never part of a sum."""
 
 
-def distance_matrix(problem: Problem, ii: int) -> NDArray[np.int64]:
+def distance_matrix(problem: ModuloProblem, ii: int) -> NDArray[np.int64]:
     """Row: first op, column: second op. `NO_PATH` where neither an edge nor a path leads. Cubic in the ops."""
     count = len(problem.ops)
     lowest = np.iinfo(np.int64).min // 4
@@ -33,7 +33,7 @@ def distance_matrix(problem: Problem, ii: int) -> NDArray[np.int64]:
     return longest
 
 
-def earliest_starts(problem: Problem) -> list[int]:
+def earliest_starts(problem: ModuloProblem) -> list[int]:
     """
     For each op the earliest cycle in which it can start when resources do not count: the longest path to it over the
     dependences within one iteration. Raises `DependenceCycleError` where these form a cycle.
@@ -46,7 +46,7 @@ def earliest_starts(problem: Problem) -> list[int]:
     return starts
 
 
-def heights(problem: Problem) -> list[int]:
+def heights(problem: ModuloProblem) -> list[int]:
     """For each op the longest path from its start to the end of an iteration."""
     found = [op.latency for op in problem.ops]
     for op in reversed(topological_order(problem)):
@@ -64,7 +64,7 @@ class DependenceCycleError(ValueError):
         super().__init__(f"a cycle of dependences within one iteration: {' -> '.join((*names, names[0]))}")
 
 
-def topological_order(problem: Problem) -> list[int]:
+def topological_order(problem: ModuloProblem) -> list[int]:
     """
     The ops so that each comes after those of the same iteration on which it depends, in program order otherwise (Kahn).
     Raises `DependenceCycleError`.
@@ -92,7 +92,7 @@ def topological_order(problem: Problem) -> list[int]:
     return order
 
 
-def _cycle_among(problem: Problem, left: set[int]) -> tuple[int, ...]:
+def _cycle_among(problem: ModuloProblem, left: set[int]) -> tuple[int, ...]:
     """A cycle of the ops that are left: from any of them back along its dependences until one comes again."""
     op = min(left)
     path: list[int] = []

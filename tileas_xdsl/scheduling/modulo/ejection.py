@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from random import Random
 
-from tileas_xdsl.scheduling.modulo.arms import Facts
+from tileas_xdsl.scheduling.modulo.arms import LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 
 EJECTION = "EJECTION"
@@ -34,12 +34,12 @@ SMALL = 32
 """A problem of no more ops is tried in further orders."""
 
 
-def eject(attempt: Attempt, facts: Facts) -> bool:
+def eject(attempt: Attempt, facts: LoopFacts) -> bool:
     """Seat all ops of the problem. On failure the table is as it was, empty."""
     return any(_in_order(attempt, priority) for priority in _priorities(facts))
 
 
-def _priorities(facts: Facts) -> Iterator[Priority]:
+def _priorities(facts: LoopFacts) -> Iterator[Priority]:
     """By height; for small problems then by footprint, and by heights that are shaken a little, always alike."""
     yield facts.by_height
     ops = facts.problem.ops

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tileas_xdsl.scheduling.modulo.arms import ARMS, COST, RETRY, Facts, cost_based, retry
+from tileas_xdsl.scheduling.modulo.arms import ARMS, COST, RETRY, LoopFacts, cost_based, retry
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.decomposed import DECOMPOSED, decompose
 from tileas_xdsl.scheduling.modulo.ejection import EJECTION, eject
-from tileas_xdsl.scheduling.modulo.problem import Problem
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 
 EVERY_ARM = (*(name for name, _ in ARMS), DECOMPOSED, EJECTION)
 """The names of the arms in the order in which they are tried."""
 
 
-def place(facts: Facts, ii: int, arms: Collection[str] = EVERY_ARM) -> Attempt | None:
+def place(facts: LoopFacts, ii: int, arms: Collection[str] = EVERY_ARM) -> Attempt | None:
     """A complete attempt at `ii`, by the arms that are named; None where they find none."""
     problem = facts.problem
     if not all(_self_fits(problem, op, ii) for op in range(len(problem.ops))):
@@ -36,19 +36,19 @@ def place(facts: Facts, ii: int, arms: Collection[str] = EVERY_ARM) -> Attempt |
     return attempt if EJECTION in arms and eject(attempt, facts) else None
 
 
-def _self_fits(problem: Problem, op: int, ii: int) -> bool:
+def _self_fits(problem: ModuloProblem, op: int, ii: int) -> bool:
     """Whether the footprint of an op, folded onto II rows, leaves room for itself."""
     return all(-(-use.rows // ii) * use.amount <= problem.capacity(use.slot) for use in problem.ops[op].uses)
 
 
-def groups_in_order(problem: Problem) -> list[tuple[int, ...]]:
+def groups_in_order(problem: ModuloProblem) -> list[tuple[int, ...]]:
     """The leader groups and the rest, by their first ops."""
     grouped = {op for group in problem.groups for op in group}
     rest = tuple(op for op in range(len(problem.ops)) if op not in grouped)
     return sorted((*problem.groups, *((rest,) if rest else ())))
 
 
-def _win(attempt: Attempt, facts: Facts, group: tuple[int, ...], arms: Collection[str]) -> bool:
+def _win(attempt: Attempt, facts: LoopFacts, group: tuple[int, ...], arms: Collection[str]) -> bool:
     snapshot: dict[int, int] = {}
     if any(arm(attempt, facts, group, snapshot) for name, arm in ARMS if name in arms):
         return True

@@ -78,7 +78,7 @@ class RingUse:
 
 
 @dataclass(frozen=True)
-class Ring:
+class RingDemand:
     """Memory of one pipeline: what `writer` fills from its start on, until the last of `readers` is done."""
 
     name: str
@@ -97,12 +97,12 @@ class Ring:
 
 
 @dataclass(frozen=True)
-class Problem:
+class ModuloProblem:
     """A loop to be scheduled."""
 
     ops: tuple[TimedOp, ...]
     edges: tuple[TimedEdge, ...] = ()
-    rings: tuple[Ring, ...] = ()
+    rings: tuple[RingDemand, ...] = ()
     capacities: Mapping[str, int] = field(default_factory=dict[str, int])
     """Slot or pool -> how much of it there is in each cycle; 1 where it is not listed."""
     space_bytes: Mapping[str, int] = field(default_factory=dict[str, int])

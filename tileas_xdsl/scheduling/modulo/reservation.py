@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tileas_xdsl.scheduling.modulo.problem import Problem, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedOp
 from tileas_xdsl.targets.machine_model import SlotUse
 
 
 class ReservationTable:
     """The rows of one initiation interval."""
 
-    def __init__(self, problem: Problem, ii: int) -> None:
+    def __init__(self, problem: ModuloProblem, ii: int) -> None:
         self.problem = problem
         self.ii = ii
         self._all = (1 << ii) - 1

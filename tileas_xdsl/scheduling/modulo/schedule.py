@@ -15,7 +15,7 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from tileas_xdsl.scheduling.modulo.bounds import Bounds
-from tileas_xdsl.scheduling.modulo.problem import Problem
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 
 
 class Strategy(Enum):
@@ -29,7 +29,7 @@ class Strategy(Enum):
 
 
 @dataclass(frozen=True)
-class Proof:
+class IntervalProof:
     """What the exact scheduler has shown of the initiation interval."""
 
     text: str
@@ -42,7 +42,7 @@ class Proof:
 class ModuloSchedule:
     """A schedule of `problem`. `arms` says of each op which way of seating it won."""
 
-    problem: Problem
+    problem: ModuloProblem
     ii: int
     starts: tuple[int, ...]
     strategy: Strategy
@@ -52,7 +52,7 @@ class ModuloSchedule:
     """Rounds of the refinement."""
     is_truncated: bool = False
     """Whether the refinement ran out of its budget."""
-    proof: Proof | None = None
+    proof: IntervalProof | None = None
     """Where the exact scheduler was asked."""
 
     @cached_property
@@ -94,7 +94,7 @@ class ModuloSchedule:
         return tuple(ring.copies(self.start_of, self.ii) for ring in self.problem.rings)
 
 
-def kernel_sequence(problem: Problem, starts: Sequence[int], ii: int) -> list[int]:
+def kernel_sequence(problem: ModuloProblem, starts: Sequence[int], ii: int) -> list[int]:
     """The ops in kernel order."""
     count = len(starts)
     later: list[list[int]] = [[] for _ in range(count)]

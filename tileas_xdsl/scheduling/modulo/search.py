@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tileas_xdsl.scheduling.modulo.arms import Facts
+from tileas_xdsl.scheduling.modulo.arms import LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem, Ring, TimedEdge
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, RingDemand, TimedEdge
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.serial import serial_schedule
 
@@ -41,7 +41,7 @@ class SearchLimits:
 
 
 def schedule(
-    problem: Problem, strategy: Strategy, limits: SearchLimits | None = None, threshold: int = 0
+    problem: ModuloProblem, strategy: Strategy, limits: SearchLimits | None = None, threshold: int = 0
 ) -> ModuloSchedule:
     """
     A schedule of `problem` under `strategy`, which is SERIAL, COST_BASED or FAST. Where the table has more rows than
@@ -75,9 +75,9 @@ def schedule(
     return replace(serial_schedule(problem, bounds_of(problem)), rounds=limits.rounds, is_truncated=True)
 
 
-def smallest(problem: Problem, bounds: Bounds, limits: SearchLimits) -> Attempt | None:
+def smallest(problem: ModuloProblem, bounds: Bounds, limits: SearchLimits) -> Attempt | None:
     """The complete attempt at the smallest initiation interval that the arms find, or None."""
-    facts = Facts(problem)
+    facts = LoopFacts(problem)
     for ii in range(bounds.mii, bounds.mii + limits.steps):
         attempt = place(facts, ii, limits.arms)
         if attempt is not None:
@@ -85,7 +85,7 @@ def smallest(problem: Problem, bounds: Bounds, limits: SearchLimits) -> Attempt 
     return None
 
 
-def coarsened(problem: Problem, unit: int) -> Problem:
+def coarsened(problem: ModuloProblem, unit: int) -> ModuloProblem:
     """`problem` in units of `unit` cycles: durations and latencies are rounded up, so its schedules hold in cycles."""
 
     def up(cycles: int) -> int:
@@ -106,7 +106,7 @@ def coarsened(problem: Problem, unit: int) -> Problem:
     )
 
 
-def _refined(problem: Problem, coarse: ModuloSchedule, unit: int) -> ModuloSchedule:
+def _refined(problem: ModuloProblem, coarse: ModuloSchedule, unit: int) -> ModuloSchedule:
     """The schedule of `problem` that `coarse` stands for."""
     starts = tuple(start * unit for start in coarse.starts)
     return replace(coarse, problem=problem, ii=coarse.ii * unit, starts=starts, bounds=bounds_of(problem))
@@ -115,7 +115,7 @@ def _refined(problem: Problem, coarse: ModuloSchedule, unit: int) -> ModuloSched
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-def refuse_too_small_a_budget(problem: Problem) -> None:
+def refuse_too_small_a_budget(problem: ModuloProblem) -> None:
     """Raises `InfeasibleError` where one copy of every ring does not fit."""
     for space, limit in problem.space_bytes.items():
         rings = [ring for ring in problem.rings if ring.space == space]
@@ -127,13 +127,13 @@ def refuse_too_small_a_budget(problem: Problem) -> None:
             )
 
 
-def with_limited_rings(problem: Problem) -> Problem:
+def with_limited_rings(problem: ModuloProblem) -> ModuloProblem:
     """`problem` with a dependence for each ring whose copies are limited."""
     edges = [edge for ring in problem.rings if ring.most_copies < NO_LIMIT for edge in reuse_edges(ring)]
     return replace(problem, edges=(*problem.edges, *edges)) if edges else problem
 
 
-def reuse_edges(ring: Ring) -> list[TimedEdge]:
+def reuse_edges(ring: RingDemand) -> list[TimedEdge]:
     """A copy is written again only when its readers, `most_copies` iterations earlier, are done."""
     reason = f"{ring.most_copies} copies of {ring.name}"
     return [
@@ -143,7 +143,7 @@ def reuse_edges(ring: Ring) -> list[TimedEdge]:
     ]
 
 
-def _with_fewer_copies(problem: Problem, found: ModuloSchedule) -> Problem | None:
+def _with_fewer_copies(problem: ModuloProblem, found: ModuloSchedule) -> ModuloProblem | None:
     """
     None where the rings of `found` fit. Else the problem with limits for them: from the copies that they take now, the
     largest ring of a space that overflows loses one after the other until the rest fits.

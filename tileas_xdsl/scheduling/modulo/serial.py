@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from tileas_xdsl.scheduling.modulo.bounds import Bounds, positive_cycle
 from tileas_xdsl.scheduling.modulo.distances import topological_order
-from tileas_xdsl.scheduling.modulo.problem import Problem
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 
 SERIAL_ARM = "SERIAL"
 
 
-def serial_schedule(problem: Problem, bounds: Bounds) -> ModuloSchedule:
+def serial_schedule(problem: ModuloProblem, bounds: Bounds) -> ModuloSchedule:
     """The serial schedule of `problem`. Raises `DependenceCycleError` where the ops wait for each other in a circle."""
     starts = [0] * len(problem.ops)
     cycle = 0
@@ -30,7 +30,7 @@ def serial_schedule(problem: Problem, bounds: Bounds) -> ModuloSchedule:
     return ModuloSchedule(problem, ii, tuple(starts), Strategy.SERIAL, bounds, (SERIAL_ARM,) * len(starts))
 
 
-def _shortest(problem: Problem, starts: Sequence[int], ii: int) -> int:
+def _shortest(problem: ModuloProblem, starts: Sequence[int], ii: int) -> int:
     """`ii`, or more where a dependence between iterations asks for it."""
     for edge in problem.edges:
         if edge.distance > 0:

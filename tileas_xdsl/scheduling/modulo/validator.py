@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, Problem
+from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 
 
-def faults(problem: Problem, ii: int, starts: Sequence[int], copies: Sequence[int] | None = None) -> list[str]:
+def faults(problem: ModuloProblem, ii: int, starts: Sequence[int], copies: Sequence[int] | None = None) -> list[str]:
     """
     What is wrong with the schedule that starts op `k` in cycle `starts[k]`; nothing for a right one. `copies` gives
     the depth of each ring; None asks that some depth within the limits be enough.
@@ -30,7 +30,7 @@ def faults(problem: Problem, ii: int, starts: Sequence[int], copies: Sequence[in
     ]
 
 
-def _starts(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[str]:
+def _starts(problem: ModuloProblem, ii: int, starts: Sequence[int]) -> Iterator[str]:
     for number, op in enumerate(problem.ops):
         begin = starts[number]
         if begin < 0:
@@ -42,7 +42,7 @@ def _starts(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[str]:
             yield f"{op.name} is over in cycle {begin + op.latency}, beyond the ceiling of {problem.ceiling}"
 
 
-def _dependences(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[str]:
+def _dependences(problem: ModuloProblem, ii: int, starts: Sequence[int]) -> Iterator[str]:
     for edge in problem.edges:
         ready = starts[edge.source] + edge.latency
         begins = starts[edge.sink] + edge.distance * ii
@@ -51,7 +51,7 @@ def _dependences(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[s
             yield f"dependence {source} -> {sink} (distance {edge.distance}) broken by {ready - begins} cycles"
 
 
-def _reservations(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[str]:
+def _reservations(problem: ModuloProblem, ii: int, starts: Sequence[int]) -> Iterator[str]:
     rows: dict[tuple[str, int], int] = {}
     for number, op in enumerate(problem.ops):
         for use in op.uses:
@@ -66,7 +66,7 @@ def _reservations(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[
             yield f"slot {slot} is taken {taken} times in row {row}, and serves {there}"
 
 
-def _rings(problem: Problem, ii: int, starts: Sequence[int], copies: Sequence[int] | None) -> Iterator[str]:
+def _rings(problem: ModuloProblem, ii: int, starts: Sequence[int], copies: Sequence[int] | None) -> Iterator[str]:
     used: dict[str, int] = {}
     for number, ring in enumerate(problem.rings):
         needed = 1
@@ -87,7 +87,7 @@ def _rings(problem: Problem, ii: int, starts: Sequence[int], copies: Sequence[in
             yield f"{space} memory: rings take {total} bytes of {limit}"
 
 
-def _groups(problem: Problem, ii: int, starts: Sequence[int]) -> Iterator[str]:
+def _groups(problem: ModuloProblem, ii: int, starts: Sequence[int]) -> Iterator[str]:
     for group in problem.groups:
         stages = {starts[op] // ii for op in group}
         if len(stages) > 1:

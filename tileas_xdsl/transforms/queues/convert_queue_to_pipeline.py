@@ -73,7 +73,7 @@ class ConvertQueueToPipelinePass(ModulePass):
 
 
 @dataclass(frozen=True)
-class Forced:
+class ForcedStages:
     """The stages that a wait consumes, beginning with the oldest."""
 
     guards: tuple[Guard, ...] = ()
@@ -89,7 +89,7 @@ class PipelinePlan:
     function: Operation
     stages: Mapping[int | SSAValue, int]
     """Queue -> how many stages its pipeline needs."""
-    forced: Mapping[CommitOp | WaitOp, Forced]
+    forced: Mapping[CommitOp | WaitOp, ForcedStages]
 
 
 def plan_pipelines(module: Operation, most_stages: int) -> list[PipelinePlan]:
@@ -204,7 +204,7 @@ def _require_apart(op: Operation, function: Operation) -> None:
         between.append(node)
 
 
-def _forced(op: CommitOp | WaitOp, function: Operation, counted: _Counted) -> Forced:
+def _forced(op: CommitOp | WaitOp, function: Operation, counted: _Counted) -> ForcedStages:
     """What is consumed in each visit of `op`. Raises `RefusedError` where that is not known."""
     visits = counted.counts.visits.get(op, [])
     forced: dict[Visit[int], int] = {}
@@ -220,7 +220,7 @@ def _forced(op: CommitOp | WaitOp, function: Operation, counted: _Counted) -> Fo
         if guard is None:
             _refuse_inexact(op, visits)
         guards.append(guard)
-    return Forced(tuple(guards), always)
+    return ForcedStages(tuple(guards), always)
 
 
 def _place_of(op: CommitOp | WaitOp) -> Operation:
@@ -270,14 +270,14 @@ class _Rewrite:
     def make(self) -> None:
         for op in list(self._plan.function.walk()):
             if isinstance(op, CommitOp | WaitOp):
-                self._consume(op, self._plan.forced.get(op, Forced()))
+                self._consume(op, self._plan.forced.get(op, ForcedStages()))
         for op in list(self._plan.function.walk()):
             if isinstance(op, CommitOp):
                 assert isinstance(op.queue, int)
                 _produce(op, self._pipelines[op.queue].producer)
         self._builder.prepend(list(self._pipelines.values()))
 
-    def _consume(self, op: CommitOp | WaitOp, forced: Forced) -> None:
+    def _consume(self, op: CommitOp | WaitOp, forced: ForcedStages) -> None:
         place = _place_of(op)
         for guard in forced.guards:
             end = self._builder.branch(condition_of(guard, place, self._builder), place)

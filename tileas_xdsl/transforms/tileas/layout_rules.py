@@ -28,7 +28,7 @@ from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, form_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.layouts.forms import Blocked, Form, Mma, Slice
+from tileas_xdsl.layouts.forms import Blocked, LayoutForm, Mma, Slice
 
 REDUCTIONS = (nv_tileaa.ReduceOp, nv_tileas.ReduceOp)
 EXPANSIONS = (nv_tileaa_structure.ExpandDimsOp, nv_tileas_structure.ExpandDimsOp)
@@ -39,7 +39,7 @@ def tiles_of(op: Operation) -> list[SSAValue]:
     return [value for value in op.operands if in_registers(value) is not None]
 
 
-def in_registers(value: SSAValue) -> Form | None:
+def in_registers(value: SSAValue) -> LayoutForm | None:
     """The layout of a tile in registers, None for any other value."""
     form = form_of(value.type)
     return form if form is not None and form.in_registers else None
@@ -77,7 +77,7 @@ def new_axis(op: Operation) -> int | None:
     return axes[0] if len(axes) == 1 else None
 
 
-def result_form(op: Operation, form: Form) -> Form | None:
+def result_form(op: Operation, form: LayoutForm) -> LayoutForm | None:
     """The layout of the result where the tiles that go in have `form`; None where the rule allows none."""
     if isinstance(op, REDUCTIONS):
         return Slice(op.axis.value.data, form)
@@ -88,7 +88,7 @@ def result_form(op: Operation, form: Form) -> Form | None:
     return form
 
 
-def is_fragment(form: Form | None) -> bool:
+def is_fragment(form: LayoutForm | None) -> bool:
     """Whether a layout is a fragment of the tensor core, or a slice of one."""
     return is_fragment(form.parent) if isinstance(form, Slice) else isinstance(form, Mma)
 
@@ -96,13 +96,13 @@ def is_fragment(form: Form | None) -> bool:
 # Conversions ----------------------------------------------------------------------------------------------------------
 
 
-def with_form(type_: Attribute, form: Form) -> TensorType[Attribute]:
+def with_form(type_: Attribute, form: LayoutForm) -> TensorType[Attribute]:
     """A tile type in registers, in another layout."""
     tile = cast(TensorType[Attribute], type_)
     return TensorType(tile.element_type, tile.get_shape(), LayoutAttr.of("rmem", form=form))
 
 
-def converted(op: Operation, value: SSAValue, form: Form) -> SSAValue:
+def converted(op: Operation, value: SSAValue, form: LayoutForm) -> SSAValue:
     """`value` in layout `form`, converted in front of `op` where it has another one; a constant is made in it."""
     wanted = with_form(value.type, form)
     if wanted == value.type:
@@ -139,7 +139,7 @@ def convert_behind(op: Operation, value: SSAValue, wanted: Attribute) -> None:
     value.replace_uses_with_if(back.result, lambda use: use.operation is not back)
 
 
-def compute_in(op: Operation, form: Form) -> bool:
+def compute_in(op: Operation, form: LayoutForm) -> bool:
     """
     Let `op` work on tiles in `form`, with conversions of its operands and of its result. Whether the rule allows it;
     otherwise nothing is changed.
@@ -155,6 +155,6 @@ def compute_in(op: Operation, form: Form) -> bool:
     return True
 
 
-def forms(values: Sequence[SSAValue]) -> list[Form]:
+def forms(values: Sequence[SSAValue]) -> list[LayoutForm]:
     """The layouts of tiles in registers."""
     return [form for value in values if (form := in_registers(value)) is not None]

@@ -33,7 +33,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.layouts.forms import Form
+from tileas_xdsl.layouts.forms import LayoutForm
 from tileas_xdsl.transforms.tileas.layout_rules import (
     compute_in,
     convert_behind,
@@ -138,7 +138,7 @@ def _carry_in_another_layout(function: Operation) -> bool:
     return changed
 
 
-def _layout_inside(loop: scf.ForOp, number: int) -> Form | None:
+def _layout_inside(loop: scf.ForOp, number: int) -> LayoutForm | None:
     """The fragment in which a carried tile is yielded, and used by some op, where it is carried in another layout."""
     argument = loop.body.block.args[number + 1]
     last = loop.body.block.last_op
@@ -152,7 +152,7 @@ def _layout_inside(loop: scf.ForOp, number: int) -> Form | None:
     return form if is_fragment(form) and used else None
 
 
-def _carry(loop: scf.ForOp, number: int, form: Form) -> None:
+def _carry(loop: scf.ForOp, number: int, form: LayoutForm) -> None:
     """Carry a tile in `form`. Conversions that this makes superfluous are folded later."""
     before = loop.results[number].type
     loop.operands[3 + number] = converted(loop, loop.iter_args[number], form)

@@ -115,7 +115,7 @@ def _for_all(agent: Agent, value: Any, op: Operation) -> Any:
 
 
 @dataclass(frozen=True)
-class Window:
+class ThreadWindow:
     """The union of what some threads of an agent touch, and the part of each."""
 
     view: View
@@ -159,7 +159,7 @@ def _are_alike(one: View, other: View) -> bool:
     return (one.shape, one.strides, one.element) == (other.shape, other.strides, other.element)
 
 
-def windows(touched: Sequence[tuple[int, View]]) -> list[Window]:
+def windows(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
     """
     The views of several threads, all alike but for their offsets, as windows on the bytes that they cover together.
 
@@ -167,7 +167,7 @@ def windows(touched: Sequence[tuple[int, View]]) -> list[Window]:
     """
     offsets = sorted({view.offset for _, view in touched})
     like = touched[0][1]
-    found: list[Window] = []
+    found: list[ThreadWindow] = []
     while offsets:
         step = offsets[1] - offsets[0] if len(offsets) > 1 else 0
         run = 1
@@ -175,7 +175,7 @@ def windows(touched: Sequence[tuple[int, View]]) -> list[Window]:
             run += 1
         first, members = offsets[0], set(offsets[:run])
         parts = tuple((lane, view.region) for lane, view in touched if view.offset in members)
-        found.append(Window(_repeated(like, first, step, run), parts))
+        found.append(ThreadWindow(_repeated(like, first, step, run), parts))
         del offsets[:run]
     return found
 

@@ -14,7 +14,7 @@ from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.layouts.defaults import ProductForms, in_shared_memory, of_product
-from tileas_xdsl.layouts.forms import Form, Mma
+from tileas_xdsl.layouts.forms import LayoutForm, Mma
 
 Product = nv_tileaa.DotOp | nv_tileas.DotOp
 
@@ -73,7 +73,7 @@ def _space(value: SSAValue) -> str | None:
     return None if layout is None else layout.space.data
 
 
-def _converted(op: Product, value: SSAValue, space: str, form: Form) -> SSAValue:
+def _converted(op: Product, value: SSAValue, space: str, form: LayoutForm) -> SSAValue:
     tile = cast(TensorType[Attribute], value.type)
     wanted = TensorType(tile.element_type, tile.get_shape(), LayoutAttr.of(space, form=form))
     if wanted == tile:

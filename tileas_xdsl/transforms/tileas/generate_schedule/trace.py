@@ -16,7 +16,7 @@ from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule
 
 
-class Bar(TypedDict):
+class SlotBar(TypedDict):
     """One complete event of the Chrome trace format."""
 
     name: str
@@ -28,9 +28,9 @@ class Bar(TypedDict):
     args: dict[str, int | str | list[str]]
 
 
-def trace_events(found: Sequence[tuple[LoopProblem, ModuloSchedule]]) -> list[Bar]:
+def trace_events(found: Sequence[tuple[LoopProblem, ModuloSchedule]]) -> list[SlotBar]:
     """The bars of all loops, each loop a process."""
-    bars: list[Bar] = []
+    bars: list[SlotBar] = []
     for loop, (problem, result) in enumerate(found):
         for number, op in enumerate(problem.problem.ops):
             waits = [
@@ -45,7 +45,9 @@ def trace_events(found: Sequence[tuple[LoopProblem, ModuloSchedule]]) -> list[Ba
                 "after": waits,
             }
             bars += [
-                Bar(name=op.name, ph="X", ts=result.starts[number], dur=use.rows, pid=loop, tid=use.slot, args=details)
+                SlotBar(
+                    name=op.name, ph="X", ts=result.starts[number], dur=use.rows, pid=loop, tid=use.slot, args=details
+                )
                 for use in op.uses
             ]
     return bars

@@ -32,7 +32,13 @@ from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import expand
-from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Failure, Options, Step, conflicts, query
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
+    Failure,
+    Options,
+    PlannedStep,
+    conflicts,
+    query,
+)
 
 DIAGNOSTIC = "failed to query target spec for convert_layout"
 """What TileAS says of every failure of this pass, byte for byte."""
@@ -97,7 +103,7 @@ def _materialize(
         expand(op, found, options)
 
 
-def _tell_of_conflicts(op: ConvertLayoutOp, step: Step) -> None:
+def _tell_of_conflicts(op: ConvertLayoutOp, step: PlannedStep) -> None:
     found = conflicts(step)
     if found is not None:
         remark(op, found.message, found.way_out)

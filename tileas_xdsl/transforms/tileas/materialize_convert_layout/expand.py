@@ -12,11 +12,16 @@ from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, layout_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
-from tileas_xdsl.layouts.access import Access
+from tileas_xdsl.layouts.access import LaneAccess
 from tileas_xdsl.layouts.exchange import Exchange
 from tileas_xdsl.layouts.forms import memory_form
 from tileas_xdsl.layouts.moves import is_memory
-from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, Step, moved_bytes, staging_layout
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
+    Options,
+    PlannedStep,
+    moved_bytes,
+    staging_layout,
+)
 
 ROOT = "nv_tileas.root_reg_to_reg_copy_op"
 """What marks the first op of a chain of copies of single elements; the loops of such chains are unrolled."""
@@ -25,7 +30,7 @@ VECTOR_BYTES = 16
 """With a cap below this, copies between registers are made element by element."""
 
 
-def expand(op: ConvertLayoutOp, step: Step, options: Options) -> None:
+def expand(op: ConvertLayoutOp, step: PlannedStep, options: Options) -> None:
     """Put what `step` says in the place of `op`."""
     before = [ViewOp(op.source, [], step.source)] if step.reinterpreted else []
     source = before[0].result if before else op.source
@@ -42,22 +47,22 @@ def expand(op: ConvertLayoutOp, step: Step, options: Options) -> None:
     Rewriter.erase_op(op)
 
 
-def _moving(source: SSAValue, step: Step, options: Options) -> list[Operation]:
+def _moving(source: SSAValue, step: PlannedStep, options: Options) -> list[Operation]:
     """The ops that bring `source` into its new layout. The result is that of the last one that has any."""
     staged, move = staging_layout(step.move), step.move
     if staged is not None:
-        assert not isinstance(move, Access)
+        assert not isinstance(move, LaneAccess)
         assert move.staging is not None
         smem = LayoutAttr.of("smem", form=memory_form(staged, move.staging.write.element_bits))
         return _through(source, smem, step, _atom(move.staging.write, "st"), _atom(move.staging.read, "ld"))
-    if isinstance(move, Access):
+    if isinstance(move, LaneAccess):
         return _accessed(source, step, move)
     assert move.exchange is not None
     return _exchanged(source, step, move.exchange, options)
 
 
 def _through(
-    source: SSAValue, smem: LayoutAttr, step: Step, write: CuteAtomAttr, read: CuteAtomAttr
+    source: SSAValue, smem: LayoutAttr, step: PlannedStep, write: CuteAtomAttr, read: CuteAtomAttr
 ) -> list[Operation]:
     tile = cast(TensorType[Attribute], step.target)
     alloc = AllocTensorOp(TensorType(tile.element_type, tile.get_shape(), smem))
@@ -66,7 +71,7 @@ def _through(
     return [alloc, view, copy, _reader(alloc.tensor, step, 1, read)]
 
 
-def _accessed(source: SSAValue, step: Step, access: Access) -> list[Operation]:
+def _accessed(source: SSAValue, step: PlannedStep, access: LaneAccess) -> list[Operation]:
     """A load is the reader itself; a store needs the memory that it writes."""
     layout = linear_layout(step.source)
     if layout is not None and is_memory(layout):
@@ -75,7 +80,7 @@ def _accessed(source: SSAValue, step: Step, access: Access) -> list[Operation]:
     return [alloc, CopyOp(source, alloc.tensor, atom_descriptor=_atom(access, "st"))]
 
 
-def _exchanged(source: SSAValue, step: Step, plan: Exchange, options: Options) -> list[Operation]:
+def _exchanged(source: SSAValue, step: PlannedStep, plan: Exchange, options: Options) -> list[Operation]:
     if plan.is_relabelling:
         atom = CuteAtomAttr(StringAttr("mov"))
         return [_reader(source, step, 0, atom)]
@@ -91,14 +96,14 @@ def _exchanged(source: SSAValue, step: Step, plan: Exchange, options: Options) -
     return [first, _reader(first.results[0], step, 0, atom)]
 
 
-def _reader(source: SSAValue, step: Step, tag: int, atom: CuteAtomAttr) -> ConvertLayoutOp:
+def _reader(source: SSAValue, step: PlannedStep, tag: int, atom: CuteAtomAttr) -> ConvertLayoutOp:
     """The op that hands the result on, with the plan."""
     smem = layout_of(source.type) if tag == 1 else None
     plan = AtomPlanAttr.of(tag, smem, layout_of(step.target), atom)
     return ConvertLayoutOp(source, step.target, atom_plan=plan, reinterpret_byte=step.reinterpreted)
 
 
-def _atom(access: Access, verb: str) -> CuteAtomAttr:
+def _atom(access: LaneAccess, verb: str) -> CuteAtomAttr:
     """The instruction of an access, as text."""
     if access.kind == "plain":
         text = f"{verb}.shared {access.width} bytes"

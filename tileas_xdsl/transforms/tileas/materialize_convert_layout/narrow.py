@@ -17,7 +17,7 @@ from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, layo
 from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.forms import Linear
+from tileas_xdsl.layouts.forms import LinearBases
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.layouts.moves import is_memory
@@ -43,4 +43,4 @@ def as_bytes(type_: Attribute) -> TensorType[Attribute]:
     if packed is None:
         raise LayoutError(f"elements of {bits} bits that share a byte do not lie together in {encoding}")
     bytes_shape = [*shape[:-1], shape[-1] * bits // 8]
-    return TensorType(i8, bytes_shape, LayoutAttr.of(encoding.space.data, form=Linear.of(packed)))
+    return TensorType(i8, bytes_shape, LayoutAttr.of(encoding.space.data, form=LinearBases.of(packed)))

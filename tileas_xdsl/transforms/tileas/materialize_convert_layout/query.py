@@ -13,8 +13,8 @@ from xdsl.ir import Attribute
 from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.layouts.access import Access
-from tileas_xdsl.layouts.conversion import REGISTERS, Abilities, Plan
+from tileas_xdsl.layouts.access import LaneAccess
+from tileas_xdsl.layouts.conversion import REGISTERS, Abilities, LayoutPlan
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
@@ -49,7 +49,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedStep:
     """
     What is to be done: the move, and the types between which it leads (those of bytes where these are reinterpreted).
     """
@@ -68,7 +68,7 @@ class Conflicts:
     way_out: str
 
 
-def query(op: ConvertLayoutOp, options: Options) -> Step | Failure | None:
+def query(op: ConvertLayoutOp, options: Options) -> PlannedStep | Failure | None:
     """The plan for an op; None for one between layouts in words, which is left alone."""
     source, target = op.source.type, op.result.type
     if form_of(source) is None and form_of(target) is None:
@@ -81,7 +81,7 @@ def query(op: ConvertLayoutOp, options: Options) -> Step | Failure | None:
         return Failure(f"from {_words(source)} to {_words(target)}: {error}")
 
 
-def _planned(op: ConvertLayoutOp, source: Attribute, target: Attribute, options: Options) -> Step | Failure:
+def _planned(op: ConvertLayoutOp, source: Attribute, target: Attribute, options: Options) -> PlannedStep | Failure:
     reinterpreted = options.as_bytes and is_narrow_float(source)
     if reinterpreted:
         source, target = as_bytes(source), as_bytes(target)
@@ -98,7 +98,7 @@ def _planned(op: ConvertLayoutOp, source: Attribute, target: Attribute, options:
             f"and reg2reg-vec-size allows {options.width}: raise it to {PACKED_BYTES}, or set reinterpret-to-i8"
         )
     _refuse_other_spaces(source, target)
-    return Step(moves(first, second, bits, _abilities(op, options))[0], source, target, reinterpreted)
+    return PlannedStep(moves(first, second, bits, _abilities(op, options))[0], source, target, reinterpreted)
 
 
 def _refuse_other_spaces(source: Attribute, target: Attribute) -> None:
@@ -129,9 +129,9 @@ def _words(type_: Attribute) -> str:
     return str(layout_of(type_) or "a tile without a layout")
 
 
-def conflicts(step: Step) -> Conflicts | None:
+def conflicts(step: PlannedStep) -> Conflicts | None:
     """The bank conflicts of a step, None where there are none; what a store could be staged in without them."""
-    if not isinstance(step.move, Access) or step.move.wavefronts == least(step.move):
+    if not isinstance(step.move, LaneAccess) or step.move.wavefronts == least(step.move):
         return None
     extra = step.move.wavefronts - least(step.move)
     message = f"takes {step.move.wavefronts} wavefronts a warp, {extra} of them for bank conflicts"
@@ -144,12 +144,12 @@ def conflicts(step: Step) -> Conflicts | None:
     return Conflicts(message, f"a swizzle of {width} bytes takes {access.wavefronts}")
 
 
-def _is_load(step: Step) -> bool:
+def _is_load(step: PlannedStep) -> bool:
     source = linear_layout(step.source)
     return source is not None and is_memory(source)
 
 
-def moved_bytes(step: Step) -> int:
+def moved_bytes(step: PlannedStep) -> int:
     """How many bytes of registers a thread holds of the target."""
     target, bits = linear_layout(step.target), element_bits(step.target)
     assert target is not None
@@ -159,7 +159,7 @@ def moved_bytes(step: Step) -> int:
 
 def tag_of(move: Move) -> int:
     """0: within registers. 1: through shared memory, or out of it."""
-    return move.tag if isinstance(move, Plan) else 1
+    return move.tag if isinstance(move, LayoutPlan) else 1
 
 
 def stays_in_registers(move: Move) -> bool:
@@ -168,4 +168,4 @@ def stays_in_registers(move: Move) -> bool:
 
 def staging_layout(move: Move) -> LinearLayout | None:
     """The layout in shared memory that a plan stages the tile in."""
-    return move.staging.memory if isinstance(move, Plan) and move.staging is not None else None
+    return move.staging.memory if isinstance(move, LayoutPlan) and move.staging is not None else None

@@ -41,7 +41,7 @@ SCHEDULE_TAGS = ("pipeline_stage", "stage", "iter_offset", "order")
 
 
 @dataclass(frozen=True)
-class Stage:
+class RingStage:
     """One compact pipeline of the loop, and all that belongs to its turns."""
 
     produce: ProduceOneAsyncOp
@@ -58,7 +58,7 @@ class RingPlan:
     """The compact pipelines of one loop, and the ops that only hand their tokens on."""
 
     loop: scf.ForOp
-    stages: tuple[Stage, ...]
+    stages: tuple[RingStage, ...]
     dropped: tuple[Operation, ...]
     """Commits, waits and releases, in an order in which none is used by a later one."""
     token: int
@@ -84,7 +84,7 @@ def plan_rings(loop: scf.ForOp) -> RingPlan | None:
     return RingPlan(loop, found, dropped, index)
 
 
-def _stage(op: ProduceOneAsyncOp, position: dict[Operation, int]) -> Stage | None:
+def _stage(op: ProduceOneAsyncOp, position: dict[Operation, int]) -> RingStage | None:
     if op.token is not None or op.value_results or op.num_stages is not None or "pipeline_id" in op.attributes:
         return None
     if op.payload is None or op.results[0].first_use is not None:
@@ -108,14 +108,14 @@ def _stage(op: ProduceOneAsyncOp, position: dict[Operation, int]) -> Stage | Non
     uses = uses_in(block, list(read.results))
     if not uses:
         return None
-    return Stage(op, consume, read, twin, wrappers, max(uses, key=position.__getitem__))
+    return RingStage(op, consume, read, twin, wrappers, max(uses, key=position.__getitem__))
 
 
 def _users(value: SSAValue) -> list[Operation]:
     return [use.operation for use in value.uses]
 
 
-def _handshake(stages: Sequence[Stage]) -> tuple[Operation, ...] | None:
+def _handshake(stages: Sequence[RingStage]) -> tuple[Operation, ...] | None:
     """The commits, waits and releases of the stages; None where they stand for anything else too."""
     filled = {stage.produce.results[1] for stage in stages}
     read = {stage.twin.results[-1] for stage in stages}
@@ -216,7 +216,7 @@ def _drop_token(plan: RingPlan) -> scf.ForOp:
     return slim
 
 
-def _make_ring(stage: Stage, loop: scf.ForOp) -> CreatePipelineOp:
+def _make_ring(stage: RingStage, loop: scf.ForOp) -> CreatePipelineOp:
     maker = CreatePipelineOp(FIRST_DEPTH)
     maker.location = stage.produce.location
     hint = _hint(stage)
@@ -225,11 +225,11 @@ def _make_ring(stage: Stage, loop: scf.ForOp) -> CreatePipelineOp:
     return maker
 
 
-def _hint(stage: Stage) -> str:
+def _hint(stage: RingStage) -> str:
     return next((value.name_hint for value in stage.produce.yielded if value.name_hint), "tile")
 
 
-def _rewrite_stage(stage: Stage, maker: CreatePipelineOp, loop: scf.ForOp) -> None:
+def _rewrite_stage(stage: RingStage, maker: CreatePipelineOp, loop: scf.ForOp) -> None:
     """The six steps, on the tokens of the ring; iterators come later, when the loop carries them."""
     old, hint = stage.produce, _hint(stage)
     attributes = {name: value for name, value in old.attributes.items() if name not in SCHEDULE_TAGS}
