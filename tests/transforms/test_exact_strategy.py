@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import ROOT, parse, run_passes
+from tests.transforms.test_materialize_async_pipelined import assert_same_arrays
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.time.simulation import simulate
@@ -71,7 +72,10 @@ def test_a_proven_schedule_is_safe_and_as_fast_as_it_says() -> None:
     exact = number(schedule_of(scheduled("strategy=exact")), "ii")
     buffers = "tileas-assign-buffers{compute-capability=sm_90}"
     road = f"{PREPARE},tileas-generate-schedule{{compute-capability=sm_90 strategy=exact}},{buffers}"
-    module = run_passes(parse(GEMM.read_text()), f"{road},tileas-unspecialized-pipeline{{num-stages=4}}")
+    written = parse(GEMM.read_text())
+    module = run_passes(written.clone(), f"{road},tileas-unspecialized-pipeline{{num-stages=4}}")
+    for trips in (0, 1, 3, 4, 9):
+        assert_same_arrays(written, module, trips)
     assert check(module, "gemm").verdict is Verdict.SAFE
     timed = simulate(module, "gemm", {"n": 12}, "sm_90")
     assert timed.violations == ()
