@@ -15,6 +15,7 @@ A form knows no tile; `linear(shape, element_bits)` gives the layout of one.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ MMA_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 @dataclass(frozen=True)
-class LayoutForm:
+class LayoutForm(ABC):
     """A layout with a name."""
 
     @property
@@ -38,13 +39,13 @@ class LayoutForm:
         """Whether threads hold the tile; otherwise it lies in memory."""
         return True
 
+    @abstractmethod
     def term(self) -> Term:
         """How it is written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bits(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
         """The linear layout, not checked for covering the tile."""
-        raise NotImplementedError
 
     def linear(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
         """The layout of a tile. Raises `LayoutError` for one that it does not fit."""
