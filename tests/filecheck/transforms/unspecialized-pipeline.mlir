@@ -32,9 +32,10 @@ func.func @staged() {
 
 // -----
 
-// Two stages: one producer-only piece, a kernel of seven trips, one consumer-only piece. `pipeline_stage` serves where no op has a
-// `stage`; the copies get one, so that they count as expanded.
-func.func @two_stages() {
+// `pipeline_stage` serves where no op has a `stage`: 0 is what loads, and is spread over as many stages as `num-stages` says. So there
+// are two producer-only pieces, a kernel of six trips that issues the next load before it consumes, and two consumer-only pieces. The
+// copies get a `stage`, so that they count as expanded.
+func.func @spread_by_num_stages() {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %n = arith.constant 8 : index
@@ -44,14 +45,20 @@ func.func @two_stages() {
   }
   func.return
 }
-// CHECK-LABEL: @two_stages
+// CHECK-LABEL: @spread_by_num_stages
+// Prologue:
 // CHECK:           produce_one_async %c0 attributes {pipeline_stage = 0 : i32, stage = 0 : i32, pipeline_id = 0 : i32}
-// CHECK-NEXT:      scf.for %i = %c0 to %c7 step %c1
-// CHECK-NEXT:        consume_one {{.*}} attributes {pipeline_stage = 1 : i32, stage = 1 : i32, pipeline_id = 0 : i32}
-// CHECK:             produce_one_async
-// CHECK-NEXT:        scf.yield
+// CHECK-NEXT:      produce_one_async %c1 attributes {pipeline_stage = 0 : i32, stage = 0 : i32, pipeline_id = 0 : i32}
+// Kernel:
+// CHECK-NEXT:      %ta_2, %ta_3 = scf.for %i = %c0 to %c6 step %c1 iter_args(%ta_4 = %ta, %ta_5 = %ta_1)
+// CHECK-NEXT:        %i_1 = arith.addi %i, %c2 : index
+// CHECK-NEXT:        %ap_2, %ta_6 = nv_tileas.async.pipeline.produce_one_async %i_1 attributes
+// CHECK-NEXT:        consume_one %ta_4 attributes {pipeline_stage = 1 : i32, stage = 2 : i32, pipeline_id = 0 : i32}
+// CHECK-NEXT:        scf.yield %ta_5, %ta_6
 // CHECK-NEXT:      }
-// CHECK-NEXT:      consume_one
+// Epilogue:
+// CHECK-NEXT:      consume_one %ta_2
+// CHECK-NEXT:      consume_one %ta_3
 // CHECK-NEXT:      func.return
 
 // -----
