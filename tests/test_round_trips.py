@@ -6,8 +6,8 @@ Every `.mlir` file of tests and examples survives the way there and back, throug
 unknown there and come back in generic form; upstream dialects come back in custom form, and if one does not, mlir-opt
 has not recognised the op. We send xDSL's print, never the file: MLIR copies aliases inside opaque types verbatim.
 
-Files that are not plain valid input are named `*-invalid.mlir` and stay out. What may differ stands in
-`tests/support/exemptions.py`.
+Files that are not plain valid input are named `*-invalid.mlir` and stay out, and so do the programs at the edges that
+we cannot read yet (a list that only shrinks). What may differ stands in `tests/support/exemptions.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError
 
+from tests.checker.test_edges import EDGES, NOT_READ_YET
 from tests.support.exemptions import MLIR_EXEMPT, XDSL_CANNOT_READ
 from tests.support.ir import ROOT, assert_round_trips, chunks, context, parse, print_generic
 from tests.support.mlir import mlir_opt, run
@@ -29,7 +30,7 @@ FILES = sorted(
     path
     for room in ("tests", "examples")
     for path in ROOT.glob(f"{room}/**/*.mlir")
-    if not path.name.endswith("-invalid.mlir")
+    if not path.name.endswith("-invalid.mlir") and not (path.parent == EDGES and path.stem in NOT_READ_YET)
 )
 
 SEPARATOR = "// -----"

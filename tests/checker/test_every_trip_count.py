@@ -254,7 +254,7 @@ def test_a_verdict_names_trip_counts_only_where_an_argument_takes_them() -> None
     still = "func.func @still(%n: index) {\n  func.return\n}"
     assert check(parse(still), trip_counts=range(9)).verdict_line == "safe"
     assert check(parse(still + copying(NEVER)), trip_counts=range(9)).verdict_line == "safe for trip counts 0..8"
-    assert check(parse(copying(NEVER)), args={"n": 4}, trip_counts=[0]).verdict_line == "safe"
+    assert check(parse(copying(NEVER)), args={"n": 4}, trip_counts=[0]).verdict_line == "safe, with n = 4"
     assert check(parse(programs.CALL)).verdict_line == "undecided"
     assert check(parse(programs.CALL + copying(NEVER))).verdict_line == "undecided for trip counts 0..8"
 
@@ -276,7 +276,7 @@ def test_each_of_two_arguments_is_proved_by_itself() -> None:
         "@two: 2 arguments bound loops (n, m); every n is proved where m is 0..8; every m is proved where n is 0..8; "
         "fix all but one with --arg to prove the rest",
     ]
-    assert check(parse(text), args={"m": 4}).verdict_line == EVERY
+    assert check(parse(text), args={"m": 4}).verdict_line == "safe for every n, with m = 4"
 
 
 def test_what_goes_wrong_at_a_larger_value_of_one_of_two_arguments_is_found() -> None:
@@ -298,7 +298,8 @@ def test_the_report_as_data() -> None:
     assert data["every_trip_count"] is True
     assert data["bounded"] == []
     assert data["proofs"]["copies"]["period"] == 2
-    assert data["line"] == EVERY
+    assert data["line"].startswith(f"{EVERY}; assumed: ")
+    assert data["scope"]["assumed"]
 
 
 def test_trip_counts_on_the_way_to_a_crossing_are_executed() -> None:

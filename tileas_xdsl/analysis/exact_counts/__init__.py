@@ -15,8 +15,19 @@ rest, and where a number is still open, all that it may be is kept (`following.p
 """
 
 from tileas_xdsl.analysis.exact_counts.cases import CallCase, Question
-from tileas_xdsl.analysis.exact_counts.following import CountClient, Counts, Visit, count
+from tileas_xdsl.analysis.exact_counts.following import MOST_TURNS, CountClient, Counts, Visit, count
 from tileas_xdsl.analysis.exact_counts.guards import Guard, guard_of
 from tileas_xdsl.analysis.exact_counts.linear import LinearForm
 
-__all__ = ["CallCase", "CountClient", "Counts", "Guard", "LinearForm", "Question", "Visit", "count", "guard_of"]
+__all__ = [
+    "MOST_TURNS",
+    "CallCase",
+    "CountClient",
+    "Counts",
+    "Guard",
+    "LinearForm",
+    "Question",
+    "Visit",
+    "count",
+    "guard_of",
+]

@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from tileas_xdsl.analysis.exact_counts import CountClient, Counts, Guard, Visit, count, guard_of
+from tileas_xdsl.analysis.exact_counts import MOST_TURNS, CountClient, Counts, Guard, Visit, count, guard_of
 from tileas_xdsl.analysis.in_flight import LEGS, ancestors
 from tileas_xdsl.analysis.value_range import ValueRanges
 from tileas_xdsl.diagnostics import refuse
@@ -211,14 +211,14 @@ def _forced(op: CommitOp | WaitOp, function: Operation, counted: _Counted) -> Fo
     for visit in visits:
         found = {max(state - counted.left_by(op), 0) for state in visit.states}
         if len(found) > 1 or ANY_NUMBER in visit.states:
-            _refuse_inexact(op, visits)
+            _refuse_inexact(op, function, visits)
         (forced[visit],) = found
     always = min(forced.values(), default=0)
     guards: list[Guard] = []
     for number in range(max(forced.values(), default=0), always, -1):
         guard = guard_of(_place_of(op), function, {visit: found >= number for visit, found in forced.items()})
         if guard is None:
-            _refuse_inexact(op, visits)
+            _refuse_inexact(op, function, visits)
         guards.append(guard)
     return ForcedStages(tuple(guards), always)
 
@@ -235,7 +235,8 @@ def _around(op: Operation) -> Iterator[Operation]:
         node = node.parent_op()
 
 
-def _refuse_inexact(op: CommitOp | WaitOp, visits: Sequence[Visit[int]]) -> NoReturn:
+def _refuse_inexact(op: CommitOp | WaitOp, function: Operation, visits: Sequence[Visit[int]]) -> NoReturn:
+    _refuse_deep_waits(op.queue, function)
     states = {state for visit in visits for state in visit.states}
     most = "any number" if max(states) >= ANY_NUMBER else f"up to {max(states)}"
     refuse(
@@ -245,6 +246,18 @@ def _refuse_inexact(op: CommitOp | WaitOp, visits: Sequence[Visit[int]]) -> NoRe
         "commit the first groups in front of the loop, and commit in every iteration, so that the number is the "
         "same on every path",
     )
+
+
+def _refuse_deep_waits(queue: int | SSAValue, function: Operation) -> None:
+    """Only the number of the turn makes such a wait exact: it must not leave more groups than turns are told apart."""
+    for op in function.walk():
+        if isinstance(op, WaitOp) and op.queue == queue and isinstance(op.count, int) and op.count >= MOST_TURNS:
+            refuse(
+                op,
+                f"leaves {op.count} groups of queue {queue} unfinished where it is not known how many there are: of a "
+                f"loop, {MOST_TURNS} turns are told apart, and each stage is consumed exactly once",
+                f"leave fewer than {MOST_TURNS} groups",
+            )
 
 
 def _require_drained(queue: int | SSAValue, function: Operation, counts: Counts[int]) -> None:
