@@ -198,6 +198,34 @@ def test_colours_are_for_terminals_only(check: Run, monkeypatch: pytest.MonkeyPa
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
 
 
+STEPPED = """
+func.func @stepped(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %step: index) {
+  %c0 = arith.constant 0 : index
+  scf.for %i = %c0 to %n step %step {
+    %v = memref.load %x[%i] : memref<?xf32>
+    memref.store %v, %y[%i] : memref<?xf32>
+  }
+  func.return
+}
+"""
+
+
+def test_a_terminal_shows_what_a_verdict_rests_on_line_by_line(check: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe gets the same in one line, for scripts that read the last one."""
+    options = ("--trip-counts", "0..2")
+    plain = check(STEPPED, *options)[1].splitlines()[-1]
+    assert plain.startswith("safe for trip counts 0..2; assumed: ")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", check(STEPPED, *options)[1]).splitlines()
+    last = shown[shown.index("safe for trip counts 0..2") :]
+    assert last == [
+        "safe for trip counts 0..2",
+        "  assumed: indices stay inside x, y",
+        "  assumed: no two of x, y overlap",
+        "  left out: calls in which a loop has no positive step",
+    ]
+
+
 # Options --------------------------------------------------------------------------------------------------------------
 
 TWO = programs.queue(0) + programs.queue(1).replace("@queue", "@other")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, check
 from tileas_xdsl.tools.errors import InputError
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         print_json({"file": given.source.name, **report.as_data()})
     else:
-        write_lines(report_lines(report, given.source))
+        write_lines(report_lines(report, given.source, for_people=sys.stdout.isatty()))
     return report.verdict.exit_status
 
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
+from tileas_xdsl.checker.verdict.scope import Scope
 from tileas_xdsl.checker.witnesses.witness import Witness
 from tileas_xdsl.diagnostics import location_of
 from tileas_xdsl.machine.core.trace import Happening
@@ -118,8 +119,11 @@ def _short_place(op: Operation, source: Source) -> str:
 # Reports --------------------------------------------------------------------------------------------------------------
 
 
-def report_lines(report: Report, source: Source) -> list[Line]:
-    """Every violation, what is undecided or holds for some trip counts only, and the verdict as the last line."""
+def report_lines(report: Report, source: Source, *, for_people: bool = False) -> list[Line]:
+    """
+    Every violation, what is undecided or holds for some trip counts only, and the verdict as the last line. A terminal
+    (`for_people`) shows each clause of the verdict's scope on a line of its own below it.
+    """
     lines: list[Line] = []
     for finding in report.findings:
         lines += [*finding_lines(finding, source), []]
@@ -136,7 +140,15 @@ def report_lines(report: Report, source: Source) -> list[Line]:
         lines += [[("not for every trip count: ", LABEL), (reason, "")], []]
     for search in report.cut_short:
         lines += [[("cut short: ", LABEL), (search, "")], []]
-    return [*lines, [(report.last_line, VERDICT_STYLES[report.verdict])]]
+    return lines + (_verdict_apart(report) if for_people else [[(report.last_line, VERDICT_STYLES[report.verdict])]])
+
+
+def _verdict_apart(report: Report) -> list[Line]:
+    """The verdict, and below it the scope that `Report.last_line` has behind it, a line each."""
+    scope = report.scope if report.verdict is Verdict.SAFE else Scope()
+    rests_on = [("assumed", clause) for clause in scope.assumed] + [("left out", calls) for calls in scope.summed_up]
+    clauses: list[Line] = [[(f"  {kind}: ", FAINT), (clause, "")] for kind, clause in rests_on]
+    return [[(report.verdict_line, VERDICT_STYLES[report.verdict])], *clauses]
 
 
 def findings_lines(findings: Sequence[Finding], source: Source) -> list[Line]:

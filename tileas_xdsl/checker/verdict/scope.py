@@ -43,8 +43,13 @@ class Scope:
     @property
     def clauses(self) -> list[str]:
         """The end of the last line of a report: one clause each for what was assumed and left out."""
-        parts = [f"assumed: {'; '.join(self.assumed)}"] if self.assumed else []
-        return [*parts, "left out: calls in which a loop has no positive step"] if self.left_out else parts
+        kinds = {"assumed": self.assumed, "left out": self.summed_up}
+        return [f"{kind}: {'; '.join(clauses)}" for kind, clauses in kinds.items() if clauses]
+
+    @property
+    def summed_up(self) -> list[str]:
+        """What was left out, in one clause."""
+        return ["calls in which a loop has no positive step"] if self.left_out else []
 
     def as_data(self) -> dict[str, Any]:
         """The scope as plain data, for JSON."""
