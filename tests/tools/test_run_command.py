@@ -55,6 +55,44 @@ def test_a_synchronised_program_gives_the_same_in_every_order(order: list[str], 
     assert np.array_equal(json.loads(out)["arrays"]["dst"]["data"], 2 * IOTA)
 
 
+OF_THE_GRID = """
+func.func @place(%out: memref<2xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %id = nvvm.read.ptx.sreg.ctaid.x : i32
+  %extent = nvvm.read.ptx.sreg.nctaid.x : i32
+  memref.store %id, %out[%c0] : memref<2xi32>
+  memref.store %extent, %out[%c1] : memref<2xi32>
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"), [([], [0, 1]), (["ctaid.x=3"], [3, 1]), (["ctaid.x=3", "nctaid.x=0x8"], [3, 8])]
+)
+def test_a_block_of_the_grid_can_be_chosen(given: list[str], seen: list[int], run: Run) -> None:
+    options = [text for name in given for text in ("--arg", name)]
+    status, out, err = run(OF_THE_GRID, *options, "--format", "json")
+    assert (status, err) == (RAN, "")
+    assert json.loads(out)["arrays"]["out"]["data"] == seen
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["ctaid.x=-1"], "'ctaid.x' is a number of the grid, from 0 up, not '-1'"),
+        (["ctaid.x=iota"], "'ctaid.x' is a number of the grid, from 0 up, not 'iota'"),
+        (["ctaid.x=1", "ctaid.x=2"], "'ctaid.x' is given twice"),
+        (["ctaid.y=1"], "there is no argument 'ctaid.y'"),
+    ],
+)
+def test_wrong_numbers_of_the_grid(given: list[str], message: str, run: Run) -> None:
+    status, _, err = run(OF_THE_GRID, *[text for name in given for text in ("--arg", name)])
+    assert status == INPUT
+    assert message in err
+
+
 @pytest.mark.parametrize("order", ORDERS, ids=" ".join)
 def test_a_race_is_reported_in_every_order(order: list[str], run: Run) -> None:
     status, out, _ = run(RACE, *DOUBLE, *order)

@@ -42,6 +42,18 @@ def test_good_program_is_drawn(extension: str, run: Run) -> None:
         assert text.startswith("<!DOCTYPE html>")
 
 
+EDGES = ROOT / "tests" / "checker" / "edges"
+
+
+@pytest.mark.parametrize(("block", "status"), [(None, DRAWN), (1, DRAWN), (2, VIOLATED)])
+def test_the_block_that_is_drawn_can_be_chosen(block: int | None, status: int, run: Run) -> None:
+    """Blocks 0 and 1 fill no slot twice; block 2 waits for one that nobody gives back."""
+    place = [] if block is None else ["--arg", f"ctaid.x={block}"]
+    done, said, err = run(EDGES / "ctaid_bound.mlir", "-o", "t.svg", *place)
+    assert (done, err) == (status, "")
+    assert ("in @k(ctaid.x = 2)" in said) == (status == VIOLATED)
+
+
 @pytest.mark.parametrize("extension", ["svg", "html", "json"])
 @pytest.mark.parametrize(
     ("exhibit", "kind"),

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, Integer
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from tileas_xdsl.interfaces import FunctionOpInterface
-from tileas_xdsl.machine.core.meaning import load_dialect
+from tileas_xdsl.machine.core.meaning import facts_of, load_dialect
 from tileas_xdsl.machine.core.memory import MemoryObject, View, require_addressable
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, wrap
 from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, residency_of
@@ -172,6 +172,29 @@ def is_argument(body: Region, name: str) -> bool:
     """Whether `name` is the name or number of an argument of the function with that body."""
     names = argument_names(body)
     return name in names or (name.isdecimal() and int(name) < len(names))
+
+
+def numbers_of_block(function: Operation) -> list[str]:
+    """The ids and extents of the grid that the module of `function` reads, by name: `ctaid.x`."""
+    top = function
+    while (above := top.parent_op()) is not None:
+        top = above
+    names = ((facts_of(op).number_of_block, op) for op in top.walk())
+    return list(dict.fromkeys(name(op) for name, op in names if name is not None))
+
+
+def apart_from_grid(function: Operation, given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
+    """
+    What a caller gives to `function`: the numbers of the block that runs it, and the values of its arguments.
+
+    Raises `ArgumentError` for an id or extent that is not a number from 0 up.
+    """
+    known = numbers_of_block(function)
+    numbers = {name: value for name, value in given.items() if name in known}
+    for name, value in numbers.items():
+        if not isinstance(value, int | np.integer) or value < 0:
+            raise ArgumentError(f"'{name}' is a number of the grid, from 0 up: write --arg {name}=1")
+    return numbers, {name: value for name, value in given.items() if name not in numbers}
 
 
 def bind_arguments(

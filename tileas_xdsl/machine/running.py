@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.arguments import (
+    apart_from_grid,
     argument_at,
     argument_names,
     bind_arguments,
@@ -29,6 +30,7 @@ from tileas_xdsl.machine.core.deadline import Deadline, TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
+from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.trace import Trace
 from tileas_xdsl.machine.core.violations import Violation
@@ -91,7 +93,8 @@ def run(
     """
     Run `function` of `module` on `args`.
 
-    `args` maps argument names (or numbers, as strings) to arrays and numbers; a sequence gives them by position, None
+    `args` maps argument names (or numbers, as strings) to arrays and numbers, and ids and extents of the grid
+    (`ctaid.x`) to numbers, without which it is block 0 of 1; a sequence gives arguments by position, None
     standing for the default. `order` is `eager`, `lazy`, `random` (with `seed`) or `timed` (with the cycles of
     `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `threads` threads
     run a function that does not say so itself (None: one); `observer` watches.
@@ -104,6 +107,7 @@ def run(
     names = argument_names(body)
     if not isinstance(args, Mapping):
         args = {str(number): value for number, value in enumerate(args) if value is not None}
+    numbers, args = apart_from_grid(op, args)
     values = bind_arguments(body, args, with_data=True)
     machine = Machine(
         make_order(order, seed, target),
@@ -112,6 +116,7 @@ def run(
         observer=observer,
         deadline=Deadline.after(timeout),
     )
+    machine.grid = Grid(numbers=numbers)
     results, out_of_time = (), None
     try:
         results = execute(machine, op, values)

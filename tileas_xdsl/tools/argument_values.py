@@ -24,11 +24,14 @@ from xdsl.ir import Attribute, BlockArgument, Region
 from tileas_xdsl.machine.arguments import (
     ArgumentError,
     argument_at,
+    argument_names,
     default_array,
     example_sizes,
+    is_argument,
     is_integer_scalar,
     is_scalar,
     name_of,
+    numbers_of_block,
 )
 from tileas_xdsl.machine.core.memory import require_addressable
 from tileas_xdsl.machine.core.values import ElementType, bit_width, element_type
@@ -59,16 +62,36 @@ class Value:
 def argument_values(body: Region, named: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """
     (NAME, V) of the arguments of the function with this `body` -> argument number -> number or array.
+    An id or extent of the grid that it reads (`ctaid.x`) stays under its name.
 
     Raises `ArgumentError` for names, values and sizes that do not fit.
     """
     values: dict[str, Any] = {}
+    function = body.parent_op()
+    of_grid = numbers_of_block(function) if function is not None else []
     for name, text in named:
+        if name in of_grid and not is_argument(body, name):
+            if name in values:
+                raise ArgumentError(f"'{name}' is given twice")
+            values[name] = _grid_number(name, text)
+            continue
         argument = argument_at(body, name)
         if str(argument.index) in values:
             raise ArgumentError(f"argument '{name}' is given twice")
         values[str(argument.index)] = value_for(parse_value(text), argument)
     return values
+
+
+def _grid_number(name: str, text: str) -> int:
+    number = _number(text)
+    if not isinstance(number, int) or number < 0:
+        raise ArgumentError(f"'{name}' is a number of the grid, from 0 up, not '{text}'")
+    return number
+
+
+def name_given(body: Region, place: str) -> str:
+    """The name behind a key of `argument_values`: that of the argument with this number, or of the grid's number."""
+    return argument_names(body)[int(place)] if place.isdecimal() else place
 
 
 def parse_value(text: str) -> Value:

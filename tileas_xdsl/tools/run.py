@@ -29,7 +29,7 @@ from tileas_xdsl.machine.core.violations import Party
 from tileas_xdsl.machine.running import ORDERS
 from tileas_xdsl.machine.running import run as run_on_machine
 from tileas_xdsl.machine.time.simulation import TimedRun, timed_run
-from tileas_xdsl.tools.argument_values import argument_values
+from tileas_xdsl.tools.argument_values import argument_values, name_given
 from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arrays
 from tileas_xdsl.tools.errors import OUT_OF_TIME, InputError
 from tileas_xdsl.tools.machine_input import (
@@ -214,8 +214,7 @@ def _run(
     )
     stopped = outcome.out_of_time
     times = timed_run(name, outcome.machine) if arguments.order == "timed" and stopped is None else None
-    names = argument_names(body)
-    scalars = {names[int(number)]: value for number, value in values.items() if np.ndim(value) == 0}
+    scalars = {name_given(body, place): value for place, value in values.items() if np.ndim(value) == 0}
     findings = [Finding(name, scalars, violation) for violation in outcome.violations]
     if stopped is not None:
         return Run(name, {}, findings, {}, None, stopped, _standing(outcome.machine))

@@ -21,11 +21,11 @@ from tileas_xdsl.checker.verdict.deciding import report_undrained
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.report import Finding
 from tileas_xdsl.checker.witnesses.investigator import Investigator
-from tileas_xdsl.machine.arguments import argument_at, argument_names, find_function
+from tileas_xdsl.machine.arguments import argument_names, find_function
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate
-from tileas_xdsl.tools.argument_values import argument_values
+from tileas_xdsl.tools.argument_values import argument_values, name_given
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import add_threads, asked_function, machine_errors, named_values, read_input
 from tileas_xdsl.tools.output_files import write_text
@@ -130,9 +130,12 @@ def chosen_trip_count(arguments: argparse.Namespace) -> int:
 
 
 def run_values(body: Region, texts: list[str], trip_count: int) -> dict[str, Any]:
-    """Name of an argument -> its value, with `trip_count` for those that bound loops and are not given."""
-    names = argument_names(body)
-    given = {names[int(number)]: value for number, value in argument_values(body, named_values(texts, "--arg")).items()}
+    """
+    Name of an argument, or of an id or extent of the grid -> its value, with `trip_count` for the arguments that bound
+    loops and are not given.
+    """
+    values = argument_values(body, named_values(texts, "--arg"))
+    given = {name_given(body, place): value for place, value in values.items()}
     return {**dict.fromkeys(bounding_arguments(body), trip_count), **given}
 
 
@@ -183,6 +186,7 @@ def timed_run_of(
 
 
 def scalars(body: Region, values: Mapping[str, Any]) -> dict[str, int]:
-    """The numbers among `values`, in the order of the arguments."""
-    named = sorted(values, key=lambda name: argument_at(body, name).index)
+    """The numbers among `values`, in the order of the arguments, those of the grid behind them."""
+    names = argument_names(body)
+    named = sorted(values, key=lambda name: names.index(name) if name in names else len(names))
     return {name: values[name] for name in named if np.ndim(values[name]) == 0}

@@ -135,9 +135,9 @@ class Grid:
     """What an execution knows of the place of its block in the grid."""
 
     is_opaque: bool = False
-    """Whether ids and extents are opaque, unless `numbers` has them; else there is one block, number 0 of 1."""
+    """Whether ids and extents are opaque, unless `numbers` has them; else they are those of block 0 of 1."""
     numbers: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The ids and extents that decide something, and what they are in this execution."""
+    """Ids and extents that are numbers in this execution: the caller gave them, or they decide something."""
     loops: frozenset[Operation] = frozenset()
     """The loops over blocks: `for %t = id to n step extent`."""
     turns: int = 0
@@ -150,11 +150,10 @@ ONE_BLOCK = Grid()
 def block_number(machine: Machine, name: str, alone: int) -> int:
     """The id or extent called `name`, which is `alone` where there is one block."""
     grid = machine.grid
-    if not grid.is_opaque:
-        return alone
-    machine.assume(BLOCKS_ALONE)
-    if name in grid.numbers:
-        return grid.numbers[name]
+    if grid.is_opaque:
+        machine.assume(BLOCKS_ALONE)
+    if name in grid.numbers or not grid.is_opaque:
+        return grid.numbers.get(name, alone)
     machine.opaque_names |= {name}
     return OpaqueNumber(alone, SumOfIds(((name, 1),)), frozenset([name]))
 

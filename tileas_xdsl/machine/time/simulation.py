@@ -17,12 +17,19 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import location_of, op_name
-from tileas_xdsl.machine.arguments import bind_arguments, find_function, symbolic_arguments, threads_given
+from tileas_xdsl.machine.arguments import (
+    apart_from_grid,
+    bind_arguments,
+    find_function,
+    symbolic_arguments,
+    threads_given,
+)
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
+from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.violations import Violation
 from tileas_xdsl.machine.time.simulated_time import ENGINE, SimulatedClock, Timed
 from tileas_xdsl.targets.cycles import timing_table
@@ -254,7 +261,8 @@ def simulate(
     """
     Run `function` of `module` under the order `timed`, with the cycles of `target`.
 
-    `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024. The
+    `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024. Ids and
+    extents of the grid may be among them (`ctaid.x`); those that are not are the ones of block 0 of 1. The
     checks `at_end` are made when the function has ended; a function that does not say how many threads run it has
     `threads`, or one; `observer` watches. `timeout` is in seconds of processor time.
 
@@ -272,7 +280,8 @@ def simulate(
         deadline=Deadline.after(timeout),
     )
     machine.at_end.extend(at_end)
-    given = arguments or {}
+    numbers, given = apart_from_grid(op, arguments or {})
+    machine.grid = Grid(numbers=numbers)
     values = bind_arguments(body, given, with_data=True) if with_data else symbolic_arguments(body, given)
     return timed_run(_name_of(op), machine, execute(machine, op, values))
 
