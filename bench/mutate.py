@@ -4,7 +4,7 @@ small change, and see whether the checker notices.
 
 Prints how many mutants of each kind are wrong and were caught, and every mutant that survives, with the reason why it
 is as right as the program. Status 1 when one that is wrong was accepted, or one that is right rejected. `--every N`
-takes each N-th mutant only; `--verbose` prints all of them.
+takes each N-th mutant of each kind only; `--verbose` prints all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import argparse
 import json
 import sys
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
@@ -31,14 +30,24 @@ WRONG = (Outcome.MISSED, Outcome.FALSE_ALARM, Outcome.UNDECIDED, Outcome.UNJUDGE
 
 
 def judgements(every: int = 1, only: str = "") -> list[Judgement]:
-    """What becomes of each `every`-th mutant, of the programs whose name has `only` in it."""
+    """
+    What becomes of each `every`-th mutant of each kind, of the programs whose name has `only` in it.
+
+    Each kind is counted by itself and over all programs, so that a sample holds its share of every kind.
+    """
     programs = [program for program in right_programs() if only in program.name]
-    return [judge(mutant) for program in programs for mutant in islice(mutants(program), 0, None, every)]
+    seen: Counter[str] = Counter()
+    found: list[Judgement] = []
+    for mutant in (mutant for program in programs for mutant in mutants(program)):
+        if seen[mutant.kind] % every == 0:
+            found.append(judge(mutant))
+        seen[mutant.kind] += 1
+    return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.mutate", description=__doc__)
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="take each N-th mutant of a program")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take each N-th mutant of each kind")
     parser.add_argument("--only", default="", metavar="NAME", help="programs with NAME in their names")
     parser.add_argument("--verbose", action="store_true", help="print every mutant")
     arguments = parser.parse_args()

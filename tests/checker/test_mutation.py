@@ -1,7 +1,7 @@
 """
 The checker finds every small fault that is put into a right program, except for equivalent mutants (`bench/mutate.py`).
 
-`TILEAS_CASES=full` takes all mutants, otherwise every 25th of each program.
+`TILEAS_CASES=full` takes all mutants, otherwise every 25th of each kind.
 """
 
 from __future__ import annotations
