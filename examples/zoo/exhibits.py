@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.witnesses.investigator import Investigator
+from tileas_xdsl.machine.core.violations import ViolationKind
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.views.timeline import Timeline, timeline
@@ -86,6 +87,14 @@ class Exhibit:
         """The first violation in the program that is wrong."""
         findings = self.report_on_bad.findings
         return findings[0] if findings else None
+
+    @cached_property
+    def report_under_relaxed_proxy(self) -> Report | None:
+        """What `--relaxed-proxy` says of the wrong program, where that makes a warning of its first violation."""
+        if self.kind_found != str(ViolationKind.MISSING_FENCE):
+            return None
+        report = check(parsed(self.bad), relaxed_proxy=True)
+        return report if report.tolerated else None
 
     @cached_property
     def timeline(self) -> Timeline:

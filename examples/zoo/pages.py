@@ -89,7 +89,7 @@ def page(exhibit: Exhibit) -> str:
 ```
 {said}
 ```
-
+{under_relaxed_proxy(exhibit)}
 {in_time(exhibit)}
 
 **The fix.** {exhibit.fix}
@@ -98,6 +98,17 @@ def page(exhibit: Exhibit) -> str:
 ```diff
 {difference(exhibit.bad, exhibit.good)}
 ```
+"""
+
+
+def under_relaxed_proxy(exhibit: Exhibit) -> str:
+    """A paragraph about kernels that do without this fence, where `--relaxed-proxy` is about it; else nothing."""
+    report = exhibit.report_under_relaxed_proxy
+    if report is None:
+        return ""
+    return f"""
+**Kernels that do without.** With `--relaxed-proxy` a read before an asynchronous write needs no fence: this is a
+warning then, and the verdict is `{report.verdict_line}`.
 """
 
 

@@ -53,6 +53,39 @@ def test_weakening_by_one_more_is_wrong() -> None:
     assert check(parse(too_weak)).kinds == ["race"]
 
 
+HANDED_OVER = """
+func.func @hand_over(%x: !llvm.ptr<SPACE>) {
+  %one = arith.constant 1.0 : f32
+  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {
+    llvm.store %one, %x : f32, !llvm.ptr<SPACE>
+    WAIT
+    rocdl.s.barrier
+  }, {
+    rocdl.s.barrier
+    %v = llvm.load %x : !llvm.ptr<SPACE> -> f32
+  } : () -> ()
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("space", "wait", "exact"),
+    [
+        ("3", "rocdl.s.waitcnt 49279", True),  # lgkmcnt(0), and no wait for vmcnt
+        ("3", "rocdl.s.waitcnt 112", False),  # both: vmcnt may be raised as far as one likes
+        ("1", "rocdl.s.waitcnt 3952", True),  # vmcnt(0)
+    ],
+)
+def test_a_counter_that_hands_over_the_own_accesses_of_a_wave_cannot_go(space: str, wait: str, exact: bool) -> None:
+    text = HANDED_OVER.replace("SPACE", space)
+    assert check(parse(text.replace("WAIT", ""))).kinds == ["race"]
+    report = check(parse(text.replace("WAIT", wait)))
+    assert report.verdict_line == "safe for every trip count"
+    assert GONE not in advice(report)
+    assert (advice(report) == []) == exact
+
+
 TOKENS = """
 func.func @tokens(%x: memref<4xi32>) {
   %c0 = arith.constant 0 : index

@@ -269,17 +269,23 @@ class CounterCondition(Condition):
 
 
 def _wait_counter(
-    agent: Agent, op: Operation, counter: str, outstanding: int, *, kinds: tuple[str, ...] = (), stores: bool = False
+    agent: Agent,
+    op: Operation,
+    counter: str,
+    outstanding: int,
+    *,
+    kinds: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
+    stores: bool = False,
 ) -> Request:
     """
     Wait until `counter` has fallen to `outstanding`; `stores` says whether it counts those, too. At 0 the accesses of
-    the wave itself that are of `kinds` are complete as well.
+    the wave itself that are of `kinds` are complete as well, and at any number those of `beside`.
     """
-    if not outstanding and kinds:
-        wait_for_own(agent, kinds)
     waits, outstanding = agent.machine.allows(op, outstanding)
     if not waits:
         return Done()
+    wait_for_own(agent, beside if outstanding else (*beside, *kinds))
     counted = _counted(agent, counter)
     younger = counted if stores else works_of(counted)
     waited_for = works_of(younger[: max(len(younger) - outstanding, 0)])
@@ -313,14 +319,23 @@ def _wait_loadcnt(agent: Agent, op: Any) -> Answer:
     return _wait_counter(agent, op, "vmcnt", op.count.value.data, kinds=(LOADS,))
 
 
+MOST_OF_VMCNT = 63
+"""All bits of the field for vmcnt: no wait for it."""
+
+
 @suspends(waits.SWaitcntOp)
 def _waitcnt(agent: Agent, op: Any) -> Answer:
     """gfx9: vmcnt, which counts loads and stores, is in bits 0-3 and 14-15; lgkmcnt, which counts LDS, in bits 8-11."""
     field = op.bitfield.value.data
-    if not field >> 8 & 15:
-        wait_for_own(agent, (LDS,))
+    lds = (LDS,) if not field >> 8 & 15 else ()
     vmcnt = (field & 15) | ((field >> 14) & 3) << 4
-    return _wait_counter(agent, op, "vmcnt", vmcnt, kinds=(LOADS, STORES), stores=True)
+    if vmcnt < MOST_OF_VMCNT:
+        return _wait_counter(agent, op, "vmcnt", vmcnt, kinds=(LOADS, STORES), beside=lds, stores=True)
+    # No count that could be raised: the wait is there or it is not.
+    waits, _ = agent.machine.allows(op, None)
+    if waits:
+        wait_for_own(agent, lds)
+    return Done()
 
 
 @sync(waits.WaitDscntOp, waits.WaitStorecntOp)

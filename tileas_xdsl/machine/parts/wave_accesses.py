@@ -42,6 +42,9 @@ class WaitedFor(OwnPart):
 
 def wait_for_own(agent: Agent, kinds: Iterable[str]) -> None:
     """`agent` has waited for all its accesses of `kinds` so far."""
+    kinds = tuple(kinds)
+    if not kinds:
+        return
     waited = agent.part(WaitedFor).moments
     for kind in kinds:
         waited[kind] = agent.moment

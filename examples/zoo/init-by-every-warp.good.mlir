@@ -1,0 +1,26 @@
+// The good twin of init-by-every-warp.bad.mlir: one thread makes the barrier.
+
+func.func @load(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %full: !llvm.ptr<3>)
+    attributes {nvvm.reqntid = array<i32: 128>} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %bytes = arith.constant 512 : i32
+  %ticks = arith.constant 1000 : i32
+  %tid = nvvm.read.ptx.sreg.tid.x : i32
+  %first = arith.cmpi eq, %tid, %c0 : i32
+  scf.if %first {
+    nvvm.mbarrier.init %full, %c1 : !llvm.ptr<3>, i32
+    nvvm.fence.mbarrier.init
+  }
+  nvvm.barrier0
+  scf.if %first {
+    nvvm.mbarrier.arrive.expect_tx %full, %bytes : !llvm.ptr<3>, i32
+    nvvm.cp.async.bulk.shared.cluster.global %tile, %src, %full, %bytes : !llvm.ptr<3>, <1>
+  }
+  nvvm.mbarrier.try_wait.parity %full, %c0, %ticks : !llvm.ptr<3>, i32, i32
+  %mine = llvm.getelementptr %tile[%tid] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
+  %v = llvm.load %mine : !llvm.ptr<3> -> f32
+  %to = llvm.getelementptr %out[%tid] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
+  llvm.store %v, %to : f32, !llvm.ptr<1>
+  func.return
+}

@@ -1,0 +1,21 @@
+// The good twin of store-outlives-its-block.bad.mlir: the kernel ends when its shared memory has been read.
+
+func.func @quantize(%out: !llvm.ptr<1>, %tiles: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %buffers = arith.constant 2 : i32
+  %bytes = arith.constant 1024 : i32
+  %one = arith.constant 1.0 : f32
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %s = arith.remui %k, %buffers : i32
+    %tile = llvm.getelementptr %tiles[%s] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<256 x f32>
+    nvvm.cp.async.bulk.wait_group 1 {read}
+    llvm.store %one, %tile : f32, !llvm.ptr<3>
+    nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+    %to = llvm.getelementptr %out[%k] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array<256 x f32>
+    nvvm.cp.async.bulk.global.shared.cta %to, %tile, %bytes : <1>, <3>
+    nvvm.cp.async.bulk.commit.group
+  }
+  nvvm.cp.async.bulk.wait_group 0 {read}
+  func.return
+}
