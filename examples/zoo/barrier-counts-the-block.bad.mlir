@@ -3,9 +3,9 @@
 // kind: deadlock
 // level: nvvm named barriers
 // between: nvvm.barrier, nvvm.barrier
-// mirrors: deepseek-ai/FlashMLA#57
-// happened: A reader of FlashMLA found named barriers made for the 256 threads of the block in the branch of one of its
-//   two warpgroups, and asked whether that cannot hang.
+// mirrors: deepseek-ai/FlashMLA#41, deepseek-ai/FlashMLA#57
+// happened: Readers of FlashMLA saw a named barrier with the count of all 256 threads in the branch of one of its two
+//   warpgroups, and asked whether that hangs. It does unless the other warpgroup comes to the same barrier.
 // wrong: The barrier waits for 256 threads (PTX ISA, barrier: the count is that of the threads which take part), and only
 //   the 128 of the compute warps ever come. The load warp waits for the slot that they would give back.
 // says: no agent can go on

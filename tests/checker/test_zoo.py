@@ -28,6 +28,12 @@ PUBLISHED = {
         "triton-lang/triton#9883",
         "tile-ai/tilelang#2505",
     ],
+    "warps and elections": ["NVIDIA/Fuser#3428", "flashinfer-ai/flashinfer#2996", "NVIDIA/cccl#6231"],
+    "one maker of a barrier": ["NVIDIA/Fuser#1990"],
+    "counts of named barriers": ["deepseek-ai/FlashMLA#41"],
+    "tensor maps and their tensors": ["facebookexperimental/triton#680", "triton-lang/triton#10415"],
+    "a barrier that orders no memory": ["GPUOpen-Drivers/llpc#1886"],
+    "a read, then an asynchronous write": ["triton-lang/triton#7262"],
     "release and scope": ["flashinfer-ai/flashinfer#5335", "tile-ai/tilelang#2613", "NVIDIA/cutlass#3643"],
 }
 """What users of other tools asked for, and the reports that show it: each has an exhibit."""
@@ -88,6 +94,16 @@ def test_every_right_program_has_its_wrong_twin() -> None:
 
 def test_every_kind_is_on_show() -> None:
     assert {exhibit.kind for exhibit in EXHIBITS} == {str(kind) for kind in ViolationKind}
+
+
+def test_relaxed_proxy_is_told_where_it_makes_a_warning() -> None:
+    """It is about reads before asynchronous writes; an ordinary write before an asynchronous read needs its fence."""
+    told = {exhibit.name for exhibit in EXHIBITS if exhibit.report_under_relaxed_proxy is not None}
+    assert {"read-then-refilled", "refill-without-fence"} <= told
+    assert "quantize-then-tma" not in told
+    for exhibit in EXHIBITS:
+        report = exhibit.report_under_relaxed_proxy
+        assert report is None or report.verdict is Verdict.SAFE, exhibit.name
 
 
 @pytest.mark.parametrize("level", ["tokens", "queue", "marks", "nv_tileas pipelines", "nvvm mbarriers"])
