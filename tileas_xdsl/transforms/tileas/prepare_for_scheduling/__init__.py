@@ -14,9 +14,10 @@ iterators and single steps, and whose products are issued and waited for:
                                                      consumer_release %read
 
 Stages in TileAS' order: `decomposeTiledLoadStoreView` (rings: `rings.py`), `refineVecSizeOfAtoms` (which instructions
-fill a ring on this target: `atoms.py`), `sliceAndFuse` (products that are issued: `products.py`), `runCanonicalizer`
-(wrappers that nobody uses any more), `compactMemLayout` and `refreshBoxDim`, which have nothing to do here: offsets in
-shared memory are given by `tileas-assign-buffers`, and the box of a transfer is the tile that it brings.
+fill a ring on this target: `atoms.py`), `sliceAndFuse` (sub-tiles: `slices.py`; products that are issued:
+`products.py`), `runCanonicalizer` (wrappers that nobody uses any more), `compactMemLayout` and `refreshBoxDim`, which
+have nothing to do here: offsets in shared memory are given by `tileas-assign-buffers`, and the box of a transfer is the
+tile that it brings.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
+from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.target import model_of_target
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
@@ -40,6 +42,7 @@ from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.atoms import choose_instructions
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.products import issue_products
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import plan_rings, rewrite_rings
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.slices import SUB_TILES, slice_products
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,15 @@ class PrepareForSchedulingPass(ModulePass):
         the shape that MaterializeAsync gives them and their tiles stay in the iteration; each release goes behind the
         last use of its own tile. With `async-products`, `dot`s of tiles in shared memory become `async.dot` with a wait
         before the first reader of the accumulator and before the release of what they read, on targets that have such
-        products. Transfers that the target has no TMA for become asynchronous copies.
+        products. With `sub-tiles=2`, or where `tileas.max_num_slices_for_non_reduce_axis` on a product asks for it, the
+        product and what hangs on it become two of half the rows. Transfers that the target has no TMA for become
+        asynchronous copies.
 
     Requires
         Verified IR; functions without an `agent_switch` (others are skipped).
 
     Refuses
-        A compute capability without a machine model, naming those that have one.
+        A compute capability without a machine model, naming those that have one; another number of sub-tiles.
     """
 
     name = "tileas-prepare-for-scheduling"
@@ -67,8 +72,11 @@ class PrepareForSchedulingPass(ModulePass):
 
     compute_capability: str = "sm_80"
     async_products: bool = True
+    sub_tiles: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.sub_tiles not in (1, SUB_TILES):
+            raise PassFailedException(f"{self.name}: sub-tiles={self.sub_tiles}; choose one of 1, {SUB_TILES}")
         functions = [f for f in functions_in(op) if not any(isinstance(inner, AgentSwitchOp) for inner in f.walk())]
         models = [model_of_target(function, self.compute_capability) for function in functions]
         for function, model in zip(functions, models, strict=True):
@@ -79,6 +87,7 @@ class PrepareForSchedulingPass(ModulePass):
         for loop in [inner for inner in function.walk() if isinstance(inner, scf.ForOp)]:
             plan = plan_rings(loop)
             body = rewrite_rings(plan) if plan is not None else loop
+            body = slice_products(body, model, self.sub_tiles)
             if self.async_products:
                 issue_products(body, model)
         _drop_unused_wrappers(function)

@@ -21,6 +21,7 @@ from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp, DotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.tiles.types import element_type_of, extents
+from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
 from tileas_xdsl.machine.time.costs import element_bits
 from tileas_xdsl.targets.machine_model import MachineModel, Products
 from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
@@ -89,7 +90,9 @@ def _only_adds(op: Operation, tile: SSAValue) -> bool:
 
 
 def _releases_behind(value: SSAValue, op: Operation, position: dict[Operation, int]) -> list[Operation]:
-    """The releases of the slot that `value` lies in, behind `op` in its block."""
+    """The releases of the slot that `value`, or what it is a part of, lies in, behind `op` in its block."""
+    while isinstance(value.owner, Operation) and names_bytes_of_operand(value.owner):
+        value = value.owner.operands[0]
     read = value.owner
     if not isinstance(read, ConsumerReadOp):
         return []
