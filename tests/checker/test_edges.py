@@ -35,14 +35,7 @@ NOT_READ_YET = frozenset(
 )
 """They use ops, forms or clusters that have no meaning here yet."""
 
-NOT_YET = frozenset(
-    [
-        "aa_store_load_no_token",
-        "q_nodepth",
-        "q_reuse",
-        "tid_deadlock",
-    ]
-)
+NOT_YET: frozenset[str] = frozenset()
 """They are judged wrongly, refused, or take more than 20 seconds."""
 
 THREADS = {"tid_deadlock": 64, "tid_specialised": 64}

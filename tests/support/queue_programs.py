@@ -235,8 +235,11 @@ class _Emitter:
         return "\n".join([*lines, *body, "func.return", "}"])
 
     def _reuse(self) -> list[str]:
+        """Storage that is reused: by queues that are never in use together, as one thread fills and drains them."""
         alike = [queue for queue in self.queues if queue.depth == self.queues[0].depth]
         if len(alike) < 2 or self.random.random() < 0.5:
+            return []
+        if self.agents or any(queue.holds_views for queue in alike):
             return []
         names = ", ".join(queue.name for queue in alike)
         types = ", ".join(queue.type for queue in alike)

@@ -14,6 +14,9 @@ def _ring(drawing: Drawing, ring: Ring) -> None:
     drawing.number(free)
     drawing.literal((id(ring.op), ring.depth, ring.consumers, None if _turns(drawing, ring) else free % ring.turns))
     drawing.value(ring.buffer)
+    drawing.literal(len(ring.overlays))
+    for other in ring.overlays:
+        drawing.thing(other)
     for k in (ring.produced, *(ring.consumed.get(agent.number, 0) for agent in drawing.machine.live)):
         _draw_count(drawing, ring, k, free)
     drawing.literal(str(sorted(k - free for k in ring.acquired if k not in ring.committed)))

@@ -101,6 +101,7 @@ class Subject:
             assume_pure=taken.pure,
             relaxed_proxy=taken.relaxed_proxy,
             threads=taken.threads,
+            unstated_slots=1,
             code=self.code,
             deadline=self.deadline,
         )

@@ -85,6 +85,8 @@ class Machine:
     """Whether a missing fence between a generic read and an asynchronous write is a warning only."""
     threads: int | None = None
     """How many threads a block has that runs the function, where the function does not say so itself."""
+    unstated_slots: int | None = None
+    """How many slots of a queue may be relied on that does not say how many it has; None: as many as it takes."""
     step_budget: int = STEP_BUDGET
     deadline: Deadline = NO_DEADLINE
     """When an execution is ended, wherever it is: it raises `TimeUpError`."""

@@ -10,7 +10,9 @@ consumer agent takes every stage: the empty barrier expects one arrival of each.
 has the same protocol.)
 
 Asynchronous writes of a stage are bytes that the full barrier still expects. A ring without depth (an implicit pipeline
-that names none, a queue without one) has a slot for every stage; reuse is not judged there.
+that names none, a queue without one) has a slot for every stage; reuse is not judged there. Of such a queue a check
+relies on one slot only: a put waits until the stage before has been released, and learns nothing by it, since a deeper
+queue would not have made it wait.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barriers import arrive, expect_bytes, promise_bytes, wait_for_parity
+from tileas_xdsl.machine.parts.shared_storage import take_storage
 from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, read_tile, residency_of
 
 
@@ -87,6 +90,10 @@ class Ring:
     source: int
     """What abstract produce ops of this ring write is a function of this number and of the stage."""
     buffer: View | None = None
+    slots_relied_on: int | None = None
+    """How many slots a ring without depth has at least; None where it never blocks."""
+    overlays: dict[Ring, None] = field(default_factory=dict["Ring", None])
+    """The rings in the same storage (`shared_storage`)."""
     slots: dict[int, Slot] = field(default_factory=dict[int, Slot])
     produced: int = 0
     """Stages handed out to producers that do not name theirs."""
@@ -128,7 +135,7 @@ class Ring:
         """Whether stage `k` has been given back by every consumer, in a ring that has a slot for every stage."""
         slot = self.slots.get(k)
         done = slot is not None and slot.live is None and slot.releases >= self.consumers
-        return self.depth is None and done and k in self.committed
+        return self.depth is None and done and k in self.committed and not self.overlays
 
     @property
     def left(self) -> list[int]:
@@ -254,14 +261,28 @@ def slot_of(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
 
 def acquire(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
     """Wait until the slot of stage `k` is empty; the producer owns it then."""
+    return _wait_empty(agent, ring, k, op).then(_own, StageIndex(ring, k))
+
+
+def _wait_empty(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
     slot = slot_of(agent, ring, k, op)
-    wait = wait_for_parity(agent, slot.empty, ring.parity(k) ^ 1, op) if ring.depth is not None else Done()
-    return wait.then(_own, StageIndex(ring, k))
+    if ring.depth is not None:
+        return wait_for_parity(agent, slot.empty, ring.parity(k) ^ 1, op)
+    if ring.slots_relied_on is None or k < ring.slots_relied_on:
+        return Done()
+    before = slot_of(agent, ring, k - ring.slots_relied_on, op)
+    return wait_for_parity(agent, before.empty, 0, op, acquires=False)
 
 
 @continuation
-def _own(_agent: Agent, _op: Operation, _: None, stage: StageIndex) -> Answer:
-    stage.ring.acquired.add(stage.k)
+def _own(agent: Agent, op: Operation, _: None, stage: StageIndex) -> Answer:
+    _take(agent, stage.ring, stage.k, op)
+
+
+def _take(agent: Agent, ring: Ring, k: int, op: Operation) -> None:
+    if k not in ring.acquired:
+        take_storage(agent, ring, k, op)
+    ring.acquired.add(k)
 
 
 def write(agent: Agent, ring: Ring, k: int, values: Sequence[Any], op: Operation) -> None:
@@ -335,6 +356,8 @@ def _slot_to_fill(agent: Agent, ring: Ring, k: int, op: Operation) -> Slot:
             f"a release of stage {slot.live} and an acquire before stage {k} is written, or one more slot",
         )
         agent.machine.report(violation, Misuse(agent, [slot.full, slot.empty], [party]))
+    if k not in ring.acquired:
+        take_storage(agent, ring, k, op)
     return slot
 
 
@@ -356,11 +379,11 @@ def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
 def wait_full(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
     """Wait until stage `k` has been published; the consumer holds it then."""
     slot = slot_of(agent, ring, k, op)
-    return wait_for_parity(agent, slot.full, ring.parity(k), op).then(_take, StageIndex(ring, k))
+    return wait_for_parity(agent, slot.full, ring.parity(k), op).then(_hold, StageIndex(ring, k))
 
 
 @continuation
-def _take(agent: Agent, _op: Operation, _: None, stage: StageIndex) -> Answer:
+def _hold(agent: Agent, _op: Operation, _: None, stage: StageIndex) -> Answer:
     ring, k = stage.ring, stage.k
     ring.held.add((agent.number, k))
     ring.log.append(("consumer", k, ring.slot_number(k), ring.parity(k)))

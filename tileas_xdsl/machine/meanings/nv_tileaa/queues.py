@@ -3,14 +3,16 @@ What the queues of `nv_tileaa`, and `execute`, do.
 
 A queue names a flow of data and leaves the synchronisation open: a put waits for a free slot, fills and publishes it; a
 get waits for a filled slot, copies its tiles (those in shared memory, too) and frees it. With a slot index `i` the op
-is turn `i` of its side; without one each op takes the next turn. A queue without a depth never blocks a put. A queue
-that is a function argument is an endless source: its tiles are a fixed function of the argument and the turn.
+is turn `i` of its side; without one each op takes the next turn. A queue without a depth never blocks a put in a run; a
+check relies on one slot only (`parts.rings`). A queue that is a function argument is an endless source: its tiles are a
+fixed function of the argument and the turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
@@ -37,7 +39,8 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.forks import fork_and_join
-from tileas_xdsl.machine.parts.rings import Payload, Ring, StageIndex, source_value
+from tileas_xdsl.machine.parts.rings import Payload, Ring, StageIndex, StageToken, source_value
+from tileas_xdsl.machine.parts.shared_storage import overlay
 from tileas_xdsl.machine.tiles.tiles import read_tile
 
 terminators(QueueYieldOp)
@@ -68,7 +71,10 @@ def _create_queue(agent: Agent, op: CreateQueueOp) -> Ring:
         consumers=_consumers(op),
         source=0,
     )
-    return make_ring(agent, op, fact, depth=depth, buffer=None)
+    ring = make_ring(agent, op, fact, depth=depth, buffer=None)
+    if depth is None:
+        ring.slots_relied_on = agent.machine.unstated_slots
+    return ring
 
 
 def _name(op: CreateQueueOp) -> str:
@@ -203,5 +209,15 @@ def _execute(agent: Agent, op: ExecuteOp, *captured: Any) -> Answer:
 
 
 @effect(MarkForReuseOp)
-def _mark_for_reuse(_agent: Agent, _op: MarkForReuseOp, *_queues: Any) -> None:
-    """A hint for the assignment of storage; it moves no data."""
+def _mark_for_reuse(_agent: Agent, op: MarkForReuseOp, *queues: Any) -> None:
+    """It moves no data: from now on the queues, or the pipelines of the tokens, lie over each other."""
+    rings_of = [_ring_of(queue) for queue in queues]
+    ends = list(accumulate(int(size) for size in op.partitions.get_values()))
+    groups = [rings_of[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    overlay([[ring for ring in group if ring is not None] for group in groups], op)
+
+
+def _ring_of(queue: Any) -> Ring | None:
+    """The ring of a queue or of a producer's token; None for a queue that comes from outside."""
+    ring = queue.ring if isinstance(queue, StageToken) else queue
+    return ring if isinstance(ring, Ring) else None
