@@ -2,7 +2,7 @@
 Op interfaces: what passes ask of an op, in place of its name.
 
 An op of ours implements an interface by inheriting it. An op of xDSL, which cannot inherit from us, gets an *external
-model*: a small class, registered by op class in `dialects/upstream_interfaces.py`, that answers in its place.
+model*: a small class, registered by op class in `dialects/upstream_models`, that answers in its place.
 `Interface.of(op)` returns whichever there is. Only methods that some pass calls are here.
 """
 
@@ -23,8 +23,8 @@ ModelT = TypeVar("ModelT", bound="type[Any]")
 class Interface(ABC):
     """Base of the interfaces: finds the op itself, or the external model of a foreign op."""
 
-    EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], type[Operation]], Callable[[Operation], Any]]]
-    """Interface and op class -> what answers for such an op. Filled when the first foreign op is asked."""
+    EXTERNAL_MODELS: ClassVar[dict[tuple[type[Any], type[Operation]], Callable[[Operation], Any] | None]]
+    """Interface and op class -> what answers for such an op. Those of a dialect come when its first op is asked."""
 
     @classmethod
     def of(cls, op: Operation | None) -> Self | None:
@@ -33,9 +33,10 @@ class Interface(ABC):
             return op
         if op is None:
             return None
-        if not Interface.EXTERNAL_MODELS:
-            load_upstream_models()
-        model = Interface.EXTERNAL_MODELS.get((cls, type(op)))
+        key = cls, type(op)
+        if key not in Interface.EXTERNAL_MODELS:
+            load_upstream_models(op.dialect_name())
+        model = Interface.EXTERNAL_MODELS.setdefault(key, None)
         return None if model is None else model(op)
 
     @classmethod
@@ -215,6 +216,31 @@ class FunctionOpInterface(Interface):
     def is_entry(self) -> bool:
         """Whether a grid may end with it: not so for a device function, where its dialect tells the two apart."""
         return True
+
+
+class GroupTokenOpInterface(Interface):
+    """An operation that closes a group of copies and gives a token for it. All such groups are in one queue."""
+
+    @property
+    @abstractmethod
+    def group_token(self) -> SSAValue:
+        """The token of the group."""
+
+
+class CallOpInterface(Interface):
+    """A call of a function that runs in its place."""
+
+    @property
+    @abstractmethod
+    def callee_name(self) -> str:
+        """The symbol, without the `@`; nothing where the callee is a value."""
+
+
+class DiffersBetweenThreads(Interface):
+    """
+    An operation whose results differ between the threads of a block, whatever its operands: their number or mask, which
+    of them is elected, the time read off a clock.
+    """
 
 
 class AllocationOpInterface(Interface):

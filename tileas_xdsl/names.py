@@ -8,7 +8,9 @@ A row is two strings; the module is imported when the name is looked up. So the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 DIALECTS: dict[str, tuple[str, str]] = {
@@ -47,6 +49,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "tileas-assign-layouts": ("tileas.assign_layouts", "AssignLayoutsPass"),
     "tileas-materialize-async": ("tileas.materialize_async", "MaterializeAsyncPass"),
     "tileas-materialize-convert-layout": ("tileas.materialize_convert_layout", "MaterializeConvertLayoutPass"),
+    "tileas-materialize-schedule": ("tileas.materialize_schedule", "MaterializeSchedulePass"),
     "tileas-optimize-pipeline-region": ("tileas.optimize_pipeline_region", "OptimizePipelineRegionPass"),
     "tileas-prepare-for-scheduling": ("tileas.prepare_for_scheduling", "PrepareForSchedulingPass"),
     "tileas-generate-schedule": ("tileas.generate_schedule", "GenerateSchedulePass"),
@@ -67,13 +70,16 @@ TARGETS: dict[str, tuple[str, str]] = {}
 """Target name -> (module below `tileas_xdsl.backend`, the target class in it)."""
 
 
-UPSTREAM_MODELS = "tileas_xdsl.dialects.upstream_interfaces"
-"""The module by which xDSL's own ops answer our interfaces."""
+UPSTREAM_MODELS = "tileas_xdsl.dialects.upstream_models"
+"""The package that answers for xDSL's own ops, one dialect a module."""
 
 
-def load_upstream_models() -> None:
-    """Register these answers: `interfaces.py` needs them when the first such op is asked, and may import no dialect."""
-    import_module(UPSTREAM_MODELS)
+@cache
+def load_upstream_models(dialect: str) -> None:
+    """Register the answers for `dialect`, if it has any: `interfaces.py` needs them and may import no dialect."""
+    module = f"{UPSTREAM_MODELS}.{dialect}"
+    if dialect.isidentifier() and find_spec(module) is not None:
+        import_module(module)
 
 
 def loaders(room: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[], Any]]:

@@ -26,7 +26,7 @@ from tileas_xdsl.analysis.induction import AffineIndex, RotatingIndex
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory.objects import MemoryRoot, ObjectKind, may_alias
 from tileas_xdsl.analysis.memory.places import AccessPlace, Frame, IndexSpan
-from tileas_xdsl.dialects.upstream_memory import ACCESSES, VIEWS
+from tileas_xdsl.dialects.upstream_models import ACCESSES, VIEWS
 from tileas_xdsl.interfaces import Effect, EffectResource
 
 CONSTANTS = "\n".join(f"%c{n} = arith.constant {n} : index" for n in (0, 1, 2, 3, 4, 8, 16))

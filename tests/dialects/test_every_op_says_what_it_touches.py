@@ -17,14 +17,17 @@ from xdsl.universe import Universe
 
 from tileas_xdsl.analysis.memory.effects import stated_effects
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
-from tileas_xdsl.dialects.upstream_memory import ACCESSES, ALLOCATIONS, VIEWS
+from tileas_xdsl.dialects.upstream_models import ACCESSES, ALLOCATIONS, VIEWS
 from tileas_xdsl.interfaces import MemoryAccessOpInterface
 from tileas_xdsl.machine import meanings
 from tileas_xdsl.machine.core.meaning import meaning_of
-from tileas_xdsl.names import DIALECTS
+from tileas_xdsl.names import DIALECTS, load_upstream_models
 
 MEANT = [module.name.rstrip("_") for module in pkgutil.iter_modules(meanings.__path__)]
 """The dialects that the machine has meanings for."""
+
+for _dialect in MEANT:
+    load_upstream_models(_dialect)
 
 OPS: list[type[Operation]] = [
     op for name in sorted({*DIALECTS, *MEANT}) for op in Universe.get_multiverse().all_dialects[name]().operations

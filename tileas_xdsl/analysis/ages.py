@@ -38,7 +38,7 @@ from tileas_xdsl.analysis.forward_flow import Arrival, EdgeKind, Flow, FlowClien
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.diagnostics import location_of
 from tileas_xdsl.dialects.async_queue import CommitOp
-from tileas_xdsl.dialects.nvgpu import DeviceAsyncCreateGroupOp
+from tileas_xdsl.interfaces import GroupTokenOpInterface
 
 Token = SSAValue | Operation
 """What names a group: the value that a commit returns, or the commit itself, for the group that it made last."""
@@ -236,13 +236,10 @@ def written_commits(function: Operation) -> CommitsOf:
     """The groups of `async_queue.commit` and `nvgpu.device_async_create_group`, seen from `function`."""
 
     def commits_of(op: Operation) -> Sequence[Commit]:
-        match op:
-            case CommitOp():
-                return (Commit(op, queue_identity(op.queue, function)),)
-            case DeviceAsyncCreateGroupOp():
-                return (Commit(op.async_token, DEVICE_QUEUE),)
-            case _:
-                return ()
+        if isinstance(op, CommitOp):
+            return (Commit(op, queue_identity(op.queue, function)),)
+        group = GroupTokenOpInterface.of(op)
+        return () if group is None else (Commit(group.group_token, DEVICE_QUEUE),)
 
     return commits_of
 

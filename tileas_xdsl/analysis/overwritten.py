@@ -27,7 +27,7 @@ from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
 from tileas_xdsl.analysis.memory.places import AccessPlace, Frame, IndexSpan
 from tileas_xdsl.analysis.static_views import axes_by_name, buffer_behind
 from tileas_xdsl.dialects.async_queue import QueueScope
-from tileas_xdsl.dialects.upstream_memory import vector_extents
+from tileas_xdsl.dialects.upstream_models.vector import vector_extents
 
 
 @dataclass(frozen=True)

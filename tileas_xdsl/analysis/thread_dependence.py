@@ -13,41 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects import gpu
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator, SymbolTable
 
 from tileas_xdsl.diagnostics import op_name
-from tileas_xdsl.dialects.nvvm import registers
-from tileas_xdsl.interfaces import FunctionOpInterface
-
-THREAD_NUMBERS = (
-    gpu.ThreadIdOp,
-    gpu.GlobalIdOp,
-    gpu.LaneIdOp,
-    gpu.SubgroupIdOp,
-    registers.ThreadIdXOp,
-    registers.ThreadIdYOp,
-    registers.ThreadIdZOp,
-    registers.LaneIdOp,
-    registers.WarpIdOp,
-    registers.LaneMaskEqOp,
-    registers.LaneMaskLeOp,
-    registers.LaneMaskLtOp,
-    registers.LaneMaskGeOp,
-    registers.LaneMaskGtOp,
-    registers.ElectSyncOp,
-    registers.ClockRegisterOp,
-)
-"""Ops whose results differ between the threads of a block: numbers, masks, elections, times read off a clock."""
+from tileas_xdsl.interfaces import DiffersBetweenThreads, FunctionOpInterface
 
 UNREGISTERED_THREAD_NUMBERS = ("rocdl.workitem.id.x", "rocdl.workitem.id.y", "rocdl.workitem.id.z")
-"""More of them, of which only the name is known: our `rocdl` has no class for them."""
+"""Ops that number threads, too, of which only the name is known: our `rocdl` has no class for them."""
 
 
 def is_thread_number(op: Operation) -> bool:
     """Whether the results of `op` differ between the threads of a block, whatever its operands."""
-    return isinstance(op, THREAD_NUMBERS) or op_name(op) in UNREGISTERED_THREAD_NUMBERS
+    return DiffersBetweenThreads.of(op) is not None or op_name(op) in UNREGISTERED_THREAD_NUMBERS
 
 
 def stores_the_same(op: Operation) -> bool:

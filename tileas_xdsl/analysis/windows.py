@@ -20,12 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import func, llvm
 from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
 from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.interfaces import CallOpInterface, FunctionOpInterface, functions_in
 
 Windows = tuple[int, ...]
 """
@@ -193,13 +192,8 @@ def least(windows: Iterable[Windows]) -> Windows:
 
 def symbol_called(op: Operation) -> str | None:
     """The name of the function that `op` calls, if it is a call that runs in place; else None."""
-    match op:
-        case func.CallOp():
-            return op.callee.string_value()
-        case llvm.CallOp():
-            return op.callee.string_value() if op.callee is not None else ""
-        case _:
-            return None
+    call = CallOpInterface.of(op)
+    return None if call is None else call.callee_name
 
 
 def called_functions(module: Operation) -> frozenset[str]:

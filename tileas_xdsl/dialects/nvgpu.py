@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i32,
 )
-from xdsl.ir import Attribute, Dialect, ParametrizedAttribute
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -62,7 +62,7 @@ from tileas_xdsl.dialects.upstream import (
     exactly,
     integer,
 )
-from tileas_xdsl.interfaces import HandleType
+from tileas_xdsl.interfaces import GroupTokenOpInterface, HandleType
 
 SHARED_SPACE = 3
 WORKGROUP = "#gpu.address_space<workgroup>"
@@ -230,7 +230,7 @@ class GroupTokens(CustomDirective):
 
 
 @irdl_op_definition
-class DeviceAsyncCreateGroupOp(EffectfulOp):
+class DeviceAsyncCreateGroupOp(GroupTokenOpInterface, EffectfulOp):
     """
     Close a group of the copies behind `input_tokens`; groups finish in the order of their creation.
 
@@ -247,6 +247,10 @@ class DeviceAsyncCreateGroupOp(EffectfulOp):
 
     def __init__(self, input_tokens: Sequence[Value] = ()) -> None:
         super().__init__(operands=[input_tokens], result_types=[DeviceAsyncTokenType()])
+
+    @property
+    def group_token(self) -> SSAValue:
+        return self.async_token
 
 
 @irdl_op_definition

@@ -5,7 +5,7 @@ Input: an op. Output: its `Effect`s, without those of ops nested in it; None whe
 these that answers decides:
 
 1. the op itself, where it implements `MemoryAccessOpInterface`;
-2. for an op of xDSL, the table in `dialects/upstream_memory.py`;
+2. for an op of xDSL, the table in `dialects/upstream_models`;
 3. its memory effect traits. An effect on a value goes anywhere in that value's memory. An effect on a resource other
    than the default touches that resource and no memory. An effect on no value touches any memory;
 4. otherwise the op is *opaque*: it may do anything, and is ordered with everything that has an effect.
@@ -30,7 +30,7 @@ from xdsl.traits import (
 )
 
 from tileas_xdsl.dialects.tiles.traits import OwnStorage, SlotArguments, SlotStorage
-from tileas_xdsl.dialects.upstream_memory import ACCESSES, ALLOCATIONS
+from tileas_xdsl.dialects.upstream_models import access_rule, allocates
 from tileas_xdsl.interfaces import Effect, EffectResource, MemoryAccessOpInterface, SideOrder, TokenWait
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class EffectReader:
         said = MemoryAccessOpInterface.of(op)
         if said is not None:
             return list(self._effects(said.memory_accesses))
-        rule = ACCESSES.get(type(op))
+        rule = access_rule(op)
         return effects_by_traits(op) if rule is None else rule(op)
 
     def _effects(self, accesses: Sequence[Effect | SideOrder | TokenWait]) -> Iterator[Effect]:
@@ -107,7 +107,7 @@ class EffectReader:
 
     def has_own_storage(self, op: Operation) -> bool:
         """Whether the results of `op` lie in storage that no other value names."""
-        if isinstance(op, ALLOCATIONS) or op.has_trait(OwnStorage, value_if_unregistered=False):
+        if allocates(op) or op.has_trait(OwnStorage, value_if_unregistered=False):
             return True
         if not op.has_trait(SlotStorage, value_if_unregistered=False):
             return False
@@ -140,9 +140,9 @@ def has_no_effects(op: Operation) -> bool:
 
 def only_computes(op: Operation) -> bool:
     """Whether `op` has no regions, touches no memory and allocates none."""
-    if op.regions or isinstance(op, ALLOCATIONS):
+    if op.regions or allocates(op):
         return False
-    rule = ACCESSES.get(type(op))
+    rule = access_rule(op)
     return is_side_effect_free(op) if rule is None else _is_nothing(rule(op))
 
 
@@ -152,7 +152,7 @@ def _is_nothing(effects: Sequence[Effect] | None) -> bool:
 
 def speaks_for_itself_only(op: Operation) -> bool:
     """Whether the effects of `op` leave out those of the ops in its regions, which are then to be asked too."""
-    if MemoryAccessOpInterface.of(op) is not None or type(op) in ACCESSES:
+    if MemoryAccessOpInterface.of(op) is not None or access_rule(op) is not None:
         return True
     return all(isinstance(trait, RecursiveMemoryEffect) for trait in op.get_traits_of_type(MemoryEffect))
 

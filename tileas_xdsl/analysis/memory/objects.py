@@ -25,7 +25,7 @@ from tileas_xdsl.analysis.induction import LoopIndices
 from tileas_xdsl.analysis.memory.effects import EffectReader
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
 from tileas_xdsl.dialects.tiles.types import residency_of
-from tileas_xdsl.dialects.upstream_memory import VIEWS
+from tileas_xdsl.dialects.upstream_models import shown_operand
 from tileas_xdsl.interfaces import AllocationOpInterface, EffectResource, FunctionOpInterface, LoopLikeOpInterface
 
 
@@ -189,5 +189,5 @@ def viewed_operand(op: Operation) -> SSAValue | None:
     """The operand whose memory the results of `op` lead to, or None where there is none."""
     if op.has_trait(LeadsToOperand, value_if_unregistered=False):
         return op.operands[0]
-    position = VIEWS.get(type(op))
+    position = shown_operand(op)
     return None if position is None else op.operands[position]

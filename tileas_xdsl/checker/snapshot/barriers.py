@@ -10,6 +10,7 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Mind
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.synchronization import (
+    CounterCondition,
     EndOfAgents,
     EventCondition,
     GroupCondition,
@@ -21,9 +22,8 @@ from tileas_xdsl.machine.core.synchronization import (
     QueueCondition,
     Rendezvous,
     RendezvousCondition,
+    StateCondition,
 )
-from tileas_xdsl.machine.meanings.nvvm import StateCondition
-from tileas_xdsl.machine.meanings.rocdl import CounterCondition
 from tileas_xdsl.machine.parts.barriers import Signal
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 

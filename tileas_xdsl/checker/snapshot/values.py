@@ -12,12 +12,11 @@ from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, SumOfIds, Turn, TurnsOverBlocks
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import ElementType
-from tileas_xdsl.machine.meanings.nv_tileaa.queues import SourceQueue
-from tileas_xdsl.machine.meanings.nv_tileas.tma import Descriptor
-from tileas_xdsl.machine.meanings.nvgpu import CopyToken, GroupToken
+from tileas_xdsl.machine.parts.copy_groups import CopyToken, GroupToken
+from tileas_xdsl.machine.parts.rings import SourceQueue
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tile_access import Place
-from tileas_xdsl.machine.tiles.tiled_views import TiledView
+from tileas_xdsl.machine.tiles.tiled_views import Descriptor, TiledView
 
 
 @draws_thing(MemoryObject)

@@ -41,6 +41,7 @@ from tileas_xdsl.dialects.upstream import (
     Value,
     integer,
 )
+from tileas_xdsl.interfaces import DiffersBetweenThreads
 
 
 @irdl_op_definition
@@ -77,7 +78,7 @@ class SetMaxRegisterOp(EffectfulOp):
 
 
 @irdl_op_definition
-class ElectSyncOp(EffectfulOp):
+class ElectSyncOp(DiffersBetweenThreads, EffectfulOp):
     """
     True in one lane of those in the mask (all 32 when absent), false in the others.
 
@@ -143,7 +144,15 @@ class RangedRegisterOp(UpstreamOp):
             )
 
 
-class ClockRegisterOp(EffectfulOp):
+class ThreadMaskOp(DiffersBetweenThreads, SpecialRegisterOp):
+    """The value of a register that is a mask of lanes, seen from one of them."""
+
+
+class ThreadNumberOp(DiffersBetweenThreads, RangedRegisterOp):
+    """The value of a register that numbers threads, or their warps."""
+
+
+class ClockRegisterOp(DiffersBetweenThreads, EffectfulOp):
     """
     The value of a register that counts time; it keeps its place among the other accesses.
 
@@ -171,17 +180,17 @@ def _register(kind: type[RegisterT], class_name: str, register: str) -> type[Reg
     return irdl_op_definition(cast(type[RegisterT], type(class_name, (kind,), body)))
 
 
-LaneIdOp = _register(RangedRegisterOp, "LaneIdOp", "laneid")
+LaneIdOp = _register(ThreadNumberOp, "LaneIdOp", "laneid")
 WarpSizeOp = _register(RangedRegisterOp, "WarpSizeOp", "warpsize")
-WarpIdOp = _register(RangedRegisterOp, "WarpIdOp", "warpid")
+WarpIdOp = _register(ThreadNumberOp, "WarpIdOp", "warpid")
 WarpDimOp = _register(RangedRegisterOp, "WarpDimOp", "nwarpid")
 SmIdOp = _register(RangedRegisterOp, "SmIdOp", "smid")
 SmDimOp = _register(RangedRegisterOp, "SmDimOp", "nsmid")
 GridIdOp = _register(RangedRegisterOp, "GridIdOp", "gridid")
 
-ThreadIdXOp = _register(RangedRegisterOp, "ThreadIdXOp", "tid.x")
-ThreadIdYOp = _register(RangedRegisterOp, "ThreadIdYOp", "tid.y")
-ThreadIdZOp = _register(RangedRegisterOp, "ThreadIdZOp", "tid.z")
+ThreadIdXOp = _register(ThreadNumberOp, "ThreadIdXOp", "tid.x")
+ThreadIdYOp = _register(ThreadNumberOp, "ThreadIdYOp", "tid.y")
+ThreadIdZOp = _register(ThreadNumberOp, "ThreadIdZOp", "tid.z")
 BlockDimXOp = _register(RangedRegisterOp, "BlockDimXOp", "ntid.x")
 BlockDimYOp = _register(RangedRegisterOp, "BlockDimYOp", "ntid.y")
 BlockDimZOp = _register(RangedRegisterOp, "BlockDimZOp", "ntid.z")
@@ -207,11 +216,11 @@ ClusterDimBlocksZOp = _register(RangedRegisterOp, "ClusterDimBlocksZOp", "cluste
 ClusterIdOp = _register(RangedRegisterOp, "ClusterIdOp", "cluster.ctarank")
 ClusterDimOp = _register(RangedRegisterOp, "ClusterDimOp", "cluster.nctarank")
 
-LaneMaskEqOp = _register(SpecialRegisterOp, "LaneMaskEqOp", "lanemask.eq")
-LaneMaskLeOp = _register(SpecialRegisterOp, "LaneMaskLeOp", "lanemask.le")
-LaneMaskLtOp = _register(SpecialRegisterOp, "LaneMaskLtOp", "lanemask.lt")
-LaneMaskGeOp = _register(SpecialRegisterOp, "LaneMaskGeOp", "lanemask.ge")
-LaneMaskGtOp = _register(SpecialRegisterOp, "LaneMaskGtOp", "lanemask.gt")
+LaneMaskEqOp = _register(ThreadMaskOp, "LaneMaskEqOp", "lanemask.eq")
+LaneMaskLeOp = _register(ThreadMaskOp, "LaneMaskLeOp", "lanemask.le")
+LaneMaskLtOp = _register(ThreadMaskOp, "LaneMaskLtOp", "lanemask.lt")
+LaneMaskGeOp = _register(ThreadMaskOp, "LaneMaskGeOp", "lanemask.ge")
+LaneMaskGtOp = _register(ThreadMaskOp, "LaneMaskGtOp", "lanemask.gt")
 TotalSmemSizeOp = _register(SpecialRegisterOp, "TotalSmemSizeOp", "total.smem.size")
 DynamicSmemSizeOp = _register(SpecialRegisterOp, "DynamicSmemSizeOp", "dynamic.smem.size")
 AggrSmemSizeOp = _register(SpecialRegisterOp, "AggrSmemSizeOp", "aggr.smem.size")

@@ -18,10 +18,12 @@ whatever races with it races with the later one too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import product
+from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from xdsl.ir import Operation
@@ -254,26 +256,37 @@ def may_conflict(one: Access, other: Access) -> bool:
     return one.instance is None or one.instance != other.instance
 
 
+GridCell = tuple[int, ...]
+"""A cell of the index: its number in each dimension of the object."""
+_Cells = tuple[GridCell, ...] | None
+"""The cells under which an access is filed; None where it is filed under none."""
+
+_step = attrgetter("step")
+
+
 class AccessHistory:
     """The accesses to one object that a future access might race with."""
 
-    MOST_BUCKETS = 64
-    LEAST_GRAIN = 32
+    MOST_CELLS = 64
+    """Cells of the index under which one access is filed. One that would touch more makes the cells larger."""
 
     def __init__(self, base: MemoryObject, *, relaxed_proxy: bool = False) -> None:
         self.base = base
         self.relaxed_proxy = relaxed_proxy
         """Whether a generic read needs no fence before an asynchronous write."""
-        self._grain: tuple[int, ...] | None = None
-        self._buckets: dict[tuple[int, ...], dict[Access, None]] = {}
-        self._wide: dict[Access, None] = {}
+        self._grain: tuple[int, ...] = ()
+        """Extent of a cell of the index in each dimension."""
+        self._filed: dict[Access, _Cells] = {}
+        """Each recorded access, oldest first, and where the index has it."""
+        self._grid: dict[GridCell, dict[Access, None]] = {}
+        self._anywhere: dict[Access, None] = {}
+        """Accesses to what is no box of the object."""
+        self._asked: tuple[ByteRegion, list[Access]] | None = None
+        """The region that was asked for last, since the last change, and the answer."""
 
     def record(self, access: Access, mind: Mind) -> Iterator[Conflict]:
         """Compare `access` with the recorded ones, then record it. Yields each conflict."""
-        keys = self._keys(access.region)
-        for other in self._candidates(keys):
-            if not other.region.overlaps(access.region):
-                continue
+        for other in self._overlapping(access.region):
             known = mind.knows(other) or (other.work is not None and other.work is access.work)
             if may_conflict(other, access):
                 if not known:
@@ -281,13 +294,13 @@ class AccessHistory:
                 elif self._lacks_fence(other, access, mind):
                     yield Conflict(other, access, missing_fence=True)
             if known and self._supersedes(access, other):
-                self._remove(other)
-        self._add(access, keys)
+                self.forget(other)
+        self._file(access)
 
     def conflicts(self, access: Access, mind: Mind) -> Iterator[Conflict]:
         """The recorded accesses that `access` conflicts with. Records nothing."""
-        for other in self._candidates(self._keys(access.region)):
-            if may_conflict(other, access) and other.region.overlaps(access.region) and not mind.knows(other):
+        for other in self._overlapping(access.region):
+            if may_conflict(other, access) and not mind.knows(other):
                 yield Conflict(other, access)
 
     def strangers(self, access: Access, mind: Mind) -> list[Access]:
@@ -304,27 +317,32 @@ class AccessHistory:
         """The recorded accesses that `access` replaces: whatever races with one of them races with `access` as well."""
         return [
             other
-            for other in self._candidates(self._keys(access.region))
-            if other.region.overlaps(access.region)
-            and (mind.knows(other) or (other.work is not None and other.work is access.work))
+            for other in self._overlapping(access.region)
+            if (mind.knows(other) or (other.work is not None and other.work is access.work))
             and self._supersedes(access, other)
         ]
 
     @property
     def holds_a_write(self) -> bool:
         """Whether any of the recorded accesses is a write."""
-        return any(access.is_write for part in (self._wide, *self._buckets.values()) for access in part)
+        return any(access.is_write for access in self._filed)
 
     def all(self) -> list[Access]:
         """All recorded accesses, oldest first."""
-        found = dict.fromkeys(self._wide)
-        for bucket in self._buckets.values():
-            found.update(bucket)
-        return sorted(found, key=lambda access: access.step)
+        return sorted(self._filed, key=_step)
 
     def forget(self, access: Access) -> None:
         """Remove `access` from the record: no later access can race with it."""
-        self._remove(access)
+        cells = self._filed.pop(access, ())
+        self._asked = None
+        if cells is None:
+            self._anywhere.pop(access)
+            return
+        for cell in cells:
+            held = self._grid[cell]
+            held.pop(access)
+            if not held:
+                del self._grid[cell]
 
     def _lacks_fence(self, other: Access, access: Access, mind: Mind) -> bool:
         if other.proxy is not Proxy.GENERIC:
@@ -349,46 +367,55 @@ class AccessHistory:
             return False
         return access.region.covers(other.region)
 
-    # Index: boxes are filed under every grain cell that they touch; whatever has no box, or touches too many, is
-    # "wide".
+    # The index: a box is filed under every cell that it touches ------------------------------------------------------
 
-    def _keys(self, region: ByteRegion) -> list[tuple[int, ...]] | None:
+    def _overlapping(self, region: ByteRegion) -> list[Access]:
+        """The recorded accesses that share a byte with `region`, oldest first."""
+        if self._asked is None or self._asked[0] is not region:
+            self._asked = region, [other for other in self._near(region) if other.region.overlaps(region)]
+        return self._asked[1]
+
+    def _near(self, region: ByteRegion) -> Iterable[Access]:
+        """The recorded accesses among which are those that overlap with `region`, oldest first."""
+        cells = self._cells_of(region)
+        if cells is None:
+            return self.all()
+        held = [each for each in (self._anywhere, *map(self._grid.get, cells)) if each]
+        if len(held) < 2:
+            return list(held[0]) if held else []
+        return sorted({access: None for each in held for access in each}, key=_step)
+
+    def _file(self, access: Access) -> None:
+        cells = self._filed[access] = self._cells_of(access.region)
+        self._asked = None
+        if cells is None:
+            self._anywhere[access] = None
+            return
+        for cell in cells:
+            self._grid.setdefault(cell, {})[access] = None
+
+    def _cells_of(self, region: ByteRegion) -> _Cells:
         box = region.box
         if box is None:
             return None
-        if self._grain is None:
-            self._grain = tuple(max(high - low, self.LEAST_GRAIN) for low, high in box)
-        ranges = [range(low // g, (high - 1) // g + 1) for (low, high), g in zip(box, self._grain, strict=True)]
-        cells = 1
-        for r in ranges:
-            cells *= len(r)
-        return list(product(*ranges)) if cells <= self.MOST_BUCKETS else None
+        if not self._grain:
+            self._grain = _extents(box)
+        ranges = [
+            range(low // grain, (high - 1) // grain + 1) for (low, high), grain in zip(box, self._grain, strict=True)
+        ]
+        if prod(map(len, ranges)) > self.MOST_CELLS:
+            self._enlarge_cells(_extents(box))
+            return self._cells_of(region)
+        return tuple(product(*ranges))
 
-    def _candidates(self, keys: list[tuple[int, ...]] | None) -> list[Access]:
-        found = dict.fromkeys(self._wide)
-        if keys is None:
-            for bucket in self._buckets.values():
-                found.update(bucket)
-        else:
-            for key in keys:
-                found.update(self._buckets.get(key, {}))
-        return list(found)
+    def _enlarge_cells(self, extents: tuple[int, ...]) -> None:
+        """Make the cells as large as `extents`, at least. Each time they grow manifold: the cost stays linear."""
+        self._grain = tuple(map(max, self._grain, extents))
+        filed, self._filed = list(self._filed), {}
+        self._grid, self._anywhere = {}, {}
+        for access in filed:
+            self._file(access)
 
-    def _add(self, access: Access, keys: list[tuple[int, ...]] | None) -> None:
-        if keys is None:
-            self._wide[access] = None
-            return
-        for key in keys:
-            self._buckets.setdefault(key, {})[access] = None
 
-    def _remove(self, access: Access) -> None:
-        keys = self._keys(access.region)
-        if keys is None:
-            self._wide.pop(access, None)
-            return
-        for key in keys:
-            bucket = self._buckets.get(key)
-            if bucket is not None:
-                bucket.pop(access, None)
-                if not bucket:
-                    del self._buckets[key]
+def _extents(box: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    return tuple(high - low for low, high in box)

@@ -269,8 +269,8 @@ class ByteRegion:
         self.strides = strides
         self.itemsize = itemsize
         self.key = (offset, shape, strides, itemsize)
-        self.start, self.stop = self._span()
-        self.box = self._as_box()
+        self.start, self.stop = self._span() if shape else (offset, offset + itemsize)
+        self.box = self._as_box() if shape else self._element_as_box()
         self._runs: NDArray[np.int64] | None = None
 
     @property
@@ -329,6 +329,21 @@ class ByteRegion:
             if low + extents[d] > base.shape[d]:
                 return None
             box.append((low, low + extents[d]))
+        return tuple(box) if rest == 0 else None
+
+    def _element_as_box(self) -> tuple[tuple[int, int], ...] | None:
+        """The same for a window of one element, as most are."""
+        base, rest = self.base, self.offset
+        if base.element.size == 1 and len(base.shape) == 1:
+            return ((rest, rest + self.itemsize),)
+        if self.itemsize != base.element.size or rest < 0:
+            return None
+        box: list[tuple[int, int]] = []
+        for extent, stride in zip(base.shape, base.strides, strict=True):
+            low, rest = divmod(rest, stride)
+            if low >= extent:
+                return None
+            box.append((low, low + 1))
         return tuple(box) if rest == 0 else None
 
     def runs(self) -> NDArray[np.int64]:

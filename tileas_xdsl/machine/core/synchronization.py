@@ -259,6 +259,27 @@ class MarkCondition(Condition):
 
 
 @dataclass
+class CounterCondition(Condition):
+    """The oldest transfers that a counter of an AMD wave counts are complete."""
+
+    counter: str
+    works: list[AsyncWork]
+    outstanding: int
+
+    def holds(self) -> bool:
+        return all(work.complete for work in self.works)
+
+    def helpers(self) -> list[AsyncWork]:
+        return [work for work in self.works if not work.complete]
+
+    def observe(self, agent: Agent) -> None:
+        observe(agent, self.works)
+
+    def describe(self) -> str:
+        return f"{self.counter} to fall to {self.outstanding}"
+
+
+@dataclass
 class Phase:
     """One phase of a barrier: what its completion makes known, and which agents and works took part."""
 
@@ -478,6 +499,35 @@ class PhaseCondition(Condition):
 
 
 # Barriers of agents -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class StateCondition(Condition):
+    """The phase that was current when a state token was taken is complete."""
+
+    barrier: PhaseBarrier
+    phase: int
+    acquires: bool = True
+
+    def holds(self) -> bool:
+        return self.barrier.phases_completed > self.phase
+
+    def helpers(self) -> list[AsyncWork]:
+        return [work for work in self.barrier.contributors if not work.complete]
+
+    def observe(self, agent: Agent) -> None:
+        for phase in self.barrier.completed:
+            if phase.index == self.phase:
+                if self.acquires:
+                    agent.learn(phase.knowledge)
+                phase.waits[agent.number] = agent.moment
+
+    def describe(self) -> str:
+        return f"phase {self.phase} of {self.barrier.name}, {self.barrier.pending} arrivals missing"
+
+    @property
+    def subject(self) -> str:
+        return self.barrier.name
 
 
 class Rendezvous:

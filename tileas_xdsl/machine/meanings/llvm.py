@@ -27,15 +27,8 @@ from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wra
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.globals import global_object
-from tileas_xdsl.machine.tiles.pointers import (
-    Addresses,
-    Pointer,
-    byte_object,
-    element_offset,
-    size_and_alignment,
-    space_of,
-    typed_view,
-)
+from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment, space_of, typed_view
+from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer, byte_object
 
 terminators(llvm.ReturnOp)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math as reals
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,9 @@ from tileas_xdsl.machine.tiles.numerics import (
     Array,
     as_signed,
     as_unsigned,
+    fused_multiply_add,
     is_array,
     quietly,
-    round_sum,
     scalar_of,
     to_float,
     to_type,
@@ -121,37 +120,6 @@ SPECIAL = (
 
 for _op, _function in FLOAT_FUNCTIONS.items():
     pure(_op, costs=Costs.SPECIAL_RESULTS if _op in SPECIAL else Costs.RESULTS)(_float_function(_function))
-
-
-def _exact_fma(a: float, b: float, c: float) -> float:
-    """a * b + c in f64 with one rounding."""
-    rounded_twice = a * b + c
-    if not (reals.isfinite(a) and reals.isfinite(b)):
-        return rounded_twice
-    if not reals.isfinite(c):
-        return c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return rounded_twice
-    try:
-        return float(exact)
-    except OverflowError:
-        return reals.inf if exact > 0 else -reals.inf
-
-
-@quietly
-def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c for arrays of one float type, rounded once."""
-    if a.dtype == np.float64:
-        triples = zip(a.flat, b.flat, c.flat, strict=True)
-        return np.array([_exact_fma(*map(float, triple)) for triple in triples]).reshape(a.shape)
-    # The product of two narrower floats is exact in f64; Knuth's two-sum finds what the addition rounds away.
-    product = a.astype(np.float64) * b.astype(np.float64)
-    addend = c.astype(np.float64)
-    total = np.asarray(product + addend)
-    taken = total - product
-    error = np.asarray((product - (total - taken)) + (addend - taken))
-    return round_sum(total, error, a.dtype)
 
 
 @pure(math.FmaOp)

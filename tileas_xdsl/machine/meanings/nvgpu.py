@@ -10,7 +10,6 @@ whatever its token. `bypassL1` affects only the speed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Operation
@@ -21,27 +20,11 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer
-from tileas_xdsl.machine.core.synchronization import CommitGroup
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import element_at
 from tileas_xdsl.machine.parts.barriers import commit, wait_for_groups, wait_for_queue
-from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, copy_groups, issue_copy
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, CopyToken, GroupToken, copy_groups, issue_copy
 from tileas_xdsl.machine.tiles.numerics import view_of
-
-
-@dataclass(frozen=True)
-class CopyToken:
-    """What names a copy until it is put into a group."""
-
-    work: AsyncWork
-
-
-@dataclass(frozen=True)
-class GroupToken:
-    """What names a group of the thread `owner`."""
-
-    owner: Agent
-    group: CommitGroup
 
 
 @sync(DeviceAsyncCopyOp, may_move=("dst_indices", "src_indices"), indexes=(("src_indices", "src"),))

@@ -12,7 +12,6 @@ once it has been read).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -34,7 +33,7 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 )
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
@@ -44,12 +43,7 @@ from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
 from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
-from tileas_xdsl.machine.core.synchronization import (
-    Condition,
-    PhaseBarrier,
-    Rendezvous,
-    RendezvousCondition,
-)
+from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, RendezvousCondition, StateCondition
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
 from tileas_xdsl.machine.core.values import wrap
@@ -217,35 +211,6 @@ def _arrive_with_bytes(agent: Agent, op: Operation, address: Any, size: int) -> 
 def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Answer:
     barrier = _at(agent, op, address).state
     return wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
-
-
-@dataclass
-class StateCondition(Condition):
-    """The phase that was current when a state token was taken is complete."""
-
-    barrier: PhaseBarrier
-    phase: int
-    acquires: bool = True
-
-    def holds(self) -> bool:
-        return self.barrier.phases_completed > self.phase
-
-    def helpers(self) -> list[AsyncWork]:
-        return [work for work in self.barrier.contributors if not work.complete]
-
-    def observe(self, agent: Agent) -> None:
-        for phase in self.barrier.completed:
-            if phase.index == self.phase:
-                if self.acquires:
-                    agent.learn(phase.knowledge)
-                phase.waits[agent.number] = agent.moment
-
-    def describe(self) -> str:
-        return f"phase {self.phase} of {self.barrier.name}, {self.barrier.pending} arrivals missing"
-
-    @property
-    def subject(self) -> str:
-        return self.barrier.name
 
 
 _use_of_answer = per_op(use_of_answer)

@@ -21,12 +21,11 @@ from tileas_xdsl.dialects.rocdl import async_lds_transfer, barriers, counted_lds
 from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
-from tileas_xdsl.machine.core.happens_before import observe
 from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
-from tileas_xdsl.machine.core.synchronization import Condition, MarkCondition, Rendezvous
+from tileas_xdsl.machine.core.synchronization import CounterCondition, MarkCondition, Rendezvous
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm import (
     arrive_at_barrier,
@@ -245,27 +244,6 @@ def _saw_marks(agent: Agent, op: Operation, _: None, condition: MarkCondition) -
 
 
 # Counters -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class CounterCondition(Condition):
-    """The oldest transfers of a counter are complete."""
-
-    counter: str
-    works: list[AsyncWork]
-    outstanding: int
-
-    def holds(self) -> bool:
-        return all(work.complete for work in self.works)
-
-    def helpers(self) -> list[AsyncWork]:
-        return [work for work in self.works if not work.complete]
-
-    def observe(self, agent: Agent) -> None:
-        observe(agent, self.works)
-
-    def describe(self) -> str:
-        return f"{self.counter} to fall to {self.outstanding}"
 
 
 def _wait_counter(

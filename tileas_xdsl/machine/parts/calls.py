@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import MemRefType, SymbolRefAttr, UnrankedMemRefType
-from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.interfaces import FunctionOpInterface
@@ -16,8 +15,9 @@ from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.handles import unknown_results
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Done, Request
-from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.values import UNKNOWN, element_type
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.tiles.numerics import scalar_of
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 DEEPEST_CALL = 1000
@@ -47,9 +47,14 @@ def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: S
     if agent.machine.with_data:
         raise UnsupportedError(op, f"calls @{callee.string_value()}, which has no body; give it one to run it")
     for operand, argument in zip(op.operands, arguments, strict=False):
-        if argument is UNKNOWN and isinstance(operand.type, MemRefType | UnrankedMemRefType | LLVMPointerType):
+        if argument is UNKNOWN and _may_name_memory(operand.type):
             raise UndecidedError(op, f"hands @{callee.string_value()} memory that depends on what is not computed")
         if isinstance(argument, View | Pointer):
             agent.machine.doubt_access(agent, argument.base.whole(), op)
     agent.machine.assume(REACHES_ARGUMENTS_ONLY.about(f"@{callee.string_value()}"))
     return Done(unknown_results(op))
+
+
+def _may_name_memory(kind: Attribute) -> bool:
+    """Whether memory can be reached through a value of that type: through all but numbers, and vectors of them."""
+    return isinstance(kind, MemRefType | UnrankedMemRefType) or element_type(scalar_of(kind)) is None

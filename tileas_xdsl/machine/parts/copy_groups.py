@@ -25,6 +25,21 @@ CP_ASYNC = "cp.async"
 """The family of copies from global to shared memory through the generic proxy, and the engine that makes them."""
 
 
+@dataclass(frozen=True)
+class CopyToken:
+    """What names a copy until it is put into a group."""
+
+    work: AsyncWork
+
+
+@dataclass(frozen=True)
+class GroupToken:
+    """What names a group of the thread `owner`."""
+
+    owner: Agent
+    group: CommitGroup
+
+
 @dataclass
 class CopyGroups:
     """Copies of one thread that complete by groups: not committed yet, and committed."""

@@ -447,3 +447,11 @@ def _report_undrained(first: Agent, ring: Ring, left: Sequence[int]) -> None:
         "a consumer for every stage that is produced, also in the last iterations",
     )
     first.machine.report(violation, Misuse(first, [slot.full, slot.empty], [party]))
+
+
+@dataclass(eq=False)
+class SourceQueue:
+    """A queue that comes from outside: gets read `src(number, turn)`, puts vanish."""
+
+    number: int
+    turns: dict[int, int] = field(default_factory=dict[int, int])

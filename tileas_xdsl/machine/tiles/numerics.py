@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
@@ -318,3 +318,34 @@ def _far_out(dtype: np.dtype[Any], sign: int) -> Any:
     infinity = np.array(np.inf).astype(dtype)
     furthest = infinity if np.isinf(infinity) else cast(Any, ml_dtypes.finfo)(dtype).max
     return np.asarray(furthest if sign > 0 else -furthest).astype(dtype)[()]
+
+
+def _exact_fma(a: float, b: float, c: float) -> float:
+    """a * b + c in f64 with one rounding."""
+    rounded_twice = a * b + c
+    if not (isfinite(a) and isfinite(b)):
+        return rounded_twice
+    if not isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return rounded_twice
+    try:
+        return float(exact)
+    except OverflowError:
+        return inf if exact > 0 else -inf
+
+
+@quietly
+def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c for arrays of one float type, rounded once."""
+    if a.dtype == np.float64:
+        triples = zip(a.flat, b.flat, c.flat, strict=True)
+        return np.array([_exact_fma(*map(float, triple)) for triple in triples]).reshape(a.shape)
+    # The product of two narrower floats is exact in f64; Knuth's two-sum finds what the addition rounds away.
+    product = a.astype(np.float64) * b.astype(np.float64)
+    addend = c.astype(np.float64)
+    total = np.asarray(product + addend)
+    taken = total - product
+    error = np.asarray((product - (total - taken)) + (addend - taken))
+    return round_sum(total, error, a.dtype)

@@ -260,3 +260,12 @@ def put_pieces(agent: Agent, pieces: Sequence[Piece], value: Any, mask: Any = No
 def touches_of(pieces: Sequence[Piece], *, write: bool) -> list[Touch]:
     """What asynchronous work on `pieces` reads or writes."""
     return [Touch(piece.view, write) for piece in pieces]
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptor:
+    """The run-time value of a TMA descriptor."""
+
+    array: View
+    box: tuple[int, ...] | None
+    padding: float

@@ -21,7 +21,6 @@ from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.math import fused_multiply_add
 from tileas_xdsl.machine.tiles.numerics import (
     RESIDUALS,
     Array,
@@ -30,6 +29,7 @@ from tileas_xdsl.machine.tiles.numerics import (
     bits_of,
     element_of,
     from_bits,
+    fused_multiply_add,
     is_array,
     quietly,
     rounded,

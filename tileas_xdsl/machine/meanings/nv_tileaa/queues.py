@@ -11,7 +11,6 @@ fixed function of the argument and the turn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -39,19 +38,11 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.pipelines import make_ring
 from tileas_xdsl.machine.parts import rings
 from tileas_xdsl.machine.parts.forks import fork_and_join
-from tileas_xdsl.machine.parts.rings import Payload, Ring, StageIndex, StageToken, source_value
+from tileas_xdsl.machine.parts.rings import Payload, Ring, SourceQueue, StageIndex, StageToken, source_value
 from tileas_xdsl.machine.parts.shared_storage import overlay
 from tileas_xdsl.machine.tiles.tiles import read_tile
 
 terminators(QueueYieldOp)
-
-
-@dataclass(eq=False)
-class SourceQueue:
-    """A queue that comes from outside: gets read `src(number, turn)`, puts vanish."""
-
-    number: int
-    turns: dict[int, int] = field(default_factory=dict[int, int])
 
 
 @binds_type(QueueType.name)

@@ -9,7 +9,6 @@ nothing there. The token of a transfer stands for its barrier: the barrier opera
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,24 +21,14 @@ from tileas_xdsl.dialects.nv_tileas.types import MBarrierType
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect, refused, sync
-from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.memory import store_later
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import view_of
-from tileas_xdsl.machine.tiles.tiled_views import Lanes, TiledView, TileWindow, assembled
+from tileas_xdsl.machine.tiles.tiled_views import Descriptor, Lanes, TiledView, TileWindow, assembled
 from tileas_xdsl.machine.tiles.tiles import retyped, storage_of, tile_shape
-
-
-@dataclass(frozen=True, eq=False)
-class Descriptor:
-    """The run-time value of a TMA descriptor."""
-
-    array: View
-    box: tuple[int, ...] | None
-    padding: float
 
 
 @binds_type(MBarrierType.name)

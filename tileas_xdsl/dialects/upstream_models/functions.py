@@ -1,0 +1,47 @@
+"""Named functions, which three dialects of xDSL have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Region
+
+from tileas_xdsl.interfaces import CallOpInterface, FunctionOpInterface
+
+KERNEL_MARKS = ("nvvm.kernel", "rocdl.kernel", "gpu.kernel", "kernel")
+"""Attributes by which functions of `llvm` and `gpu` say that they are launched as grids."""
+
+
+class NamedFunction(FunctionOpInterface):
+    """A function with a symbol and one region. Any may be the entry of a grid."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+
+    @property
+    def function_name(self) -> str:
+        return self.op.sym_name.data
+
+    @property
+    def function_body(self) -> Region:
+        return self.op.body
+
+
+class MarkedFunction(NamedFunction):
+    """A function of a dialect that marks those which are launched as grids."""
+
+    @property
+    def is_entry(self) -> bool:
+        return any(mark in self.op.attributes or mark in self.op.properties for mark in KERNEL_MARKS)
+
+
+class Call(CallOpInterface):
+    """A call by symbol, or of a value."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+
+    @property
+    def callee_name(self) -> str:
+        callee = self.op.callee
+        return "" if callee is None else callee.string_value()
