@@ -61,7 +61,7 @@ FAMILY = (
         ),
     ),
     FamilyPass("tileas-assign-buffers", PIPELINED, (("compute_capability", "compute_capability"),)),
-    FamilyPass("tileas-materialize-schedule", PIPELINED),
+    FamilyPass("tileas-materialize-schedule", ("warp-specialize",), (("compute_capability", "compute_capability"),)),
     FamilyPass("tileas-unroll-register-loops"),
     FamilyPass(
         "tileas-unspecialized-pipeline",

@@ -1,0 +1,239 @@
+"""
+TileASMaterializeSchedule: one agent or several. A scheduled loop that fills and empties rings is cut into a producer
+and a consumer, which run side by side.
+
+    scf.for %k {                                         agent_switch {
+      acquire, load, commit   {stage = 0}                  scf.for %k { acquire, load, commit }
+      wait, read, product     {stage = 1}         ->     }, {
+      async.wait, release     {stage = 2}                  wait, read, product                    // Prologue
+    }                                                      scf.for %k { ... async.wait, release }
+    store                                                  async.wait, release                    // Epilogue
+                                                           store
+                                                         }
+
+A plan is made for each function, on a copy of it; the function is replaced when all went well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i8, i32
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import PassFailedException
+
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.analysis.target import model_of_target
+from tileas_xdsl.diagnostics import (
+    Diagnostic,
+    ErrorCollector,
+    RefusedError,
+    Severity,
+    clear_status,
+    mark_soft_failure,
+)
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, CreatePipelineOp
+from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.transforms.tileas.assign_buffers import assigned_depth
+from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
+from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import extract
+from tileas_xdsl.transforms.tileas.materialize_schedule.partition import NoPartitionError, Side, partition
+from tileas_xdsl.transforms.tileas.materialize_schedule.stages import materialize_stages
+from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
+
+ALIAS = "Alias is not expected here."
+"""TileAS' own text, byte for byte (docs/verbatim.md)."""
+
+AGENTS = "nv_tileas.agents"
+"""What was decided for a function: a dictionary, `agents` with `reason` where there is one agent only."""
+
+FEEDS_TWO = 0.6
+"""Two agents that compute can be fed where there are more stages than this part of the work of an iteration."""
+
+
+@dataclass(frozen=True)
+class MaterializeSchedulePass(ModulePass):
+    """
+    Make agents of the sides of scheduled loops.
+
+    Rewrites
+        A function whose scheduled loops fill and empty rings: an `agent_switch` with a producer, which has all that
+        fills rings, and a consumer, which has all the rest. Arithmetic, loops and branches are in each agent that needs
+        them, and loops carry what their agent needs. Each agent's loop is peeled by the stages that are left in it.
+        Rings get their depth and the numbers of the two groups; ops keep `nv_tile.aws.stage` and `nv_tile.aws.order`.
+        With `use-AUS` the loops stay as they are, for TileASUnspecializedPipeline.
+
+    Requires
+        `nv_tileas.schedule` on the loops (`tileas-generate-schedule`), and rings with places (`tileas-assign-buffers`).
+        A function that has agents already keeps them.
+
+    Refuses
+        Nothing, but for an option that is not built. A function of which no partition exists stays as it is, in one
+        agent, without a word but bit 2 of this pass's status; `nv_tileas.agents` says why: no schedule, memory that
+        both sides touch, a value that leads back to the producer, or tiles that no division of the registers holds.
+        Stages that contradict each other on one ring are an error.
+    """
+
+    name = "tileas-materialize-schedule"
+
+    DESCRIPTION: ClassVar[str] = "Meterialize the schedule: one agent, or a producer and a consumer side by side"
+
+    compute_capability: str = "sm_80"
+    use_aus: bool = False
+    use_dual_simt: bool = True
+    enable_schedule_rewrite: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.enable_schedule_rewrite:
+            raise PassFailedException(
+                f"{self.name}: enable-schedule-rewrite=false is not built: stages are always folded back onto the loop"
+            )
+        errors = ErrorCollector()
+        for function in functions_in(op):
+            if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
+                continue
+            if any(isinstance(inner, scf.ForOp | scf.WhileOp) for inner in function.walk()):
+                self._materialize(function, errors)
+        errors.raise_if_any()
+
+    def _materialize(self, function: Operation, errors: ErrorCollector) -> None:
+        clear_status(function, self.name)
+        function.attributes.pop(AGENTS, None)
+        loops = scheduled_loops(function)
+        if not loops:
+            self._stay_in_one_agent(function, "no loop has a schedule")
+            return
+        if (contradiction := contradicting_stages(loops)) is not None:
+            mark_soft_failure(
+                function, self.name, Diagnostic(Severity.ERROR, contradiction, ALIAS, verbatim=True), errors
+            )
+            return
+        if self.use_aus:
+            function.attributes[AGENTS] = _decision(1, "AUS was asked for")
+            return
+        for loop in loops:
+            _record_dual(loop)
+        copy = function.clone()
+        try:
+            division = _specialize(copy, self.compute_capability)
+        except NoPartitionError as found:
+            self._stay_in_one_agent(function, found.reason)
+            return
+        except RefusedError as refusal:
+            first = refusal.diagnostics[0]
+            self._stay_in_one_agent(function, f"'{first.op.name}' op {first.message}")
+            return
+        copy.attributes[AGENTS] = _decision(len(division.warps))
+        block = function.parent
+        assert block is not None
+        Rewriter.insert_op(copy, InsertPoint.before(function))
+        Rewriter.erase_op(function)
+
+    def _stay_in_one_agent(self, function: Operation, reason: str) -> None:
+        """TileAS falls back in silence: a bit says so, and here an attribute says why."""
+        function.attributes[AGENTS] = _decision(1, reason)
+        mark_soft_failure(function, self.name, None)
+
+
+def _decision(agents: int, reason: str | None = None) -> DictionaryAttr:
+    entries: dict[str, Attribute] = {"agents": IntegerAttr(agents, i32)}
+    if reason is not None:
+        entries["reason"] = StringAttr(reason)
+    return DictionaryAttr(entries)
+
+
+def feeds_two_agents(stage_count: int, total_work: int, iters: int) -> bool:
+    """Whether two agents that compute can be fed, by TileAS' rule; the division truncates toward zero."""
+    return float(stage_count) > int(total_work / max(iters, 1)) * FEEDS_TWO
+
+
+def _record_dual(loop: scf.ForOp) -> None:
+    """Write TileAS' decision on two computing agents into the schedule of the loop."""
+    found = loop.attributes[SCHEDULE]
+    assert isinstance(found, DictionaryAttr)
+    numbers = [_integer(found.data.get(key)) for key in ("stage_count", "total_work", "iters")]
+    dual = feeds_two_agents(*numbers)
+    loop.attributes[SCHEDULE] = DictionaryAttr({**found.data, "use_dual_simt": BoolAttr.from_bool(dual)})
+
+
+def _integer(value: Attribute | None) -> int:
+    return value.value.data if isinstance(value, IntegerAttr) else 0
+
+
+def contradicting_stages(loops: list[scf.ForOp]) -> Operation | None:
+    """
+    An op on a ring whose stage contradicts that of another: a stage at one end only, a consumer before its producer, or
+    producers in different stages.
+    """
+    roots = PipelineRoots()
+    for loop in loops:
+        ends: dict[object, tuple[list[ClassifiedOp], list[ClassifiedOp]]] = {}
+        for op in loop.body.block.ops:
+            if isinstance(op, ClassifiedOp) and (root := roots.of_op(op)) is not None:
+                ends.setdefault(root.key, ([], []))[op.side == "consumer"].append(op)
+        for producers, consumers in ends.values():
+            known = [[_stage(op) for op in side] for side in (producers, consumers)]
+            if not producers or not consumers:
+                continue
+            fills, empties = ([stage for stage in side if stage is not None] for side in known)
+            all_known = len(fills) == len(producers) and len(empties) == len(consumers)
+            if not all_known or len(set(fills)) > 1 or min(empties) < max(fills):
+                return consumers[0]
+    return None
+
+
+def _stage(op: Operation) -> int | None:
+    stage = op.attributes.get("stage")
+    return stage.value.data if isinstance(stage, IntegerAttr) else None
+
+
+def _specialize(function: Operation, capability: str) -> WarpPartition:
+    """Cut the body of `function` into agents. Raises `NoPartitionError` or `RefusedError`."""
+    view = FunctionOpInterface.of(function)
+    assert view is not None
+    if len(view.function_body.blocks) != 1:
+        raise NoPartitionError("the function has branches between blocks")
+    block = view.function_body.block
+    found = partition(block)
+    rings = [op for op in found.before if isinstance(op, CreatePipelineOp)]
+    regions = [extract(found.inside, share) for share in found.shares]
+    kept = [value.type for op in found.inside if isinstance(op, scf.ForOp) for value in op.results]
+    division = warp_partition([kept], hands_over=_hands_over_registers(function, capability))
+    if division is None:
+        raise NoPartitionError("no division of the warps and registers of the multiprocessor holds its tiles")
+    for ring in rings:
+        _lead_from_agent_to_agent(ring)
+    switch = AgentSwitchOp(
+        [end for ring in rings for end in ring.results],
+        regions,
+        [1] * len(regions),
+        max_regs=division.registers,
+        num_warps=division.warps,
+    )
+    last = block.last_op
+    assert last is not None
+    Rewriter.insert_op(switch, InsertPoint.before(last))
+    for op in reversed(found.inside):
+        Rewriter.erase_op(op)
+    for region in switch.bodies:
+        materialize_stages(region)
+    return division
+
+
+def _lead_from_agent_to_agent(ring: CreatePipelineOp) -> None:
+    depth = assigned_depth(ring)
+    if depth is not None:
+        ring.num_stages = IntegerAttr(depth, i32)
+    ring.producer_group = IntegerAttr(int(Side.PRODUCER), i8)
+    ring.consumer_group = IntegerAttr(int(Side.CONSUMER), i8)
+
+
+def _hands_over_registers(function: Operation, capability: str) -> bool:
+    """Whether the target has `setmaxnreg`, which came with TMA (PTX ISA, `setmaxnreg`)."""
+    return model_of_target(function, capability).has_tma

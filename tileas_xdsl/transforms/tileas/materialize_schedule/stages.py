@@ -1,0 +1,62 @@
+"""
+The stages of one agent's loop: those of the schedule that are left in it, numbered from 0, and peeled.
+
+    wait, read, product {stage = 1}          prologue: wait, read, product of iteration 0
+    async.wait, release {stage = 2}    ->    loop:     ... of iteration i, async.wait and release of iteration i - 1
+                                             epilogue: async.wait, release of the last iteration
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import Operation, Region
+
+from tileas_xdsl.transforms.tileas.materialize_schedule.partition import owner_of
+from tileas_xdsl.transforms.tileas.unspecialized_pipeline import ITER_OFFSET, ORDER, STAGE, pipeline_loop, schedule_map
+
+AWS_STAGE, AWS_ORDER = "nv_tile.aws.stage", "nv_tile.aws.order"
+"""Where an op of an agent has stood in the schedule of the loop that was cut in two."""
+
+
+def materialize_stages(region: Region) -> None:
+    """Peel the scheduled loops in `region`, the code of one agent. Raises `RefusedError` where one cannot be."""
+    loops = [op for op in region.walk() if isinstance(op, scf.ForOp)]
+    for loop in reversed(loops):
+        stages = _renumber(loop)
+        if stages > 1 and (found := schedule_map(loop.body.block, stages)) is not None:
+            pipeline_loop(loop, found, stages)
+    for op in region.walk():
+        _keep_only_what_was_scheduled(op)
+
+
+def _renumber(loop: scf.ForOp) -> int:
+    """
+    Let the stages of the body begin at 0, with the first op that is the agent's own; returns how many there are.
+
+    Arithmetic that stood in an earlier stage moves into the first: it is there for ops of the agent only.
+    """
+    tagged = {op: _number(op, STAGE) for op in loop.body.block.ops if STAGE in op.attributes}
+    own = [stage for op, stage in tagged.items() if owner_of(op) is not None]
+    if not own:
+        return 1
+    first = min(own)
+    for op, scheduled in tagged.items():
+        stage = max(scheduled, first)
+        op.attributes[AWS_STAGE] = IntegerAttr(scheduled, i32)
+        if ORDER in op.attributes:
+            op.attributes[AWS_ORDER] = op.attributes[ORDER]
+        op.attributes[STAGE] = IntegerAttr(stage - first, i32)
+        op.attributes[ITER_OFFSET] = IntegerAttr(first - stage, i32)
+    return max(own) - first + 1
+
+
+def _keep_only_what_was_scheduled(op: Operation) -> None:
+    for name in (STAGE, ITER_OFFSET, ORDER):
+        op.attributes.pop(name, None)
+
+
+def _number(op: Operation, name: str) -> int:
+    value = op.attributes[name]
+    assert isinstance(value, IntegerAttr)
+    return value.value.data

@@ -1,0 +1,64 @@
+"""
+How the warps of a block and the registers of a multiprocessor are divided among agents.
+
+A group of four warps (a warpgroup) is the unit in which registers can be handed over (PTX ISA, `setmaxnreg`) and in
+which Hopper's products are issued. A thread has at most 255 registers, a multiprocessor 65,536, a block 32 warps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
+
+WARPS_OF_AN_AGENT = 4
+THREADS_OF_A_WARP = 32
+MOST_WARPS = 32
+MOST_REGISTERS = 255
+"""Of a thread."""
+REGISTERS = 65_536
+"""Of a multiprocessor, each of 4 bytes."""
+PRODUCER_REGISTERS = 40
+"""Of a thread that only starts transfers, as CUTLASS's warp-specialised kernels leave it."""
+WORKING_REGISTERS = 40
+"""Of a thread for addresses and operands, beside the tiles that it keeps."""
+CONSUMER_REGISTERS = 232
+"""Of a thread that computes, where that many are left."""
+GRAIN = 8
+"""`setmaxnreg` counts in eights."""
+
+
+@dataclass(frozen=True)
+class WarpPartition:
+    """For each agent its warps, and the registers of each of its threads."""
+
+    warps: tuple[int, ...]
+    registers: tuple[int, ...]
+
+
+def warp_partition(kept: Sequence[Iterable[Attribute]], *, hands_over: bool) -> WarpPartition | None:
+    """
+    The partition for a producer and a consumer for each entry of `kept`, the types of the tiles that it carries through
+    its loops; None where they do not fit. `hands_over` says whether the target can give a thread more registers than
+    another one has.
+    """
+    agents = 1 + len(kept)
+    threads = WARPS_OF_AN_AGENT * THREADS_OF_A_WARP
+    if agents * WARPS_OF_AN_AGENT > MOST_WARPS:
+        return None
+    needed = [WORKING_REGISTERS + _registers_of(types, threads) for types in kept]
+    room = REGISTERS // threads
+    share = min((room - PRODUCER_REGISTERS) // len(kept), CONSUMER_REGISTERS) if hands_over else room // agents
+    share = min(share, MOST_REGISTERS) // GRAIN * GRAIN
+    if max(needed) > share:
+        return None
+    producer = PRODUCER_REGISTERS if hands_over else share
+    return WarpPartition((WARPS_OF_AN_AGENT,) * agents, (producer, *(share for _ in kept)))
+
+
+def _registers_of(types: Iterable[Attribute], threads: int) -> int:
+    """The registers of a thread that tiles take, spread over all threads of an agent."""
+    return -(-sum(tile_bytes(type_) for type_ in types if memory_space(type_) == "register") // (4 * threads))
