@@ -72,7 +72,6 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
 @pytest.mark.parametrize(
     ("driver", "needed"),
     [
-        (TileIRPass(pipeline_strategy="warp-specialize"), "tileas-materialize-schedule"),
         (TileIRPass(dynamic_persistent=True), "tileas-dynamic-persistent"),
         (TileIRPass(enable_random_delay=True), "convert-nv-tileas-to-llvm"),
         (TileIRPass(num_ctas=2), "tileas-plan-cta"),

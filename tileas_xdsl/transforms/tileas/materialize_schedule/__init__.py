@@ -37,8 +37,8 @@ from tileas_xdsl.diagnostics import (
     clear_status,
     mark_soft_failure,
 )
-from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, CreatePipelineOp
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReadOp, CreatePipelineOp, ProducerWriteOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.transforms.tileas.assign_buffers import assigned_depth
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
@@ -52,6 +52,11 @@ ALIAS = "Alias is not expected here."
 
 AGENTS = "nv_tileas.agents"
 """What was decided for a function: a dictionary, `agents` with `reason` where there is one agent only."""
+
+WRITERS = (ProduceOp, ProducerWriteOp)
+READERS = (ConsumeOp, ConsumerReadOp)
+ENDS = (*WRITERS, *READERS)
+"""Ops that write the slot of a ring, and those that read it."""
 
 FEEDS_TWO = 0.6
 """Two agents that compute can be fed where there are more stages than this part of the work of an iteration."""
@@ -82,7 +87,8 @@ class MaterializeSchedulePass(ModulePass):
 
     name = "tileas-materialize-schedule"
 
-    DESCRIPTION: ClassVar[str] = "Meterialize the schedule: one agent, or a producer and a consumer side by side"
+    DESCRIPTION: ClassVar[str] = "Meterialize the pipeline schedule to generate warp-specialized or unspecialized IR"
+    """TileAS' own text, typo included (docs/verbatim.md)."""
 
     compute_capability: str = "sm_80"
     use_aus: bool = False
@@ -168,23 +174,23 @@ def _integer(value: Attribute | None) -> int:
 
 def contradicting_stages(loops: list[scf.ForOp]) -> Operation | None:
     """
-    An op on a ring whose stage contradicts that of another: a stage at one end only, a consumer before its producer, or
-    producers in different stages.
+    An op on a ring whose stage contradicts that of another: an end that writes or reads without a stage, a reader in an
+    earlier stage than the writer, or writers in different stages.
     """
     roots = PipelineRoots()
     for loop in loops:
         ends: dict[object, tuple[list[ClassifiedOp], list[ClassifiedOp]]] = {}
         for op in loop.body.block.ops:
-            if isinstance(op, ClassifiedOp) and (root := roots.of_op(op)) is not None:
-                ends.setdefault(root.key, ([], []))[op.side == "consumer"].append(op)
-        for producers, consumers in ends.values():
-            known = [[_stage(op) for op in side] for side in (producers, consumers)]
-            if not producers or not consumers:
+            if isinstance(op, ENDS) and (root := roots.of_op(op)) is not None:
+                ends.setdefault(root.key, ([], []))[isinstance(op, READERS)].append(op)
+        for writers, readers in ends.values():
+            known = [_stage(op) for op in (*writers, *readers)]
+            stages = [stage for stage in known if stage is not None]
+            if not writers or not readers:
                 continue
-            fills, empties = ([stage for stage in side if stage is not None] for side in known)
-            all_known = len(fills) == len(producers) and len(empties) == len(consumers)
-            if not all_known or len(set(fills)) > 1 or min(empties) < max(fills):
-                return consumers[0]
+            written, read = set(stages[: len(writers)]), stages[len(writers) :]
+            if len(stages) < len(known) or len(written) > 1 or min(read) < max(written):
+                return readers[0]
     return None
 
 

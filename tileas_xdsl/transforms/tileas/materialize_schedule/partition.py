@@ -3,7 +3,7 @@ Which agent runs which op: the ops that fill rings go to one agent, all others t
 
     acquire, load, commit        the producer's: it has a loop of its own
     wait, read, product, store   the consumer's
-    row * 64, the loop itself    whoever needs it: arithmetic and control are repeated
+    row * 64, the loop itself    whoever needs it: arithmetic, control and loads of what nobody writes are repeated
 
 This is decoupled software pipelining (Ottoni, Rangan, Stoler and August, "Automatic Thread Extraction with Decoupled
 Software Pipelining", MICRO 2005) where the queues are there already: each ring leads from the producer to the consumer,
@@ -16,7 +16,7 @@ carry and its branches yield; or the reason why there are none. Changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -30,6 +30,7 @@ from tileas_xdsl.analysis.memory.effects import EffectReader, has_no_effects
 from tileas_xdsl.analysis.memory.objects import MemoryRoot, ObjectFinder, ObjectKind, may_alias
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
+from tileas_xdsl.interfaces import Effect
 
 CONTROL = (scf.ForOp, scf.IfOp)
 """Ops that are repeated for every agent that has work in them."""
@@ -79,10 +80,11 @@ def partition(block: Block) -> Partition:
     last = block.last_op
     if last is not None and any(_is_inside(operand, inside) for operand in last.operands):
         raise NoPartitionError("the function returns a value that an agent would compute, and agents return none")
-    _require_apart(inside)
+    touches = _Touches(inside)
+    touches.require_apart()
     shares = Share(Side.PRODUCER), Share(Side.CONSUMER)
     for share in shares:
-        _Needs(share, inside).collect()
+        _Needs(share, inside, touches.owners).collect()
     return Partition(before, inside, shares)
 
 
@@ -90,7 +92,10 @@ def partition(block: Block) -> Partition:
 
 
 def owner_of(op: Operation) -> Side | None:
-    """The agent that runs `op`, which is no control flow; None for arithmetic, which any agent may repeat."""
+    """
+    The agent that runs `op`, which is no control flow; None for arithmetic, which any agent may repeat. (So it may a
+    load from memory that nobody writes, which takes more than the op to see.)
+    """
     if isinstance(op, ClassifiedOp):
         return Side.PRODUCER if op.side == "producer" else Side.CONSUMER
     return None if has_no_effects(op) else Side.CONSUMER
@@ -117,42 +122,58 @@ def _is_inside(value: SSAValue, ops: Sequence[Operation]) -> bool:
     return isinstance(owner, Operation) and owner in set(ops)
 
 
-def _require_apart(ops: Sequence[Operation]) -> None:
-    """What the producer loads, nobody writes; what it writes, nobody touches: nothing but rings orders the two."""
-    loop = next((op for op in ops if isinstance(op, scf.ForOp)), None)
-    if loop is None:
-        raise NoPartitionError("rings are filled outside of loops only")
-    effects = EffectReader()
-    objects = ObjectFinder(LoopIndices(loop), effects)
-    touched: dict[Side, list[tuple[bool, MemoryRoot, Operation]]] = {Side.PRODUCER: [], Side.CONSUMER: []}
-    for leaf in _leaves(ops):
-        side = owner_of(leaf)
-        if side is None:
-            continue
+@dataclass(frozen=True)
+class _Touch:
+    op: Operation
+    writes: bool
+    root: MemoryRoot
+
+    def meets(self, other: _Touch) -> bool:
+        """Whether the order of the two matters."""
+        return (self.writes or other.writes) and may_alias(self.root, other.root, arguments_alias=False)
+
+
+class _Touches:
+    """Who owns each op among `ops`, and what it touches; slots of rings are left out, which their barriers guard."""
+
+    def __init__(self, ops: Sequence[Operation]) -> None:
+        loop = next((op for op in ops if isinstance(op, scf.ForOp)), None)
+        if loop is None:
+            raise NoPartitionError("rings are filled outside of loops only")
+        self._effects = EffectReader()
+        self._objects = ObjectFinder(LoopIndices(loop), self._effects)
+        self.owners = {leaf: owner_of(leaf) for leaf in _leaves(ops)}
+        self._found = {leaf: list(self._of(leaf)) for leaf, owner in self.owners.items() if owner is not None}
+        writes = [touch for found in self._found.values() for touch in found if touch.writes]
+        for leaf, found in self._found.items():
+            reads_only = bool(found) and not any(touch.writes or any(map(touch.meets, writes)) for touch in found)
+            if reads_only and not isinstance(leaf, ClassifiedOp):
+                self.owners[leaf] = None
+
+    def require_apart(self) -> None:
+        """What the producer loads, nobody writes; what it writes, nobody touches: nothing but rings orders the two."""
+        sides: dict[Side, list[_Touch]] = {Side.PRODUCER: [], Side.CONSUMER: []}
+        for leaf, found in self._found.items():
+            owner = self.owners[leaf]
+            for side in Side if owner is None else (owner,):
+                sides[side] += found
+        for mine in sides[Side.PRODUCER]:
+            for theirs in sides[Side.CONSUMER]:
+                if mine.meets(theirs):
+                    raise NoPartitionError(
+                        f"'{op_name(theirs.op)}' touches {theirs.root}, which '{op_name(mine.op)}' of the producer "
+                        "touches, too, and nothing would order the two"
+                    )
+
+    def _of(self, leaf: Operation) -> Iterator[_Touch]:
         for op in leaf.walk():
-            for writes, root in _touches(op, effects, objects):
-                touched[side].append((writes, root, op))
-    for writes, root, op in touched[Side.PRODUCER]:
-        for other_writes, other_root, other in touched[Side.CONSUMER]:
-            if (writes or other_writes) and may_alias(root, other_root, arguments_alias=False):
-                raise NoPartitionError(
-                    f"'{op_name(other)}' touches {other_root}, which '{op_name(op)}' of the producer touches, too, and "
-                    "nothing would order the two"
-                )
-
-
-def _touches(op: Operation, effects: EffectReader, objects: ObjectFinder) -> Iterator[tuple[bool, MemoryRoot]]:
-    """Whether each access of `op` writes, and to what; slots of rings are left out, which their barriers guard."""
-    found = effects.effects_of(op)
-    if found is None:
-        yield True, MemoryRoot(ObjectKind.UNKNOWN)
-        return
-    for effect in found:
-        if effect.target is None:
-            yield effect.writes, MemoryRoot(ObjectKind.UNKNOWN)
-        elif isinstance(effect.target, SSAValue):
-            roots = objects.objects_of(effect.target)
-            yield from ((effect.writes, root) for root in roots if root.kind is not ObjectKind.RESOURCE)
+            effects = self._effects.effects_of(op)
+            for effect in (Effect(True, None),) if effects is None else effects:
+                if effect.target is None:
+                    yield _Touch(op, effect.writes, MemoryRoot(ObjectKind.UNKNOWN))
+                elif isinstance(effect.target, SSAValue):
+                    roots = self._objects.objects_of(effect.target)
+                    yield from (_Touch(op, effect.writes, r) for r in roots if r.kind is not ObjectKind.RESOURCE)
 
 
 # What an agent needs --------------------------------------------------------------------------------------------------
@@ -161,10 +182,11 @@ def _touches(op: Operation, effects: EffectReader, objects: ObjectFinder) -> Ite
 class _Needs:
     """Collects the ops of one share: what has an effect and is the agent's, and all that it depends on."""
 
-    def __init__(self, share: Share, ops: Sequence[Operation]) -> None:
+    def __init__(self, share: Share, ops: Sequence[Operation], owners: Mapping[Operation, Side | None]) -> None:
         self.share = share
         self._top = set(ops)
-        self._own = [op for op in _leaves(ops) if owner_of(op) is share.side]
+        self._owners = owners
+        self._own = [op for op, owner in owners.items() if owner is share.side]
         self._values: list[SSAValue] = []
         self._seen: set[SSAValue] = set()
 
@@ -177,7 +199,7 @@ class _Needs:
     def _need(self, op: Operation) -> None:
         if op in self.share.ops:
             return
-        owner = None if isinstance(op, CONTROL) else owner_of(op)
+        owner = self._owners.get(op)
         if owner is not None and owner is not self.share.side:
             raise NoPartitionError(
                 f"the {self.share.side.name.lower()} needs what '{op_name(op)}' of the {owner.name.lower()} makes, and "
