@@ -64,9 +64,17 @@ def test_what_is_wrong_is_rejected_and_nothing_else() -> None:
     }
 
 
+NOT_EXPLORED = {
+    "descriptor-of-the-next-group.good.mlir",
+    "first-block-of-causal.good.mlir",
+    "stored-and-loaded-back.good.mlir",
+}
+"""Right programs with ops that the explorer does not know: copies of tensors by descriptor, ids of blocks."""
+
+
 def test_programs_are_the_right_ones_of_zoo_and_examples() -> None:
     names = {program.path.name for program in right_programs()}
-    assert {path.name for path in (ROOT / "examples" / "zoo").glob("*.good.mlir")} < names
+    assert {path.name for path in (ROOT / "examples" / "zoo").glob("*.good.mlir")} - names == NOT_EXPLORED
     assert {"gemm_queue.mlir", "cp_async_ring.mlir", "async_tasks.mlir"} < names
     assert "double_buffer_race.mlir" not in names
 
