@@ -33,6 +33,7 @@ ORDERED = [
     ("tileas-generate-schedule", "tileas-materialize-schedule"),
     ("tileas-unspecialized-pipeline", "tileas-optimize-pipeline-region"),
     ("tileas-materialize-schedule", "optimize-execution-unit-mapping"),
+    ("tileas-materialize-schedule", "propagate-execution-unit"),
     ("tileas-dynamic-persistent", "tileas-generate-schedule"),
 ]
 """(before, after): pairs that the description of TileAS orders."""
@@ -65,6 +66,7 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
         "tileas-materialize-schedule",
         "tileas-unspecialized-pipeline",
         "tileas-optimize-pipeline-region",
+        "propagate-execution-unit",
         "optimize-execution-unit-mapping",
     }
 

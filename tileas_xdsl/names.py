@@ -41,6 +41,8 @@ PASSES: dict[str, tuple[str, str]] = {
     "convert-queue-to-pipeline": ("queues.convert_queue_to_pipeline", "ConvertQueueToPipelinePass"),
     "convert-queue-to-rocdl": ("queues.convert_queue_to_rocdl", "ConvertQueueToROCDLPass"),
     "convert-rocdl-marks-to-counters": ("marks.convert_rocdl_marks_to_counters", "ConvertROCDLMarksToCountersPass"),
+    "optimize-execution-unit-mapping": ("tileas.execution_units", "OptimizeExecutionUnitMappingPass"),
+    "propagate-execution-unit": ("tileas.execution_units", "PropagateExecutionUnitPass"),
     "queue-per-slot": ("queues.queue_per_slot", "QueuePerSlotPass"),
     "erase-async-queue": ("queues.erase_async_queue", "EraseAsyncQueuePass"),
     "inject-software-pipeline": ("queues.inject_software_pipeline", "InjectSoftwarePipelinePass"),

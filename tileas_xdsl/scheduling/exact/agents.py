@@ -1,9 +1,8 @@
 """
 What a partition into agents asks of a block: warps, and registers for each thread.
 
-Warps of an agent lie together, at a multiple of their number, in the order of the agents (`MaterializeSchedule`'s
-execution unit mapping does the same); `setmaxnreg` gives registers to groups of 4 warps in steps of 8, between 24 and
-256 (PTX ISA).
+Warps of an agent lie together, at a multiple of their number, in the order of the agents, as the mapping of execution
+units puts them; `setmaxnreg` gives registers to groups of 4 warps in steps of 8, between 24 and 256 (PTX ISA).
 """
 
 from __future__ import annotations
@@ -12,25 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from tileas_xdsl.scheduling.exact.problem import ExactProblem, RegisterFile
-
-WARP = 32
-WARP_GROUP = 4
-REGISTER_STEP = 8
-LEAST_REGISTERS = 24
-MOST_REGISTERS = 256
+from tileas_xdsl.targets.warps import LEAST_REGISTERS, MOST_REGISTERS, REGISTER_STEP, WARP, block_warps, up_to_groups
 
 
 def round_warps(warps: int) -> int:
     """An agent is one warp, or whole groups of four."""
-    return 1 if warps == 1 else -(-warps // WARP_GROUP) * WARP_GROUP
-
-
-def block_warps(agents: Sequence[int]) -> int:
-    """The warps of a block whose agents have so many, with the holes between them."""
-    end = 0
-    for warps in agents:
-        end = -(-end // warps) * warps + warps if warps else end
-    return -(-end // WARP_GROUP) * WARP_GROUP
+    return 1 if warps == 1 else up_to_groups(warps)
 
 
 def register_budgets(problem: ExactProblem, agents: Sequence[int]) -> tuple[int, ...] | None:

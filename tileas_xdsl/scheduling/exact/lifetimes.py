@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tileas_xdsl.scheduling.exact.agents import MOST_REGISTERS
 from tileas_xdsl.scheduling.exact.problem import RegisterValue
 from tileas_xdsl.scheduling.exact.variables import TimePoint, Variables
+from tileas_xdsl.targets.warps import MOST_REGISTERS
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import IntervalVar, IntVar, LinearExpr

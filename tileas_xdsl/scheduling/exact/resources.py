@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tileas_xdsl.scheduling.exact.agents import MOST_REGISTERS, possible_warps, register_budgets, round_warps
+from tileas_xdsl.scheduling.exact.agents import possible_warps, register_budgets, round_warps
 from tileas_xdsl.scheduling.exact.groups import RuleGroup, RuleKind
 from tileas_xdsl.scheduling.exact.lifetimes import add_registers
 from tileas_xdsl.scheduling.exact.problem import NAMED, SlotLimit
 from tileas_xdsl.scheduling.exact.variables import Variables, twice
+from tileas_xdsl.targets.warps import MOST_REGISTERS
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import IntervalVar, LinearExpr

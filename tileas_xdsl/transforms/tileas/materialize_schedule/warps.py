@@ -13,22 +13,16 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
+from tileas_xdsl.targets.warps import MOST_WARPS, REGISTER_STEP, REGISTERS, WARP, WARP_GROUP
 
-WARPS_OF_AN_AGENT = 4
-THREADS_OF_A_WARP = 32
-MOST_WARPS = 32
-MOST_REGISTERS = 255
-"""Of a thread."""
-REGISTERS = 65_536
-"""Of a multiprocessor, each of 4 bytes."""
+USABLE_REGISTERS = 255
+"""Of a thread: the last number names none."""
 PRODUCER_REGISTERS = 40
 """Of a thread that only starts transfers, as CUTLASS's warp-specialised kernels leave it."""
 WORKING_REGISTERS = 40
 """Of a thread for addresses and operands, beside the tiles that it keeps."""
 CONSUMER_REGISTERS = 232
 """Of a thread that computes, where that many are left."""
-GRAIN = 8
-"""`setmaxnreg` counts in eights."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +40,17 @@ def warp_partition(kept: Sequence[Iterable[Attribute]], *, hands_over: bool) -> 
     another one has.
     """
     agents = 1 + len(kept)
-    threads = WARPS_OF_AN_AGENT * THREADS_OF_A_WARP
-    if agents * WARPS_OF_AN_AGENT > MOST_WARPS:
+    threads = WARP_GROUP * WARP
+    if agents * WARP_GROUP > MOST_WARPS:
         return None
     needed = [WORKING_REGISTERS + _registers_of(types, threads) for types in kept]
     room = REGISTERS // threads
     share = min((room - PRODUCER_REGISTERS) // len(kept), CONSUMER_REGISTERS) if hands_over else room // agents
-    share = min(share, MOST_REGISTERS) // GRAIN * GRAIN
+    share = min(share, USABLE_REGISTERS) // REGISTER_STEP * REGISTER_STEP
     if max(needed) > share:
         return None
     producer = PRODUCER_REGISTERS if hands_over else share
-    return WarpPartition((WARPS_OF_AN_AGENT,) * agents, (producer, *(share for _ in kept)))
+    return WarpPartition((WARP_GROUP,) * agents, (producer, *(share for _ in kept)))
 
 
 def _registers_of(types: Iterable[Attribute], threads: int) -> int:
