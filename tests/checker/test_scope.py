@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.support.ir import parse
+from tests.support.ir import ROOT, parse
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 
 HEAD = """
   %c0 = arith.constant 0 : index
@@ -87,6 +89,87 @@ def test_what_the_caller_gives_is_named() -> None:
     copied = "async_queue.commit 0 { async_queue.scope { %v = memref.load %x[%k] : memref<?xi32> } }"
     report = check(parse(walk("%x: memref<?xi32>", f"{copied}\nasync_queue.wait 0, 0")), capture="issue")
     assert "asynchronous work reads its sources when it is issued" in report.scope.assumed
+
+
+# What the page says is not looked for --------------------------------------------------------------------------------
+
+
+def kernel(*lines: str, threads: int | None = None) -> str:
+    """A function of `threads` threads (None: it does not say), with two pointers and the number of its thread."""
+    says = "" if threads is None else f" attributes {{nvvm.reqntid = array<i32: {threads}>}}"
+    read = [] if threads is None else ["%tid = nvvm.read.ptx.sreg.tid.x : i32"]
+    head = [f"func.func @k(%x: !llvm.ptr, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>){says} {{", *HEAD.splitlines(), *read]
+    return "\n".join([*head, "%z = arith.constant 0 : i32", *lines, "func.return", "}"])
+
+
+def step(index: str, access: str) -> list[str]:
+    place = f"%p{index.strip('%')} = llvm.getelementptr %s[{index}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32"
+    return [place, access.replace("PLACE", f"%p{index.strip('%')}")]
+
+
+EXCHANGED = [
+    *step("%tid", "llvm.store %one, PLACE : i32, !llvm.ptr<3>"),
+    "%other = arith.addi %tid, %one : i32",
+    *step("%other", "%v = llvm.load PLACE : !llvm.ptr<3> -> i32"),
+]
+BY_ONE = ["%first = arith.cmpi eq, %tid, %z : i32", "scf.if %first { nvvm.mbarrier.init %b, %one : !llvm.ptr<3>, i32 }"]
+STORED = "nvvm.cp.async.bulk.tensor.global.shared.cta %x, %s, box[{}, %z] {{tileas.box_bytes = 16 : i32}}"
+BY_MAP = [
+    f"{STORED.format('%z')} : !llvm.ptr, !llvm.ptr<3>",
+    f"{STORED.format('%one')} : !llvm.ptr, !llvm.ptr<3>",
+    "nvvm.cp.async.bulk.commit.group",
+    "nvvm.cp.async.bulk.wait_group 0",
+]
+OF_BLOCKS = ["%id = nvvm.read.ptx.sreg.ctaid.x : i32", "llvm.store %id, %s : i32, !llvm.ptr<3>"]
+OF_A_CLUSTER = "%m = nvvm.mapa %s, %z : !llvm.ptr<3> -> !llvm.ptr<7>"
+
+NOT_LOOKED_FOR = {
+    "Order inside a warp": (kernel(*BY_ONE, threads=32), "only some threads of a warp do, is ordered"),
+    "Data that threads of one warp exchange": (kernel(*EXCHANGED, threads=32), "run in step"),
+    "Copies of one thread of a warp": (kernel("nvvm.cp.async.wait.group 0", threads=32), "each other's copies only"),
+    "Other blocks": (kernel(*OF_BLOCKS), "blocks do not race with each other"),
+    "Other blocks of a cluster": (kernel(OF_A_CLUSTER), "the blocks of a cluster are executed as one"),
+    "Negative arguments": (walk("%x: i32", ""), "n >= 0"),
+    "Indices out of bounds": (walk("%x: memref<?xi32>", LOAD), INSIDE),
+    "Arguments that overlap": (walk(ARRAYS, f"{LOAD}\n{STORE}"), APART),
+    "Boxes of tensor maps": (kernel(*BY_MAP), "boxes of x at different coordinates do not overlap"),
+    "Tensors of tensor maps": (kernel(*BY_MAP), "the tensor of x is reached through that map only"),
+    "What functions without a body do": (
+        walk("%x: i32", "func.call @outside(%x) : (i32) -> ()", "func.func private @outside(i32)"),
+        "@outside touches only what its arguments reach",
+    ),
+    "Assertions about data": (
+        walk("%x: memref<1xi1>", '%t = memref.load %x[%c0] : memref<1xi1>\ncf.assert %t, "holds"'),
+        "assertions about data hold",
+    ),
+}
+"""Beginning of a line of docs/machine.md -> a program that it concerns, and what the verdict says of it."""
+
+
+def lines_of_the_page() -> list[str]:
+    text = (ROOT / "docs" / "machine.md").read_text()
+    section = text.partition("## What is not looked for")[2].partition("\n## ")[0]
+    return re.findall(r"^- \*([^*]+?)\.?\*", section, re.MULTILINE)
+
+
+def test_every_line_of_the_page_has_a_program() -> None:
+    assert lines_of_the_page() == list(NOT_LOOKED_FOR)
+
+
+@pytest.mark.parametrize("line", NOT_LOOKED_FOR)
+def test_what_is_not_looked_for_is_named_by_the_verdict_that_rests_on_it(line: str) -> None:
+    text, clause = NOT_LOOKED_FOR[line]
+    report = check(parse(text))
+    assert report.verdict is Verdict.SAFE, str(report)
+    assert any(clause in said for said in report.scope.assumed), report.last_line
+    assert clause in report.last_line
+    assert clause not in check(parse(kernel())).last_line
+
+
+def test_a_fence_that_is_not_asked_for_is_named() -> None:
+    report = check(parse((ROOT / "examples/zoo/read-then-refilled.bad.mlir").read_text()), relaxed_proxy=True)
+    assert report.verdict_line == "safe for every trip count"
+    assert "an asynchronous write behind a read needs no proxy fence" in report.scope.assumed
 
 
 # What is fixed --------------------------------------------------------------------------------------------------------

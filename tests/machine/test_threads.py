@@ -150,6 +150,44 @@ def test_a_wait_of_a_warp_for_copies_of_each_thread_says_what_it_rests_on() -> N
         assert "barrier of theirs" not in check(parse(block(wait, threads=1))).last_line
 
 
+STEP = "the threads of a warp run in step where one touches what another writes"
+PLACES = [
+    "%next = arith.addi %tid, %c1 : i32",
+    "%mine = llvm.getelementptr %s[%tid] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32",
+    "%theirs = llvm.getelementptr %s[%next] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32",
+]
+WRITE_MINE = "llvm.store %tid, %mine : i32, !llvm.ptr<3>"
+ALL, SOME = "%mask = arith.constant -1 : i32", "%mask = arith.constant 0xff : i32"
+SYNC = "nvvm.bar.warp.sync %mask : i32"
+
+
+@pytest.mark.parametrize(
+    ("between", "read", "rests"),
+    [
+        ([], "%theirs", True),
+        ([], "%mine", False),
+        ([], "%s", True),
+        (["nvvm.barrier0"], "%theirs", False),
+        ([ALL, SYNC], "%theirs", False),
+        ([SOME, SYNC], "%theirs", True),
+        (["nvvm.barrier0", WRITE_MINE], "%theirs", True),
+    ],
+)
+def test_threads_of_a_warp_that_use_each_others_data_are_said_to_run_in_step(
+    between: list[str], read: str, rests: bool
+) -> None:
+    """Unless each keeps to its place, or they met since."""
+    load = f"%v = llvm.load {read} : !llvm.ptr<3> -> i32"
+    report = check(parse(block(TID, *PLACES, WRITE_MINE, *between, load, threads=32)))
+    assert report.verdict is Verdict.SAFE
+    assert (STEP in report.scope.assumed) == rests
+
+
+def test_one_thread_exchanges_nothing() -> None:
+    load = "%v = llvm.load %theirs : !llvm.ptr<3> -> i32"
+    assert STEP not in check(parse(block(TID, *PLACES, WRITE_MINE, load, threads=1))).scope.assumed
+
+
 def test_one_of_a_warp_is_elected() -> None:
     arrive = "%e = nvvm.elect.sync -> i1\nscf.if %e { nvvm.mbarrier.arrive %s : !llvm.ptr<3> }"
     assert kinds(arriving(1, arrive)) == {"safe"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
-from tileas_xdsl.checker.verdict.scope import NOT_NEGATIVE, Scope, scope_of
+from tileas_xdsl.checker.verdict.scope import NOT_NEGATIVE, UNFENCED_REFILLS, Scope, scope_of
 from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
@@ -181,7 +181,8 @@ class Report:
         """What the verdict holds for, beside the trip counts that its line names."""
         tried = {} if self.is_proved else dict.fromkeys(self.varied, self.trip_counts)
         signs = map(NOT_NEGATIVE.about, self.may_be_negative if self.is_proved else ())
-        return scope_of(self.fixed, {**tried, **self.only_tried}, [*signs, *self.assumed], self.left_out)
+        asked_for = [UNFENCED_REFILLS] if self.tolerated else []
+        return scope_of(self.fixed, {**tried, **self.only_tried}, [*signs, *asked_for, *self.assumed], self.left_out)
 
     @property
     def kinds(self) -> list[str]:

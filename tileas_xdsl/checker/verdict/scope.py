@@ -25,6 +25,8 @@ STAYS_INSIDE = Assumption("indices stay inside {}")
 """An array whose extent is open is taken to be as large as the loops that walk it."""
 SEPARATE = Assumption("no two of {} overlap")
 """Arguments that name arrays are objects of their own, unless `may_alias` pairs them."""
+UNFENCED_REFILLS = Assumption("an asynchronous write behind a read needs no proxy fence")
+"""Asked for by `relaxed_proxy`, and relied on."""
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,8 @@ class Agent:
         """Called before each access that it makes itself with what it touches and whether it writes."""
         self.delegates = False
         """Whether what it touches is touched for asynchronous work, which pays for it with its own time."""
+        self.threads_met = 0
+        """The moment from which on its threads have not met at a barrier."""
         self.parts = Parts[OwnPart]()
         """State that rooms of the machine keep for this thread: uncommitted copies, queues of its own."""
         self.outcome: Any = None
@@ -310,6 +312,12 @@ class Agent:
         self.clock[self.number] = self.moment
         return knowledge
 
+    def let_threads_meet(self) -> None:
+        """All its threads know what each has done so far."""
+        if self.active is None and self.size > 1:
+            self.release()
+            self.threads_met = self.moment
+
     def fence_proxies(self, spaces: Iterable[str]) -> None:
         """`fence.proxy.async`: all that is known now is ordered before later accesses of the asynchronous proxy."""
         for space in spaces:
@@ -363,6 +371,8 @@ class Agent:
             parts=parts,
             instance=self.team.instance(self, op) if self.team is not None and write else None,
         )
+        if self.size > 1 and self.machine.tells_threads_apart:
+            by_thread.note_exchange(self, access)
         self.machine.note_access(access, self.mind)
 
     def load(self, view: View, op: Operation, proxy: Proxy = Proxy.GENERIC) -> Any:

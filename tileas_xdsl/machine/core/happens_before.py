@@ -322,6 +322,10 @@ class AccessHistory:
             and self._supersedes(access, other)
         ]
 
+    def overlapping(self, region: ByteRegion) -> list[Access]:
+        """The recorded accesses to bytes of `region`."""
+        return [other for other in self._candidates(self._keys(region)) if other.region.overlaps(region)]
+
     @property
     def holds_a_write(self) -> bool:
         """Whether any of the recorded accesses is a write."""

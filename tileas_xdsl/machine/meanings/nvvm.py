@@ -33,6 +33,7 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 )
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.evidence import Misuse
@@ -46,7 +47,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Reque
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, RendezvousCondition, StateCondition
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
-from tileas_xdsl.machine.core.values import wrap
+from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
@@ -514,6 +515,7 @@ def pass_barrier(agent: Agent, op: Operation, barrier: Rendezvous, generation: i
 def _saw_generation(agent: Agent, op: Operation, _: None, condition: RendezvousCondition) -> Answer:
     barrier, generation = condition.barrier, condition.generation
     agent.machine.happened(agent, op, "wait", f"passes {barrier.name}", on=barrier, turn=generation)
+    agent.let_threads_meet()
 
 
 def _barrier_numbered(agent: Agent, op: Any, operands: tuple[Any, ...]) -> Rendezvous:
@@ -551,6 +553,7 @@ def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
 
 @sync(ClusterArriveOp, ClusterArriveRelaxedOp)
 def _cluster_arrive(agent: Agent, op: Operation) -> None:
+    agent.machine.assume(CLUSTER_AS_ONE)
     barrier = _rendezvous(agent, op, "the cluster barrier", threads_left(agent), of_all=True)
     arrival = agent.part(ClusterArrival)
     hands_over = not isinstance(op, ClusterArriveRelaxedOp)
@@ -633,7 +636,6 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     fence.FenceProxySyncRestrictOp,
     wgmma.WgmmaFenceAlignedOp,
     registers.SetMaxRegisterOp,
-    SyncWarpOp,
     thread.NanosleepOp,
     GriddepcontrolOp,
     bulk.PrefetchOp,
@@ -645,10 +647,26 @@ def _no_effect_here(_agent: Agent, _op: Operation, *_operands: Any) -> None:
     """Nothing: the op orders what the machine keeps in order anyway, or changes only the speed."""
 
 
+@sync(SyncWarpOp)
+def _sync_warp(agent: Agent, op: Operation, mask: Any) -> None:
+    """The threads in the mask meet. A mask that leaves some out, or is not known, is taken for none."""
+    every = (1 << agent.size) - 1
+    if mask is not UNKNOWN and not isinstance(mask, PerThread) and int(mask) & every == every:
+        agent.let_threads_meet()
+
+
 @effect(MapaOp, opaque=("b",), per_thread=TakesPerThread.ONE_BY_ONE)
-def _mapa(_agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
+def _mapa(agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
     """The address itself: the machine runs one block of the cluster."""
+    agent.machine.assume(CLUSTER_AS_ONE)
     return pointer
+
+
+CLUSTER_AS_ONE = Assumption("the blocks of a cluster are executed as one")
+"""
+Of `mapa` and barriers of the cluster: the memory of another block is this block's, and so are its arrivals. (What
+blocks do may be written as agents of one program.)
+"""
 
 
 THREAD_REGISTERS: dict[type[Operation], Reading] = {

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy
+from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy, may_conflict
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
@@ -27,6 +28,12 @@ from tileas_xdsl.machine.core.violations import UndecidedError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
+
+RUN_IN_STEP = Assumption("the threads of a warp run in step where one touches what another writes")
+"""
+Of accesses of several threads of one warp that meet, with no barrier and no `bar.warp.sync` between them. PTX promises
+no order there since sm_70 (CUDA C++ Programming Guide, "Independent Thread Scheduling").
+"""
 
 PASSED_ON = frozenset({Kind.PURE, Kind.CONTROL, Kind.TERMINATOR, Kind.JUMP})
 """Kinds of ops that hand such values on, or compute from them; what decides something there has to be known."""
@@ -204,6 +211,24 @@ def _report_collision(agent: Agent, op: Operation, view: View, other: View) -> N
         for each in (view, other)
     )
     machine.report_conflict(Conflict(one, two))
+
+
+def note_exchange(agent: Agent, access: Access) -> None:
+    """
+    Note that the execution rests on threads that run in step, if `access` meets an earlier one of another thread of
+    `agent`, one of the two is a write, and the threads have not met since.
+    """
+    history = agent.machine.history_of(access.region.base)
+    for other in history.overlapping(access.region) if history is not None else ():
+        is_own = other.agent is agent and other.work is None and other.moment >= agent.threads_met
+        if is_own and (other.parts or access.parts) and may_conflict(other, access):
+            if not same_part_only(_parts(agent, other), _parts(agent, access)):
+                agent.machine.assume(RUN_IN_STEP)
+                return
+
+
+def _parts(agent: Agent, access: Access) -> Sequence[tuple[int, ByteRegion]]:
+    return access.parts or [(lane, access.region) for lane in agent.lanes]
 
 
 def same_part_only(parts: Sequence[tuple[int, ByteRegion]], others: Sequence[tuple[int, ByteRegion]]) -> bool:
