@@ -1,77 +1,57 @@
 """
-`make pictures`: draw the timelines that the documentation shows, into `docs/pictures/`.
+`make pictures`: draw the pictures of the documentation anew, by the commands that stand beside them.
 
-The GEMM is pipelined to four stages by hand: its loads are stage 0, what waits for them and computes is stage 3. A test
-compares the files with what is drawn today.
+A picture is bound to its commands by a line at the end of an `sh` fence, which the tests of the documentation execute:
+
+    tileas timeline examples/gemm_loop.mlir -o build/gemm.svg
+    cmp build/gemm.svg docs/pictures/gemm.svg
+
+Here the same fences run without `cmp`, and what they draw is copied to its place.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.passes import PassPipeline
-from xdsl.universe import Universe
-
-from tileas_xdsl.checker.witnesses.investigator import Investigator
-from tileas_xdsl.machine.time.simulation import simulate
-from tileas_xdsl.tools.inputs import full_context, parse_module
-from tileas_xdsl.views.timeline import timeline
-from tileas_xdsl.views.timeline.svg import timeline_svg
-
 ROOT = Path(__file__).parent.parent
-PICTURES = ROOT / "docs" / "pictures"
-TARGET = "sm_90"
-WIDTH = 1000
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")))
+FENCE = re.compile(r"^```sh(?: exit=\d+)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BOUND = re.compile(r"^cmp (build/\S+) (docs/\S+)$", re.MULTILINE)
 
 
-def example(name: str, context: Context) -> ModuleOp:
-    """The module of an example. Locations name the file relative to the root of the checkout."""
-    return parse_module((ROOT / name).read_text(), name, context)
+@dataclass(frozen=True)
+class Drawing:
+    """A fence that draws a picture, or several."""
+
+    page: Path
+    script: str
+    pictures: tuple[tuple[str, str], ...]
+    """What the script draws, and where that belongs."""
 
 
-def pipelined_gemm(stages: int) -> ModuleOp:
-    """The GEMM with its copies asynchronous, and issued `stages - 1` iterations ahead of the product."""
-    context, passes = full_context(), Universe.get_multiverse().all_passes
-    module = example("examples/gemm_loop.mlir", context)
-    PassPipeline.parse_spec(passes, "tileas-materialize-async").apply(context, module)
-    if stages == 1:
-        return module
-    loop = next(op for op in module.walk() if isinstance(op, scf.ForOp))
-    for op in loop.body.block.ops:
-        side = op.attributes.get("pipeline_stage")
-        if isinstance(side, IntegerAttr):
-            stage = (stages - 1) * side.value.data
-            op.attributes |= {"stage": IntegerAttr(stage, i32), "iter_offset": IntegerAttr(-stage, i32)}
-    spec = f"tileas-unspecialized-pipeline{{num-stages={stages}}}"
-    PassPipeline.parse_spec(passes, spec).apply(context, module)
-    return module
-
-
-def drawn(module: ModuleOp, trips: int) -> str:
-    return timeline_svg(timeline(simulate(module, None, {"n": trips}, TARGET, observer=Investigator())), WIDTH)
-
-
-def raced() -> str:
-    return drawn(example("examples/zoo/release-before-load.bad.mlir", full_context()), 4)
-
-
-DRAWINGS: dict[str, Callable[[], str]] = {
-    "gemm-1-stage.svg": lambda: drawn(pipelined_gemm(1), 5),
-    "gemm-4-stages.svg": lambda: drawn(pipelined_gemm(4), 5),
-    "release-before-load.svg": raced,
-}
-"""File name -> the function that draws its contents."""
+def drawings() -> list[Drawing]:
+    """Every fence of the documentation that draws a picture which it shows."""
+    scripts = [(page, script) for page in PAGES for script in FENCE.findall(page.read_text(encoding="utf-8"))]
+    return [Drawing(page, script, tuple(BOUND.findall(script))) for page, script in scripts if BOUND.search(script)]
 
 
 def main() -> int:
-    for name, draw in DRAWINGS.items():
-        (PICTURES / name).write_text(draw(), encoding="utf-8")
-        print(PICTURES / name)
+    (ROOT / "build").mkdir(exist_ok=True)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for drawing in drawings():
+        script = BOUND.sub("", drawing.script)
+        subprocess.run(
+            ["bash", "-uc", script], cwd=ROOT, env={**os.environ, "PATH": path}, stdout=sys.stderr, check=False
+        )
+        for drawn, place in drawing.pictures:
+            shutil.copyfile(ROOT / drawn, ROOT / place)
+            print(place)
     return 0
 
 

@@ -286,7 +286,7 @@ class AccessHistory:
 
     def record(self, access: Access, mind: Mind) -> Iterator[Conflict]:
         """Compare `access` with the recorded ones, then record it. Yields each conflict."""
-        for other in self._overlapping(access.region):
+        for other in self.overlapping(access.region):
             known = mind.knows(other) or (other.work is not None and other.work is access.work)
             if may_conflict(other, access):
                 if not known:
@@ -299,7 +299,7 @@ class AccessHistory:
 
     def conflicts(self, access: Access, mind: Mind) -> Iterator[Conflict]:
         """The recorded accesses that `access` conflicts with. Records nothing."""
-        for other in self._overlapping(access.region):
+        for other in self.overlapping(access.region):
             if may_conflict(other, access) and not mind.knows(other):
                 yield Conflict(other, access)
 
@@ -317,14 +317,10 @@ class AccessHistory:
         """The recorded accesses that `access` replaces: whatever races with one of them races with `access` as well."""
         return [
             other
-            for other in self._overlapping(access.region)
+            for other in self.overlapping(access.region)
             if (mind.knows(other) or (other.work is not None and other.work is access.work))
             and self._supersedes(access, other)
         ]
-
-    def overlapping(self, region: ByteRegion) -> list[Access]:
-        """The recorded accesses to bytes of `region`."""
-        return [other for other in self._candidates(self._keys(region)) if other.region.overlaps(region)]
 
     @property
     def holds_a_write(self) -> bool:
@@ -373,7 +369,7 @@ class AccessHistory:
 
     # The index: a box is filed under every cell that it touches ------------------------------------------------------
 
-    def _overlapping(self, region: ByteRegion) -> list[Access]:
+    def overlapping(self, region: ByteRegion) -> list[Access]:
         """The recorded accesses that share a byte with `region`, oldest first."""
         if self._asked is None or self._asked[0] is not region:
             self._asked = region, [other for other in self._near(region) if other.region.overlaps(region)]

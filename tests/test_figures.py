@@ -1,0 +1,137 @@
+"""
+Figures and pictures of the documentation come out of commands that stand beside them.
+
+A *figure* is a number with a unit in the text of a page, or in a column of a table whose head names a unit. It has to
+stand in a block of its page as well: one that is executed (`mlir`, `sh`) or that is the output of one (`text output`),
+which `test_docs.py` compares. What a text takes as given, and does not claim to have measured, is listed here with the
+reason. The pages of the zoo are written by a program, and compared as a whole (`test_zoo_docs.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from xdsl.universe import Universe
+
+from examples.pictures import drawings
+from tests.support.ir import ROOT
+from tests.test_docs import ALL, FENCE, PAGES
+from tileas_xdsl.names import PASSES
+from tileas_xdsl.tools.passes import describe
+
+UNITS = r"cycles?|ns|us|ms|s|seconds?|minutes?|hours?|%|percent|per cent|[KMG]i?B|times as \w+"
+NUMBER = r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?"
+FIGURE = re.compile(rf"({NUMBER})\s*(?:{UNITS})(?!\w)")
+OF_A_COLUMN = re.compile(rf"\b(?:{UNITS})(?!\w)")
+CELL = re.compile(rf"\s*({NUMBER})\s*")
+INLINE = re.compile(r"`[^`]*`")
+BOUND = (("mlir",), ("sh",))
+
+TARGETS = "a number of the machine model (tileas_xdsl/targets/cycles.py)"
+EXAMPLE = "a number of the example that the section takes, not a result"
+GIVEN: dict[str, dict[str, str]] = {
+    "docs/proven-schedules.md": {"16": EXAMPLE, "8": EXAMPLE, "3": EXAMPLE, "128": EXAMPLE},
+    "docs/schedules.md": {"10": TARGETS, "16": "128 x 64 x 2 bytes", "256": TARGETS, "430": TARGETS, "18": TARGETS},
+}
+"""Page -> figure -> why it needs no command."""
+
+SCREENSHOTS = {"page-explain.png", "page-race.png", "page-deadlock.png"}
+"""What a browser shows of a page; the command that writes the page stands beside it."""
+
+WRITTEN = [page for page in PAGES if page.is_file() and page.parent.name != "zoo"]
+TITLES = [str(page.relative_to(ROOT)) for page in WRITTEN]
+
+
+def figures(text: str) -> dict[str, int]:
+    """The figures of a page, with the line in which each stands first."""
+    found: dict[str, int] = {}
+    columns: list[bool] = []
+    plain = FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), text)
+    for number, line in enumerate(plain.splitlines(), 1):
+        line = INLINE.sub("", line)
+        for match in FIGURE.finditer(line):
+            found.setdefault(match[1], number)
+        cells = line.strip().strip("|").split("|") if line.startswith("|") else []
+        if not cells:
+            columns = []
+        elif not columns:
+            columns = [OF_A_COLUMN.search(cell) is not None for cell in cells]
+        for cell, has_unit in zip(cells, columns, strict=False):
+            if has_unit and (match := CELL.fullmatch(cell)):
+                found.setdefault(match[1], number)
+    return found
+
+
+def bound_text(title: str) -> str:
+    """All blocks of a page that are executed, and their outputs."""
+    fences = [fence for fence in ALL if fence.page == title and fence.tag[:1] in BOUND]
+    return "\n".join(f"{fence.body}\n{fence.output or ''}" for fence in fences)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=TITLES)
+def test_every_figure_stands_in_a_block_that_is_executed(page: Path) -> None:
+    title = str(page.relative_to(ROOT))
+    known = {number for number in re.findall(NUMBER, bound_text(title))} | GIVEN.get(title, {}).keys()
+    loose = {figure: line for figure, line in figures(page.read_text()).items() if figure not in known}
+    assert loose == {}, f"{title}: show them in the output of a command, or leave them out"
+
+
+def test_what_is_given_is_still_on_its_page() -> None:
+    for title, given in GIVEN.items():
+        assert given.keys() <= figures((ROOT / title).read_text()).keys(), title
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It takes 613 cycles.", ["613"]),
+        ("1,532 cycles, 2.5 s and 40 %", ["1,532", "2.5", "40"]),
+        ("| n | cycles |\n|---|---|\n| 4 | 613 |", ["613"]),
+        ("three stages, 4 slots, `613 cycles`", []),
+        ("```sh\ntileas run # 613 cycles\n```", []),
+        ("sm_90 is 90 percentile", []),
+    ],
+)
+def test_what_a_figure_is(text: str, found: list[str]) -> None:
+    assert list(figures(f"{text}\n")) == found
+
+
+# Pictures -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_picture_is_compared_with_what_a_command_draws() -> None:
+    """`cmp` in a fence that the tests of the documentation execute."""
+    drawn = {place.removeprefix("docs/pictures/") for drawing in drawings() for _, place in drawing.pictures}
+    there = {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert there == drawn | SCREENSHOTS
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=TITLES)
+def test_a_picture_stands_beside_its_commands(page: Path) -> None:
+    text = page.read_text()
+    shown = {Path(path).name for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", FENCE.sub("", text))}
+    bound = {Path(path).name for path in re.findall(r"^cmp build/\S+ (\S+)$", text, re.MULTILINE)}
+    assert shown <= bound | SCREENSHOTS
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def test_every_page_is_linked_from_another() -> None:
+    linked: set[Path] = set()
+    for page in filter(Path.is_file, PAGES):
+        targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", FENCE.sub("", page.read_text()))
+        linked |= {(page.parent / target).resolve() for target in targets if "://" not in target} - {page.resolve()}
+    lonely = [str(page.relative_to(ROOT)) for page in PAGES if page.is_file() and page.resolve() not in linked]
+    assert lonely == []
+
+
+def test_passes_say_what_they_do() -> None:
+    """`tileas passes` has a sentence of its own for each."""
+    for name in PASSES:
+        factory = Universe.get_multiverse().all_passes[name]
+        says = describe(name, factory).description
+        assert len(says.split()) > 2, name
+        assert "see the" not in says.lower(), name
