@@ -52,6 +52,26 @@ def test_every_stage_has_its_ir_its_verdict_and_its_timeline(run: Run) -> None:
     assert shown.of_class("removed")
 
 
+EDGES = ROOT / "tests" / "checker" / "edges"
+
+
+@pytest.mark.parametrize(
+    ("program", "option", "said"),
+    [
+        ("tid_specialised", [], "undecided"),
+        ("tid_specialised", ["--threads", "64"], "unsafe: phase, deadlock"),
+        ("ctaid_bound", ["--arg", "ctaid.x=1"], "unsafe: deadlock"),
+    ],
+)
+def test_threads_and_blocks_are_those_of_the_check_as_well(
+    program: str, option: list[str], said: str, run: Run
+) -> None:
+    """The block that is drawn is one of all that are checked."""
+    _, out, err = run(EDGES / f"{program}.mlir", "-p", "canonicalize", "-o", "o.html", "--trip-count", "2", *option)
+    assert err == ""
+    assert out.splitlines()[0].startswith(f"as written: {said}")
+
+
 def test_page_asks_nothing_of_a_network(run: Run) -> None:
     run(GEMM, "-p", ROAD, "-o", "o.html", "--trip-count", "2")
     text = Path("o.html").read_text()

@@ -23,7 +23,7 @@ from xdsl.utils.arg_spec import parse_pipeline
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
-from tileas_xdsl.machine.arguments import ArgumentError, find_function
+from tileas_xdsl.machine.arguments import ArgumentError, find_function, numbers_of_block
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.tools.argument_values import argument_values
 from tileas_xdsl.tools.errors import InputError, explain, place_of
@@ -146,11 +146,13 @@ def _stage(title: str, module: ModuleOp, said: list[Any], arguments: argparse.Na
 
 
 def _checked(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Report | None, str | None]:
-    fixed = {
-        name: number for name, value in named_values(arguments.arg, "--arg") if (number := _integer(value)) is not None
-    }
+    """The verdict on every block, whichever is drawn."""
+    of_grid = numbers_of_block(module)
+    named = [(name, value) for name, value in named_values(arguments.arg, "--arg") if name not in of_grid]
+    fixed = {name: number for name, value in named if (number := _integer(value)) is not None}
+    name, threads, timeout = asked_function(arguments), arguments.threads, arguments.timeout
     try:
-        return check(module, asked_function(arguments), args=fixed, timeout=arguments.timeout), None
+        return check(module, name, args=fixed, threads=threads, timeout=timeout), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         return None, f"not checked: {_reason(error)}"
 
