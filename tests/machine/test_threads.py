@@ -188,6 +188,18 @@ def test_one_thread_exchanges_nothing() -> None:
     assert STEP not in check(parse(block(TID, *PLACES, WRITE_MINE, load, threads=1))).scope.assumed
 
 
+@pytest.mark.parametrize("threads", [1, 32, 64])
+def test_init_and_inval_are_ops_of_one_thread(threads: int) -> None:
+    """All but the first of several find a valid barrier where they make one, or none where they end it."""
+    init, inval = "nvvm.mbarrier.init %s, %c1 : !llvm.ptr<3>, i32", "nvvm.mbarrier.inval %s : !llvm.ptr<3>"
+    first = f"{TID}\n%first = arith.cmpi eq, %tid, %c0 : i32\n"
+    by_one = f"{first}scf.if %first {{ {init} }}\nscf.if %first {{ {inval} }}"
+    assert kinds(block(by_one, threads=threads)) == {"safe"}
+    for op in (init, inval):
+        said = kinds(block(by_one.replace(f"scf.if %first {{ {op} }}", op), threads=threads))
+        assert said == {"safe"} if threads == 1 else "phase" in said
+
+
 def test_one_of_a_warp_is_elected() -> None:
     arrive = "%e = nvvm.elect.sync -> i1\nscf.if %e { nvvm.mbarrier.arrive %s : !llvm.ptr<3> }"
     assert kinds(arriving(1, arrive)) == {"safe"}

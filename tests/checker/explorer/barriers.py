@@ -9,7 +9,7 @@ what is made of it here:
 * `init` wants memory that holds no valid object; any other operation wants a valid one; anything but an operation on
   it is undefined, until `inval`. The object has 8 bytes. So each mistake of these is a violation (`phase`; `race` for
   an ordinary access), also if another order of the same steps would have made none: uses must come after `init`, and
-  before `inval`, by happens-before.
+  before `inval`, by happens-before. Each lane of a warp executes `init`: the second of them finds a valid object.
 * An arrival takes its count off the pending count. More than are pending is a violation; a phase that is completed by
   an arrival with `.noComplete` too. `expect-tx` adds to the tx-count, and completes nothing; `complete-tx` takes off.
 * A test or a wait for parity p succeeds while the last completed phase has parity p; before phase 0 is complete that
@@ -94,8 +94,6 @@ class Barrier:
     def __init__(self, size: int, made_for: int | None = None) -> None:
         self.size = size
         self.is_live = False
-        self.made_by: tuple[object, ...] | None = None
-        """What the warps have in common that made it together."""
         if made_for is not None:
             self.make(made_for)
 

@@ -219,6 +219,18 @@ PROGRAMS: dict[str, ByHand] = {
     "all threads arrive": ByHand(ring(warps=4, empty=init(EMPTY, 128)), SAFE, "the count is that of the threads"),
     "a warp arrives with all its threads": ByHand(specialised(1), "phase", "32 arrivals on a count of one"),
     "a warp arrives with all that are expected": ByHand(specialised(32), SAFE, "32 of 32"),
+    "made by all threads of a warp": ByHand(
+        Kernel([Agent(1, [init(FULL, 1)])]), "phase", "32 threads make it, all but one where a barrier is"
+    ),
+    "made by one thread of each of two warps": ByHand(
+        Kernel([Agent(2, [elected(init(FULL, 1))])]), "phase", "both make it, and in no order"
+    ),
+    "made by one thread, invalidated by all": ByHand(
+        Kernel([Agent(1, [elected(init(FULL, 1)), inval(FULL)])]), "phase", "all but one find no barrier"
+    ),
+    "made and invalidated by one thread": ByHand(
+        Kernel([Agent(1, [elected(init(FULL, 1), inval(FULL))])]), SAFE, "each is done once"
+    ),
     "only one warp comes to the barrier": ByHand(
         Kernel(
             [Agent(2, [first_thread(init(FULL, 1), publish()), meet_all(), on_warp(1, [wait(FULL, 0)], [])])],

@@ -341,16 +341,11 @@ def _overlapping(run: Run, barrier: int) -> Iterator[Barrier]:
 
 
 def _init(run: Run, thread: Going, step: steps.Init) -> None:
-    """Warps of an agent that make one barrier by one op, without order, are reported; then it is there."""
     thread.mind.tick(thread.number)
-    has_order = run.touch(thread.number, thread.mind, Touch.MAKE, run.program.barriers[step.barrier])
-    barrier = run.barriers[step.barrier]
-    if barrier.is_live and not has_order and step.one_of is not None and barrier.made_by == step.one_of:
-        return
-    if any(_overlapping(run, step.barrier)):
+    run.touch(thread.number, thread.mind, Touch.MAKE, run.program.barriers[step.barrier])
+    if step.threads > 1 or any(_overlapping(run, step.barrier)):
         raise UndefinedError("a barrier is made where one is")
-    barrier.make(step.count)
-    barrier.made_by = step.one_of
+    run.barriers[step.barrier].make(step.count)
 
 
 def _inval(run: Run, thread: Going, step: steps.Inval) -> None:
@@ -358,6 +353,8 @@ def _inval(run: Run, thread: Going, step: steps.Inval) -> None:
     run.touch(thread.number, thread.mind, Touch.MAKE, run.program.barriers[step.barrier])
     run.barriers[step.barrier].check_live()
     run.barriers[step.barrier].is_live = False
+    if step.threads > 1:
+        run.barriers[step.barrier].check_live()
 
 
 def _test(run: Run, thread: Going, step: steps.TestPhase) -> None:

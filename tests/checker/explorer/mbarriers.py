@@ -35,14 +35,13 @@ def _flag(op: Any, name: str) -> bool:
 
 
 def _init(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """The lanes of a warp, which go in step, make a barrier once."""
-    if _active(frame, op):
+    if threads := _active(frame, op):
         count = frame.uniform(frame.values[op.count])
-        frame.emit(steps.Init(_at(unroller, frame, op), count, frame.one_of(op)), op)
+        frame.emit(steps.Init(_at(unroller, frame, op), count, threads), op)
 
 
 def _inval(unroller: Unroller, frame: Frame, op: Any) -> None:
-    frame.emit(steps.Inval(_at(unroller, frame, op)), op)
+    frame.emit(steps.Inval(_at(unroller, frame, op), frame.threads), op)
 
 
 # Arrivals -------------------------------------------------------------------------------------------------------------

@@ -128,8 +128,8 @@ class Init:
 
     barrier: int
     count: int
-    one_of: tuple[object, ...] | None = None
-    """As for accesses."""
+    threads: int = 1
+    """How many lanes of the warp make it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +137,8 @@ class Inval:
     """End the life of a barrier."""
 
     barrier: int
+    threads: int = 1
+    """How many lanes of the warp do it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,16 +115,16 @@ MOST_ARRIVALS = (1 << 20) - 1
 def _init(agent: Agent, op: Operation, address: Any, count: Any, predicate: Any = True) -> None:
     with predicated(agent, op, predicate) as threads:
         if threads:
-            _make(agent, op, address, count)
+            _make(agent, op, address, count, threads)
 
 
-def _make(agent: Agent, op: Operation, address: Any, count: Any) -> None:
-    """Make a barrier: once, by whatever threads of a warp, which go in step."""
+def _make(agent: Agent, op: Operation, address: Any, count: Any, threads: int) -> None:
+    """Each of `threads` threads makes a barrier."""
     place: Pointer = agent.known(address, op, "makes a barrier at")
     expected = agent.known(count, op, "takes as its count")
     if not 1 <= expected <= MOST_ARRIVALS:
         raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
-    make_barrier(agent, op, place, expected)
+    make_barrier(agent, op, place, expected, threads)
 
 
 @sync(mbarrier.MBarrierInvalOp)

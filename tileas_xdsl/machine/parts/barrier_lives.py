@@ -6,7 +6,8 @@ An mbarrier object is 8 bytes of shared memory. `init` and `inval` are writes of
 are recorded as such: whatever touches the bytes unordered with them is a race. Between the two the object is *valid*.
 Then no other operation may touch its bytes (`MemoryObject.objects`), and no other barrier may overlap it. `init` wants
 bytes in which no valid object lies; every other operation wants a valid one. So each use comes after `init` and before
-`inval` by happens-before, in whichever order the execution at hand has them.
+`inval` by happens-before, in whichever order the execution at hand has them. Both are ops of single threads: where all
+threads of a warp execute one, all but the first find a valid object already, or none any more.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ def name_at(place: Pointer) -> str:
     return f"mbarrier '{place.base.name}' + {place.offset}"
 
 
-def make_barrier(agent: Agent, op: Operation, place: Pointer, expected: int) -> None:
+def make_barrier(agent: Agent, op: Operation, place: Pointer, expected: int, threads: int = 1) -> None:
     """
     `agent` makes a barrier at `place` for `expected` arrivals a phase. Reports a violation if a valid one lies there,
-    or overlaps its bytes, which is then gone.
+    or overlaps its bytes, which is then gone; and if several of its `threads` make it.
     """
     _note_look(agent, op, place)
     _end_what_lives_there(agent, op, place)
@@ -49,6 +50,16 @@ def make_barrier(agent: Agent, op: Operation, place: Pointer, expected: int) -> 
     place.base.objects[place.offset] = state.name
     agent.part(UnfencedInits).barriers.append(barrier)
     agent.machine.happened(agent, op, "init", f"makes {state.name} for {expected} arrivals a phase", on=state)
+    if threads > 1:
+        _report_several(agent, op, state, f"{state.name} is made by {threads} threads: all but one make it over it")
+
+
+def _report_several(agent: Agent, op: Operation, state: PhaseBarrier, text: str) -> None:
+    party = Party(op, agent.name, agent.iteration, f"makes or invalidates {state.name}, thread by thread")
+    violation = Violation(
+        ViolationKind.PHASE, text, (party,), f"an nvvm.elect.sync, or a branch on one thread, around '{op_name(op)}'"
+    )
+    agent.machine.report(violation, Misuse(agent, [state], (party,)))
 
 
 def _end_what_lives_there(agent: Agent, op: Operation, place: Pointer) -> None:
@@ -76,7 +87,8 @@ def _report_made_over(agent: Agent, op: Operation, place: Pointer, before: Place
 
 def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
     """
-    `agent` invalidates the barrier at `place`. Reports a violation if there is none, or if somebody may still use it.
+    `agent` invalidates the barrier at `place`. Reports a violation if there is none, if somebody may still use it, and
+    if several of its threads do it.
     """
     _note_look(agent, op, place)
     barriers = agent.machine.part(PlacedBarriers)
@@ -89,6 +101,9 @@ def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
     _write(agent, op, place)
     barriers.ended[place.key] = Party(op, agent.name, agent.iteration, f"invalidates {barrier.state.name}")
     agent.machine.happened(agent, op, "inval", f"invalidates {barrier.state.name}", on=barrier.state)
+    if agent.threads > 1:
+        text = f"{barrier.state.name} is invalidated by {agent.threads} threads: all but one find no valid barrier"
+        _report_several(agent, op, barrier.state, text)
 
 
 def _judge_end(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
