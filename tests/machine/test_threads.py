@@ -200,6 +200,56 @@ def test_init_and_inval_are_ops_of_one_thread(threads: int) -> None:
         assert said == {"safe"} if threads == 1 else "phase" in said
 
 
+COPY = "nvvm.cp.async.shared.global {}, {}, 4, cache =  ca : !llvm.ptr<3>, !llvm.ptr<1>"
+WAIT = "nvvm.cp.async.commit.group\nnvvm.cp.async.wait.group 0"
+
+
+def copying(*rest: str, target: str = "%tid", source: str = "%tid") -> str:
+    """Each thread of a warp copies 4 bytes, and waits for them."""
+    address = "{} = llvm.getelementptr {}[{}] : (!llvm.ptr<{}>, i32) -> !llvm.ptr<{}>, i32"
+    places = [address.format("%to", "%s", target, 3, 3), address.format("%from", "%x", source, 1, 1)]
+    return block(TID, *places, COPY.format("%to", "%from"), WAIT, *rest, threads=32)
+
+
+def test_each_thread_copies_its_own_bytes() -> None:
+    """`cp.async` with an address of each thread moves the bytes of each, when it runs."""
+    put = "%p = llvm.getelementptr %x[%there] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32"
+    rest = ["%there = arith.addi %tid, %c32 : i32", put, "%v = llvm.load %to : !llvm.ptr<3> -> i32"]
+    text = copying(*rest, "llvm.store %v, %p : i32, !llvm.ptr<1>")
+    arrays = {"x": np.arange(64, dtype=np.int32), "s": np.zeros(32, np.int32)}
+    outcome = run(parse(text), "k", arrays)
+    assert not outcome.violations
+    assert outcome.arrays["x"].tolist() == [*range(32), *range(32)]
+
+
+def test_two_threads_copy_to_one_place() -> None:
+    """From two places that is a race; from one it is one value."""
+    assert kinds(copying()) == {"safe"}
+    assert kinds(copying(target="%c0")) == {"race"}
+    assert kinds(copying(target="%c0", source="%c0")) == {"safe"}
+
+
+def test_a_thread_uses_what_it_has_waited_for_itself() -> None:
+    """Other bytes of its warp only when they have met; whoever has met others in another way is given the benefit."""
+    read, mine = "%w = llvm.load %s : !llvm.ptr<3> -> i32", "%v = llvm.load %to : !llvm.ptr<3> -> i32"
+    all_threads = "%all = arith.constant -1 : i32\nnvvm.bar.warp.sync %all : i32"
+    assert kinds(copying(mine)) == {"safe"}
+    assert kinds(copying(read)) == {"race"}
+    assert kinds(copying(mine, read)) == {"race"}
+    assert kinds(copying(all_threads, read)) == {"safe"}
+    assert kinds(copying("nvvm.barrier0", read)) == {"safe"}
+    assert kinds(copying(read, source="%c0", target="%c0")) == {"safe"}
+
+
+def test_stores_of_an_elected_thread_are_waited_for_by_it_alone() -> None:
+    store = "nvvm.cp.async.bulk.global.shared.cta %x, %s, %c32 : <1>, <3>\nnvvm.cp.async.bulk.commit.group"
+    wait, reuse = "nvvm.cp.async.bulk.wait_group 0", "llvm.store %c0, %s : i32, !llvm.ptr<3>"
+    elect = "%e = nvvm.elect.sync -> i1"
+    assert kinds(block(elect, f"scf.if %e {{ {store} }}", wait, reuse, threads=32)) == {"race"}
+    assert kinds(block(elect, f"scf.if %e {{ {store}\n{wait} }}", reuse, threads=32)) == {"safe"}
+    assert kinds(block(elect, f"scf.if %e {{ {store} }}", wait, f"scf.if %e {{ {reuse} }}", threads=32)) == {"safe"}
+
+
 def test_one_of_a_warp_is_elected() -> None:
     arrive = "%e = nvvm.elect.sync -> i1\nscf.if %e { nvvm.mbarrier.arrive %s : !llvm.ptr<3> }"
     assert kinds(arriving(1, arrive)) == {"safe"}

@@ -41,7 +41,7 @@ from tileas_xdsl.machine.core.standings import (
 )
 from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence
-from tileas_xdsl.machine.core.threads import by_thread
+from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
@@ -160,6 +160,8 @@ class Agent:
         self.resource: Resource | None = None
         """What it holds, or held, for itself alone."""
         self.recording: Recording | None = None
+        self.own_waits: list[AsyncWork] = []
+        """Works for which each of its threads has waited by itself, lately (`core.threads.own_copies`)."""
         self.transfers: list[AsyncWork] = []
         """Marked transfers of this thread, in order of issue."""
         self.transfers_observed = 0
@@ -374,6 +376,8 @@ class Agent:
         if self.size > 1 and self.machine.tells_threads_apart:
             by_thread.note_exchange(self, access)
         self.machine.note_access(access, self.mind)
+        if self.own_waits:
+            own_copies.judge_own_copies(self, access)
 
     def load(self, view: View, op: Operation, proxy: Proxy = Proxy.GENERIC) -> Any:
         """

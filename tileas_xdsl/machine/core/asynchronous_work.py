@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.happens_before import Knowledge, Mind, Proxy, youngest
-from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.memory import ByteRegion, View
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -34,6 +34,8 @@ class Touch:
     is_write: bool
     proxy: Proxy = Proxy.UNSPECIFIED
     is_atomic: bool = False
+    parts: tuple[tuple[int, ByteRegion], ...] = ()
+    """The part of each thread that issues the work, by its lane, where not all touch all of it."""
 
 
 class _Listeners:

@@ -11,7 +11,7 @@ once it has been read).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -47,6 +47,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Reque
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, RendezvousCondition, StateCondition
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
+from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barrier_lives import (
@@ -66,7 +67,15 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_parity,
     wait_for_queue,
 )
-from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups, issue_copy
+from tileas_xdsl.machine.parts.copy_groups import (
+    CP_ASYNC,
+    CopyOfThread,
+    commit_copies,
+    copy_groups,
+    issue_copies,
+    issue_copy,
+    works_waited_for,
+)
 from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated, rests_on_own_copies
 from tileas_xdsl.machine.parts.placed_barriers import (
     ClusterArrival,
@@ -292,15 +301,28 @@ def _succeed(_agent: Agent, _op: Operation, _: None) -> Answer:
 # Copies with groups ---------------------------------------------------------------------------------------------------
 
 
-@sync(cp_async.CpAsyncOp)
-def _cp_async(agent: Agent, op: Any, target: Any, source: Any, *read_size: Any) -> None:
+@sync(cp_async.CpAsyncOp, per_thread=TakesPerThread.ITSELF)
+def _cp_async(agent: Agent, op: Any, *operands: Any) -> None:
+    if agent.is_elected or not any(isinstance(operand, PerThread) for operand in operands):
+        copy = _copy_of_thread(agent, op, 0, operands)
+        issue_copy(agent, op, copy.source, copy.target)
+        return
+    rows = [(lane, [_of_lane(operand, lane) for operand in operands]) for lane in agent.lanes]
+    issue_copies(agent, op, [_copy_of_thread(agent, op, lane, row) for lane, row in rows])
+
+
+def _of_lane(operand: Any, lane: int) -> Any:
+    return operand.values[lane] if isinstance(operand, PerThread) else operand
+
+
+def _copy_of_thread(agent: Agent, op: Any, lane: int, operands: Sequence[Any]) -> CopyOfThread:
+    target, source, *read_size = operands
     size = op.size.value.data
     read = agent.known(read_size[0], op, "reads") if read_size else size
     if not 0 <= read <= size:
         raise UnsupportedError(op, f"reads {read} of {size} bytes, which has no meaning; read 0 to {size}")
     into: View = agent.known(target, op, "copies to").bytes(size)
-    out_of: View = agent.known(source, op, "copies from").bytes(read)
-    issue_copy(agent, op, out_of, into)
+    return CopyOfThread(lane, agent.known(source, op, "copies from").bytes(read), into)
 
 
 @sync(cp_async.CpAsyncCommitGroupOp)
@@ -310,8 +332,14 @@ def _cp_async_commit(agent: Agent, op: Operation) -> None:
 
 @suspends(cp_async.CpAsyncWaitGroupOp)
 def _cp_async_wait(agent: Agent, op: Any) -> Answer:
-    rests_on_own_copies(agent)
-    return wait_for_queue(agent, copy_groups(agent, CP_ASYNC).queue, op.n.value.data, op)
+    return _wait_for_own_copies(agent, op, [CP_ASYNC], op.n.value.data)
+
+
+def _wait_for_own_copies(agent: Agent, op: Operation, families: Sequence[str], in_flight: int) -> Answer:
+    """Each thread waits for the groups that it has committed itself: those of the last family know the others."""
+    covered = [work for name in families for work in works_waited_for(copy_groups(agent, name), in_flight)]
+    rests_on_own_copies(agent, covered)
+    return wait_for_queue(agent, copy_groups(agent, families[-1]).queue, in_flight, op)
 
 
 @sync(cp_async.CpAsyncMBarrierArriveOp)
@@ -447,7 +475,8 @@ def _store_in_two_halves(
     take = (lambda: held.append(machine.read(out_of))) if machine.with_data else None
     put = (lambda: machine.write(into, held.pop())) if machine.with_data and into is not None else None
     label = f"a bulk store of {count} bytes"
-    reading = agent.issue(op, [Touch(out_of, False, Proxy.ASYNC)], take, label=f"the reading of {label}", engine="tma")
+    read = Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))
+    reading = agent.issue(op, [read], take, label=f"the reading of {label}", engine="tma")
     writing = agent.issue(
         op, touches, put, label=label, engine="memory", dependencies=[machine.event_of(reading, "the source is read")]
     )
@@ -467,9 +496,8 @@ def _bulk_commit(agent: Agent, op: Operation) -> None:
 
 @suspends(bulk.CpAsyncBulkWaitGroupOp)
 def _bulk_wait(agent: Agent, op: Any) -> Answer:
-    rests_on_own_copies(agent)
-    family = "bulk reads" if op.read is not None else "bulk"
-    return wait_for_queue(agent, copy_groups(agent, family).queue, op.group.value.data, op)
+    families = ["bulk reads"] if op.read is not None else ["bulk reads", "bulk"]
+    return _wait_for_own_copies(agent, op, families, op.group.value.data)
 
 
 @sync(wgmma.WgmmaGroupSyncAlignedOp)
@@ -653,6 +681,7 @@ def _sync_warp(agent: Agent, op: Operation, mask: Any) -> None:
     every = (1 << agent.size) - 1
     if mask is not UNKNOWN and not isinstance(mask, PerThread) and int(mask) & every == every:
         agent.let_threads_meet()
+    agent.own_waits = []
 
 
 @effect(MapaOp, opaque=("b",), per_thread=TakesPerThread.ONE_BY_ONE)

@@ -7,6 +7,7 @@ in which they were committed. The ops of `nvvm` and of `nvgpu` speak of the same
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,8 @@ from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import CommitGroup, GroupQueue
+from tileas_xdsl.machine.core.threads.by_thread import report_collisions, windows_of_all
+from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.parts.barriers import commit
 
 CP_ASYNC = "cp.async"
@@ -81,23 +84,61 @@ def commit_copies(agent: Agent, family: str, op: Operation) -> CommitGroup:
     return commit(agent, groups.queue, works, op)
 
 
+@dataclass(frozen=True)
+class CopyOfThread:
+    """What the thread `lane` of an agent copies: two windows of one dimension."""
+
+    lane: int
+    source: View
+    target: View
+    """Where it is longer than the source, the rest is filled with zeros."""
+
+
 def issue_copy(agent: Agent, op: Operation, source: View, target: View) -> AsyncWork:
+    """Issue a `cp.async` of the same bytes by all threads of `agent` that are active."""
+    read = Touch(source, False, Proxy.GENERIC, parts=parts_of_some(agent, source.region))
+    written = Touch(target, True, Proxy.GENERIC, parts=parts_of_some(agent, target.region))
+    return _issue(agent, op, [read, written], [CopyOfThread(0, source, target)])
+
+
+def issue_copies(agent: Agent, op: Operation, copies: Sequence[CopyOfThread]) -> AsyncWork:
     """
-    Issue a `cp.async` from `source` to `target`, two windows of one dimension. Where `target` is longer, the rest is
-    filled with zeros.
+    Issue a `cp.async` of which each thread copies bytes of its own, as one work. Reports a race if two of them copy
+    from different places to one.
     """
+    report_collisions(agent, op, [(copy.lane, copy.target, copy.source) for copy in copies])
+    sources = windows_of_all([(copy.lane, copy.source) for copy in copies])
+    targets = windows_of_all([(copy.lane, copy.target) for copy in copies])
+    read = [Touch(window.view, False, Proxy.GENERIC, parts=window.parts) for window in sources]
+    written = [Touch(window.view, True, Proxy.GENERIC, parts=window.parts) for window in targets]
+    return _issue(agent, op, [*read, *written], copies)
+
+
+def _issue(agent: Agent, op: Operation, touches: list[Touch], copies: Sequence[CopyOfThread]) -> AsyncWork:
     machine = agent.machine
+
+    def deliver(data: Sequence[Any]) -> None:
+        for copy, taken in zip(copies, data, strict=True):
+            machine.write(copy.target, _with_zeros(taken, copy.target))
+
     work = agent.issue(
         op,
-        [Touch(source, False, Proxy.GENERIC), Touch(target, True, Proxy.GENERIC)],
+        touches,
         None,
-        label=f"a copy of {target.region.byte_count} bytes",
+        label=f"a copy of {sum(copy.target.region.byte_count for copy in copies)} bytes",
         engine=CP_ASYNC,
-        fetch=lambda: machine.read(source),
-        deliver=lambda data: machine.write(target, _with_zeros(data, target)),
+        fetch=lambda: [machine.read(copy.source) for copy in copies],
+        deliver=deliver,
     )
     copy_groups(agent, CP_ASYNC).uncommitted.append(work)
     return work
+
+
+def works_waited_for(groups: CopyGroups, in_flight: int) -> list[AsyncWork]:
+    """The works that a wait covers which leaves so many groups unfinished, but for those known to be complete."""
+    queue = groups.queue
+    covered = queue.groups[queue.known_complete : max(queue.committed - max(in_flight, 0), 0)]
+    return [work for group in covered for work in group.works]
 
 
 def _with_zeros(data: Any, target: View) -> Any:

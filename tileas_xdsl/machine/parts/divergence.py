@@ -12,7 +12,7 @@ they do next. PTX promises neither (`bar.warp.sync` would); compilers keep both.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +22,12 @@ from xdsl.ir import Operation, Region
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation, give_results
 from tileas_xdsl.machine.core.threads.by_thread import known_to_all, per_thread
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Varies, common_value
+from tileas_xdsl.machine.core.threads.own_copies import note_own_wait
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
 
@@ -40,9 +42,10 @@ HANDS_OVER_BEHIND_BARRIERS = Assumption("threads of a warp use each other's copi
 """A wait covers the copies of the thread that waits (PTX, cp.async.wait_group), and an agent is a whole warp here."""
 
 
-def rests_on_own_copies(agent: Agent) -> None:
-    """Note that a wait of several threads for the copies of each is taken for a wait of all of them."""
-    if agent.hardware is not None and agent.hardware.count > 1:
+def rests_on_own_copies(agent: Agent, works: Iterable[AsyncWork]) -> None:
+    """Note that a wait of several threads for `works`, each for its own, is taken for a wait of all of them."""
+    if agent.size > 1:
+        note_own_wait(agent, works)
         agent.machine.assume(HANDS_OVER_BEHIND_BARRIERS)
 
 

@@ -155,15 +155,34 @@ class Gathered:
         Note the accesses of all threads as made by `agent` in one step, and two that write different values to one
         place as a race. `same_unknown`: what is written and not known is the same for all threads.
         """
-        for view, other in _colliding(self._written, same_unknown):
-            _report_collision(agent, op, view, other)
+        report_collisions(agent, op, self._written, same_unknown=same_unknown)
         for (_, _, write, proxy), touched in self._touched.items():
             for window in windows(touched):
                 agent.touch(window.view, op, write=write, proxy=proxy, parts=window.parts)
 
 
+def report_collisions(
+    agent: Agent, op: Operation, written: Sequence[tuple[int, View, Any]], *, same_unknown: bool = False
+) -> None:
+    """Report a race if two threads write different values to one place: each entry is a lane, a place and a value."""
+    for view, other in _colliding(written, same_unknown):
+        _report_collision(agent, op, view, other)
+
+
 def _are_alike(one: View, other: View) -> bool:
     return (one.shape, one.strides, one.element) == (other.shape, other.strides, other.element)
+
+
+def windows_of_all(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:
+    """The views of several threads, in whatever objects and of whatever shapes, as windows."""
+    alike: list[list[tuple[int, View]]] = []
+    for lane, view in touched:
+        group = next((g for g in alike if g[0][1].base is view.base and _are_alike(g[0][1], view)), None)
+        if group is None:
+            alike.append([(lane, view)])
+        else:
+            group.append((lane, view))
+    return [window for group in alike for window in windows(group)]
 
 
 def windows(touched: Sequence[tuple[int, View]]) -> list[ThreadWindow]:

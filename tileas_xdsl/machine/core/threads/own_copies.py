@@ -1,0 +1,86 @@
+"""
+Copies for which each thread of an agent has waited by itself.
+
+    nvvm.cp.async.shared.global %mine, ..     %mine = %ring + 16 tid: each thread copies 16 bytes
+    nvvm.cp.async.wait.group 0                and waits for its own copies
+    %v = llvm.load %other                     %other = %ring + 16 (31 - tid): a race
+
+A wait for groups covers the copies of the thread that waits (PTX ISA, "cp.async.wait_group"). So what the threads touch
+before they meet again has to lie in what each has copied itself. That is judged only where it is certain: from the wait
+to the next op that hands anything on, or issues another copy; beyond that it is assumed, and the verdict says so
+(`HANDS_OVER_BEHIND_BARRIERS` in `machine.parts.divergence`). So no proof rests on what is kept here, and no snapshot
+shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tileas_xdsl.machine.core.happens_before import Access, Conflict
+from tileas_xdsl.machine.core.memory import ByteRegion
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+
+Parts = tuple[tuple[int, ByteRegion], ...]
+"""The part of each thread, by its lane."""
+ELECTED = -1
+"""The lane of the thread that an election chooses: always the same one, and nobody says which (PTX ISA, "elect")."""
+
+
+def parts_of_some(agent: Agent, region: ByteRegion) -> Parts:
+    """Who touches `region` where that is not every thread of `agent`; nothing where it is."""
+    if agent.active is None:
+        return ()
+    return tuple((lane, region) for lane in ((ELECTED,) if agent.is_elected else agent.lanes))
+
+
+def note_own_wait(agent: Agent, works: Iterable[AsyncWork]) -> None:
+    """Every thread of `agent` waits now for those of `works` that it has issued itself."""
+    if agent.size > 1 and agent.active is None:
+        recent = [work for work in agent.own_waits if _is_recent(agent, work)]
+        agent.own_waits = [*recent, *(work for work in works if agent.number not in work.observers)]
+
+
+def judge_own_copies(agent: Agent, access: Access) -> None:
+    """Report a race if by `access` a thread touches what another one has copied, and has just waited for alone."""
+    for work in agent.own_waits:
+        for touch in work.touches if _is_recent(agent, work) else ():
+            if not touch.parts or not (touch.is_write or access.is_write):
+                continue
+            if touch.view.region.overlaps(access.region) and _reaches_over(_parts_of(agent, access), touch.parts):
+                agent.machine.report_conflict(Conflict(_access_of(work, touch), access))
+
+
+def _is_recent(agent: Agent, work: AsyncWork) -> bool:
+    """Whether the agent has handed on nothing since it learnt that `work` is complete."""
+    return work.observers.get(agent.number) == agent.moment
+
+
+def _parts_of(agent: Agent, access: Access) -> Parts:
+    return (
+        access.parts
+        or parts_of_some(agent, access.region)
+        or tuple((lane, access.region) for lane in range(agent.size))
+    )
+
+
+def _reaches_over(touched: Parts, copied: Parts) -> bool:
+    """Whether a thread touches bytes that it has not copied and another one has."""
+    return any(_is_of_another(lane, region, copied) for lane, region in touched)
+
+
+def _is_of_another(lane: int, region: ByteRegion, copied: Parts) -> bool:
+    own = [part for other, part in copied if other == lane]
+    if any(part.covers(region) for part in own):
+        return False
+    others: Sequence[ByteRegion] = [part for other, part in copied if other != lane and part.overlaps(region)]
+    return any(not any(mine.covers(part) for mine in own) for part in others)
+
+
+def _access_of(work: AsyncWork, touch: Touch) -> Access:
+    region, proxy = touch.view.region, touch.proxy
+    step = work.issue_step
+    return Access(region, touch.is_write, proxy, work.op, work.issuer, work, work.moment, work.iteration, step)
