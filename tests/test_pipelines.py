@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.utils.exceptions import PassFailedException
 
-from tests.support.ir import context, parse, universe
+from tests.support.ir import ROOT, context, parse, universe
 from tileas_xdsl.names import PASSES
 from tileas_xdsl.pipelines import DEMANDS, FAMILY, ORDER, STRATEGY_HELP, TileIRPass
 
@@ -186,3 +187,9 @@ def test_options_that_are_handed_on_are_options_of_the_pass() -> None:
 )
 def test_a_demand_is_spelled_as_in_a_pass_pipeline(driver: TileIRPass, spelled: str) -> None:
     assert [demand.spelled_for(driver) for demand in DEMANDS if demand.is_made_by(driver)] == [spelled]
+
+
+def test_the_gap_table_says_which_passes_are_built() -> None:
+    rows = re.findall(r"^\| .*?\| `([\w-]+)` \| (yes|in part|no) \|", (ROOT / "docs/gap-table.md").read_text(), re.M)
+    assert [name for name, _ in rows[: len(FAMILY)]] == [step.name for step in FAMILY]
+    assert [built != "no" for _, built in rows] == [name in PASSES for name, _ in rows]
