@@ -2,6 +2,7 @@
 The `tileas` command, for everything that is not a pass. (Passes are run by stock `xdsl-opt`, which finds ours.)
 
     tileas check FILE        races and deadlocks, or a proof that there are none
+    tileas compile FILE      the TileAS family on it, and what was decided
     tileas explain FILE      what each pass does to it, as one page
     tileas layout LAYOUT     who holds which element of a tile
     tileas passes            what there is to put behind `xdsl-opt -p`
@@ -25,6 +26,7 @@ from importlib import import_module
 
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "find races and deadlocks, each with a witness, or prove that there are none"),
+    "compile": ("compile", "run the TileAS family on a program, and say what was decided"),
     "explain": ("explain", "show what each pass does to a program, as one page"),
     "layout": ("layout", "show who holds which element of a tile, and what leads from one layout to another"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),

@@ -1,0 +1,77 @@
+"""`tileas compile`: the program, what was decided, and input that is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.ir import ROOT, parse, print_custom, run_passes
+from tileas_xdsl.tools import main as command
+
+EXAMPLE = ROOT / "examples/gemm_loop.mlir"
+
+
+def compiled(*options: str | Path) -> int:
+    return command.main(["compile", *map(str, options)])
+
+
+def decisions(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines without their places."""
+    return [line.rpartition("gemm_loop.mlir:")[2].partition(": ")[2] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_agents_and_what_each_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir") == 0
+    assert decisions(capsys) == [
+        "loop: 3 stages, a turn every 530 cycles (RecMII)",
+        "@gemm: 98,304 bytes of buffers in 2 rings",
+        "@gemm: 2 agents; agent 0: 4 warps, 40 registers a thread; agent 1: 4 warps, 232 registers a thread",
+    ]
+    driver = "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}"
+    expected = print_custom(run_passes(parse(EXAMPLE.read_text()), driver))
+    assert print_custom(parse((tmp_path / "out.mlir").read_text())) == expected
+
+
+def test_one_agent_and_fewer_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--strategy", "unspecialize", "--num-stages", "2")
+    assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir", *options) == 0
+    assert decisions(capsys) == [
+        "loop: 2 stages, a turn every 762 cycles (DepMII)",
+        "@gemm: 65,536 bytes of buffers in 2 rings",
+        "@gemm: 1 agent",
+    ]
+
+
+def test_why_there_is_one_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "gemm_loop.mlir"
+    text = EXAMPLE.read_text()
+    for before, now in (("128x64", "256x64"), ("64x128", "64x256"), ("128x128", "256x256")):
+        text = text.replace(before, now)
+    source.write_text(text)
+    assert compiled(source, "-o", tmp_path / "out.mlir") == 0
+    reason = "no division of the warps and registers of the multiprocessor holds its tiles"
+    assert decisions(capsys)[-1] == f"@gemm: 1 agent: {reason}"
+
+
+def test_the_program_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(EXAMPLE) == 0
+    said = capsys.readouterr()
+    assert "agent_switch" in said.out
+    assert "2 agents" in said.err
+    parse(said.out)
+
+
+def test_what_stands_behind_every_pass(tmp_path: Path) -> None:
+    assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir", "--save-temps", tmp_path / "temps") == 0
+    files = sorted((tmp_path / "temps").iterdir())
+    assert files[0].name == "00-tileas-queue-to-pipeline.mlir"
+    assert files[-1].read_text() == (tmp_path / "out.mlir").read_text()
+    for file in files:
+        parse(file.read_text())
+
+
+def test_an_unknown_target_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir", "--target", "sm_75") == 2
+    assert "no machine model of sm_75: choose one of sm_80" in capsys.readouterr().err
+    assert not (tmp_path / "out.mlir").exists()

@@ -1,0 +1,172 @@
+"""
+`tileas compile FILE -o OUT.mlir`: run the TileAS family on a program, and say what was decided.
+
+The decisions are read from the IR when they are made: stages, interval and bound of each loop behind the scheduler,
+bytes behind the assignment of buffers, agents, warps and registers at the end. One line each, on standard output, or on
+standard error where the program goes to standard output. With `--save-temps DIR` the program is written down behind
+every pass. Exit status 0: compiled. 2: the input is wrong, or a pass refused it; then nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import PassFailedException, VerifyException
+
+from tileas_xdsl.diagnostics import Diagnostic, location_of, recorded_diagnostics
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+from tileas_xdsl.dialects.nv_tileas.verification import integers_of
+from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.pipelines import TileIRPass
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.inputs import full_context, read_module
+from tileas_xdsl.tools.output_files import write_text
+from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
+from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
+from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
+
+STRATEGIES = ("none", "unspecialize", "warp-specialize")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
+    parser.add_argument("-o", "--out", metavar="OUT", help="where the program goes (default: standard output)")
+    parser.add_argument("--strategy", default="warp-specialize", choices=STRATEGIES, help="default: warp-specialize")
+    parser.add_argument("--num-stages", type=int, default=4, metavar="N", help="the most stages (default: 4)")
+    parser.add_argument("--target", default="sm_90", metavar="T", help="compute capability (default: sm_90)")
+    parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
+    parser.add_argument("--remarks", action="store_true", help="show what the passes remark")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    module = read_module(arguments.file)
+    driver = TileIRPass(
+        compute_capability=arguments.target,
+        pipeline_strategy=arguments.strategy,
+        unspecialized_pipeline_num_stages=arguments.num_stages,
+    )
+    written: dict[str, str] = {}
+    decisions: list[str] = []
+    with recorded_diagnostics() as said:
+        for number, step in enumerate(driver.steps()):
+            _apply(step, module)
+            decisions += decisions_behind(step.name, module)
+            if arguments.save_temps is not None:
+                written[f"{number:02}-{step.name}.mlir"] = printed(module)
+    decisions += agents_of(module)
+    _write(arguments, printed(module), written)
+    stream = sys.stderr if arguments.out is None else sys.stdout
+    for line in decisions:
+        print(line, file=stream)
+    if arguments.remarks:
+        _show(said)
+    return 0
+
+
+def _apply(step: ModulePass, module: ModuleOp) -> None:
+    try:
+        step.apply(full_context(), module)
+        module.verify()
+    except (PassFailedException, VerifyException) as error:
+        raise InputError([str(error)]) from None
+
+
+def _write(arguments: argparse.Namespace, program: str, written: dict[str, str]) -> None:
+    if arguments.save_temps is not None:
+        directory = Path(arguments.save_temps)
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in written.items():
+            write_text(str(directory / name), text)
+    if arguments.out is None:
+        sys.stdout.write(program)
+    else:
+        write_text(arguments.out, program)
+
+
+def _show(said: list[Diagnostic]) -> None:
+    for diagnostic in said:
+        print(diagnostic, file=sys.stderr)
+
+
+def printed(module: ModuleOp) -> str:
+    """The text of a module, as `xdsl-opt` prints it."""
+    text = StringIO()
+    Printer(stream=text).print_op(module)
+    return f"{text.getvalue()}\n"
+
+
+# Decisions ------------------------------------------------------------------------------------------------------------
+
+
+def decisions_behind(name: str, module: ModuleOp) -> Iterator[str]:
+    """What the pass `name`, which has just run, has decided; a line each."""
+    if name == "tileas-generate-schedule":
+        yield from (_interval(loop) for loop in scheduled_loops(module))
+    if name == "tileas-assign-buffers":
+        yield from (line for function in functions_in(module) for line in _bytes(function))
+
+
+def _interval(loop: Operation) -> str:
+    found = loop.attributes[SCHEDULE]
+    assert isinstance(found, DictionaryAttr)
+    stages, interval, bound = (_word(found.data.get(key)) for key in ("stages", "ii", "bound"))
+    plural = "s" * (stages != "1")
+    return f"{_place(loop)}loop: {stages} stage{plural}, a turn every {interval} cycles ({bound})"
+
+
+def _bytes(function: Operation) -> Iterator[str]:
+    records = [op.attributes.get(BUFFER) for op in function.walk() if isinstance(op, CreatePipelineOp)]
+    found = [record.data for record in records if isinstance(record, DictionaryAttr)]
+    ends = [
+        _number(record.get("offset")) + _number(record.get("stages")) * _number(record.get("footprint"))
+        for record in found
+    ]
+    if found:
+        plural = "s" * (len(found) != 1)
+        yield f"{_name(function)}: {max(ends):,} bytes of buffers in {len(found)} ring{plural}"
+
+
+def agents_of(module: ModuleOp) -> Iterator[str]:
+    """One agent or several, why, and what each has."""
+    for function in functions_in(module):
+        switches = [op for op in function.walk() if isinstance(op, AgentSwitchOp)]
+        for switch in switches:
+            warps, registers = (integers_of(entry) or () for entry in (switch.num_warps, switch.max_regs))
+            each = [f"{count} warps" for count in warps]
+            if len(registers) == len(each):
+                each = [f"{line}, {count} registers a thread" for line, count in zip(each, registers, strict=True)]
+            agents = sum(switch.group_sizes)
+            yield f"{_name(function)}: {agents} agents" + "".join(f"; agent {n}: {line}" for n, line in enumerate(each))
+        decided = function.attributes.get(AGENTS)
+        reason = decided.data.get("reason") if isinstance(decided, DictionaryAttr) else None
+        if not switches:
+            yield f"{_name(function)}: 1 agent" + (f": {_word(reason)}" if reason is not None else "")
+
+
+def _name(function: Operation) -> str:
+    view = FunctionOpInterface.of(function)
+    return f"{_place(function)}@{view.function_name if view is not None else '?'}"
+
+
+def _place(op: Operation) -> str:
+    place = location_of(op)
+    return f"{place}: " if place else ""
+
+
+def _word(value: Attribute | None) -> str:
+    if isinstance(value, StringAttr):
+        return value.data
+    return f"{_number(value):,}"
+
+
+def _number(value: Attribute | None) -> int:
+    return value.value.data if isinstance(value, IntegerAttr) else 0
