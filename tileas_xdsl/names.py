@@ -7,7 +7,7 @@ A row is two strings; the module is imported when the name is looked up. So the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,6 +25,14 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "rocdl": ("rocdl", "ROCDL"),
 }
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
+
+EXTENDED: dict[str, str] = {
+    "gpu": "extensions.gpu",
+    "llvm": "extensions.llvm",
+    "memref": "extensions.memref",
+    "scf": "extensions.scf",
+}
+"""Dialect of xDSL -> module below `tileas_xdsl.dialects` whose function `extended` adds to it what it lacks."""
 
 PASSES: dict[str, tuple[str, str]] = {
     "async-join-regions": ("tokens.async_join_regions", "AsyncJoinRegionsPass"),
@@ -91,3 +99,12 @@ def loaders(room: str, rows: dict[str, tuple[str, str]]) -> dict[str, Callable[[
         return lambda: getattr(import_module(".".join(filter(None, ("tileas_xdsl", room, module)))), attribute)
 
     return {name: loader(module, attribute) for name, (module, attribute) in rows.items()}
+
+
+def extensions(upstream: Mapping[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
+    """Name -> loader of a dialect of xDSL with what it lacks, for each row of `EXTENDED`; `upstream` loads xDSL's."""
+
+    def loader(module: str, load: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: import_module(f"tileas_xdsl.dialects.{module}").extended(load())
+
+    return {name: loader(module, upstream[name]) for name, module in EXTENDED.items()}

@@ -108,8 +108,8 @@ BAD = {
         ":1:26: error: 'foo.bar': there is no such type or attribute in any dialect that is installed here",
     ),
     "op without a custom form": (
-        "func.func @f(%a: memref<4xf32>) {\n  memref.copy %a, %a : memref<4xf32> to memref<4xf32>\n  func.return\n}\n",
-        ":2:3: error: xDSL reads 'memref.copy' in generic form only: write \"memref.copy\"(...), or let mlir-opt",
+        "func.func @f(%a: memref<4xf32>) {\n  %b = memref.cast %a : memref<4xf32> to memref<?xf32>\n  func.return\n}\n",
+        ":2:8: error: xDSL reads 'memref.cast' in generic form only: write \"memref.cast\"(...), or let mlir-opt",
     ),
     "undefined value": (
         'func.func @f() {\n  "test.op"(%x) : (index) -> ()\n  func.return\n}\n',

@@ -136,6 +136,8 @@ def memory_space(kind: Attribute) -> str:
             number = space.value.data
         case _ if space is not None and "workgroup" in str(space):
             number = 3
+        case _ if space is not None and "private" in str(space):
+            number = 5
         case _:
             number = 0
     return {3: "shared", 5: "private", 6: "tensor", 7: "shared"}.get(number, "global")

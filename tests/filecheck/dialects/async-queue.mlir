@@ -17,7 +17,7 @@ func.func @constant(%src: memref<8xf32>, %dst: memref<8xf32>) {
 // CHECK-LABEL: @constant
 // CHECK:       async_queue.commit 0 {
 // CHECK-NEXT:    async_queue.scope {
-// CHECK-NEXT:      "memref.copy"(%src, %dst)
+// CHECK-NEXT:      memref.copy %src, %dst
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
 // CHECK-NEXT:  async_queue.wait 0, 1 {

@@ -16,14 +16,14 @@ func.func @nested(%a: memref<8xf32>, %b: memref<8xf32>, %c: memref<8xf32>, %x: f
 // CHECK-NEXT:    %done = async.execute {
 // CHECK-NEXT:      memref.store %x, %a[%c0] : memref<8xf32>
 // CHECK-NEXT:      %copied = async.execute {
-// CHECK-NEXT:        "memref.copy"(%a, %b) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:        memref.copy %a, %b : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:        async.yield
 // CHECK-NEXT:      }
 // CHECK-NEXT:      async.await %copied : !async.token
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %more = async.execute [%done] {
-// CHECK-NEXT:      "memref.copy"(%b, %c) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:      memref.copy %b, %c : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %more : !async.token
@@ -45,11 +45,11 @@ func.func @issued(%a: memref<8xf32>, %b: memref<8xf32>, %c: memref<8xf32>, %s: !
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %first = async.execute [%ready] {
-// CHECK-NEXT:      "memref.copy"(%a, %b) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:      memref.copy %a, %b : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %second = async.execute [%ready] {
-// CHECK-NEXT:      "memref.copy"(%a, %c) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:      memref.copy %a, %c : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %done = async.execute [%ready, %first, %second] {
@@ -89,11 +89,11 @@ func.func @in_parts(%a: memref<8xf32>, %b: memref<8xf32>, %c: memref<8xf32>, %d:
 // CHECK-NEXT:      async.yield %z_1 : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %first = async.execute [%0] {
-// CHECK-NEXT:      "memref.copy"(%a, %b) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:      memref.copy %a, %b : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %second = async.execute [%0] {
-// CHECK-NEXT:      "memref.copy"(%a, %c) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:      memref.copy %a, %c : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %used = async.execute [%0, %first] (%z as %z_2: !async.value<f32>) {
@@ -128,7 +128,7 @@ func.func @sized_later(%a: memref<?xf32>, %n: index) -> !async.token {
 // CHECK-NEXT:      async.yield %0 : memref<?xf32>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %copied = async.execute [%there] (%buffer as %buffer_1: !async.value<memref<?xf32>>) {
-// CHECK-NEXT:      "memref.copy"(%a, %buffer_1) : (memref<?xf32>, memref<?xf32>) -> ()
+// CHECK-NEXT:      memref.copy %a, %buffer_1 : memref<?xf32> to memref<?xf32>
 // CHECK-NEXT:      async.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %copied : !async.token
@@ -150,11 +150,11 @@ func.func @one_engine(%a: memref<8xf32>, %b: memref<8xf32>, %c: memref<8xf32>) -
 // CHECK-LABEL: func.func @one_engine
 // CHECK-NEXT:    %both = async.execute {
 // CHECK-NEXT:      %first = async.execute {
-// CHECK-NEXT:        "memref.copy"(%a, %b) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:        memref.copy %a, %b : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:        async.yield
 // CHECK-NEXT:      }
 // CHECK-NEXT:      %second = async.execute [%first] {
-// CHECK-NEXT:        "memref.copy"(%a, %c) : (memref<8xf32>, memref<8xf32>) -> ()
+// CHECK-NEXT:        memref.copy %a, %c : memref<8xf32> to memref<8xf32>
 // CHECK-NEXT:        async.yield
 // CHECK-NEXT:      }
 // CHECK-NEXT:      async.await %first : !async.token

@@ -83,11 +83,11 @@ func.func @dependencies(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32>)
 // CHECK-LABEL: func.func @dependencies
 // CHECK-NEXT:    async_queue.commit 0 {
 // CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        "memref.copy"(%x, %y)
+// CHECK-NEXT:        memref.copy %x, %y
 // CHECK:         async_queue.wait 0, 0
 // CHECK-NEXT:    async_queue.commit 0 {
 // CHECK-NEXT:      async_queue.scope {
-// CHECK-NEXT:        "memref.copy"(%y, %z)
+// CHECK-NEXT:        memref.copy %y, %z
 // CHECK:         async_queue.wait 0, 0
 // CHECK-NEXT:    func.return
 

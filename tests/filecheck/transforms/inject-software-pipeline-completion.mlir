@@ -83,26 +83,26 @@ func.func @whole_buffers(%A: memref<16x8xi32>, %C: memref<16x8xi32>) {
 // CHECK:         %tile = memref.alloc() : memref<3x8xi32>
 // Prologue:
 // CHECK:         %[[FIRST:.*]] = memref.subview %tile[0, 0] [1, 8] [1, 1]
-// CHECK:         "memref.copy"(%row, %[[FIRST]])
+// CHECK:         memref.copy %row, %[[FIRST]]
 // CHECK:         %[[SECOND:.*]] = memref.subview %tile[1, 0] [1, 8] [1, 1]
-// CHECK:         "memref.copy"(%row_1, %[[SECOND]])
+// CHECK:         memref.copy %row_1, %[[SECOND]]
 // Body:
 // CHECK:         scf.for %i = %c0 to %c14 step %c1 {
 // CHECK-NEXT:      %[[AHEAD:.*]] = arith.addi %i, %c2_1 : index
 // CHECK-NEXT:      %[[VERSION:.*]] = arith.remui %[[AHEAD]], %c3 : index
 // CHECK-NEXT:      %[[FILLED:.*]] = memref.subview %tile[%[[VERSION]], 0] [1, 8] [1, 1]
-// CHECK:           "memref.copy"(%{{.*}}, %[[FILLED]])
+// CHECK:           memref.copy %{{.*}}, %[[FILLED]]
 // CHECK:           %[[VERSION:.*]] = arith.remui %i, %c3 : index
 // CHECK-NEXT:      %[[READ:.*]] = memref.subview %tile[%[[VERSION]], 0] [1, 8] [1, 1]
 // CHECK-NEXT:      async_queue.wait 0, 2 {
-// CHECK:             "memref.copy"(%[[READ]], %{{.*}})
+// CHECK:             memref.copy %[[READ]], %{{.*}}
 // Epilogue:
 // CHECK:         %[[READ:.*]] = memref.subview %tile[2, 0] [1, 8] [1, 1]
 // CHECK-NEXT:    async_queue.wait 0, 1 {
-// CHECK:           "memref.copy"(%[[READ]], %{{.*}})
+// CHECK:           memref.copy %[[READ]], %{{.*}}
 // CHECK:         %[[READ:.*]] = memref.subview %tile[0, 0] [1, 8] [1, 1]
 // CHECK-NEXT:    async_queue.wait 0, 0 {
-// CHECK:           "memref.copy"(%[[READ]], %{{.*}})
+// CHECK:           memref.copy %[[READ]], %{{.*}}
 // CHECK-NEXT:    }
 // CHECK-NEXT:    memref.dealloc %tile : memref<3x8xi32>
 

@@ -347,11 +347,12 @@ class Agent:
         *,
         write: bool,
         proxy: Proxy = Proxy.GENERIC,
+        is_atomic: bool = False,
         parts: tuple[tuple[int, ByteRegion], ...] = (),
     ) -> None:
         """
-        Note a synchronous access and compare it with everything that might race with it. `parts` are those of the
-        agent's threads, where they differ.
+        Note a synchronous access and compare it with everything that might race with it; atomic ones do not race with
+        each other. `parts` are those of the agent's threads, where they differ.
         """
         if self.gathering is not None:
             self.gathering.touch(view, write=write, proxy=proxy)
@@ -370,6 +371,7 @@ class Agent:
             self.moment,
             self.iteration,
             self.machine.step_number,
+            is_atomic=is_atomic,
             parts=parts,
             instance=self.team.instance(self, op) if self.team is not None and write else None,
         )

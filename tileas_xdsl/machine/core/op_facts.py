@@ -26,6 +26,9 @@ from tileas_xdsl.machine.core.moving_numbers import Rule
 EVERY_OPERAND = ("*",)
 """For `Facts.may_move`: the op hands all its operands on, or takes them for stages of a ring."""
 
+ALL_OPERANDS = 1 << 10
+"""For `Facts.deciding`: all of them, however many there are."""
+
 
 class Tells(Enum):
     """Where the numbers come from that an op takes from an array."""

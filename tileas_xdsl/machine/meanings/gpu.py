@@ -23,6 +23,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
+from tileas_xdsl.machine.meanings.nvvm import barrier_of_all_threads
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
@@ -170,7 +171,10 @@ def _launch(_agent: Agent, op: gpu.LaunchFuncOp | gpu.LaunchOp, *_operands: Any)
     raise UnsupportedError(op, "launches a kernel, which is not simulated from the host; run the kernel's function")
 
 
-refused(
-    "is a barrier of the work-group, which is not modelled here; use nvvm.barrier0 or rocdl.s.barrier", gpu.BarrierOp
-)
+@suspends(gpu.BarrierOp)
+def _barrier(agent: Agent, op: gpu.BarrierOp) -> Answer:
+    """All threads of the work-group, whose earlier accesses are visible to all behind it, as MLIR's page says."""
+    return barrier_of_all_threads(agent, op)
+
+
 refused("exchanges values between threads, and an agent has one flow of control", gpu.AllReduceOp)

@@ -8,27 +8,29 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
+from tileas_xdsl.dialects.extensions import llvm as extended
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Costs, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, Enter, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.globals import global_object
-from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment, space_of, typed_view
-from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer, byte_object
+from tileas_xdsl.machine.tiles.llvm_types import POINTER_BYTES, element_offset, size_and_alignment, space_of, typed_view
+from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object
 
 terminators(llvm.ReturnOp)
 
@@ -256,6 +258,80 @@ def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     agent.store(typed_view(target, op.value.type, op), value, op)
 
 
+@pure(extended.AddrSpaceCastOp, moves=moving.unchanged, costs=Costs.NOTHING)
+def _addrspacecast(_agent: Agent, _op: extended.AddrSpaceCastOp, pointer: Any) -> Any:
+    return pointer
+
+
+INTEGER_UPDATES: dict[str, Callable[[int, int], int]] = {
+    "xchg": lambda _old, given: given,
+    "add": operator.add,
+    "sub": operator.sub,
+    "_and": int.__and__,
+    "nand": lambda old, given: ~(old & given),
+    "_or": int.__or__,
+    "_xor": int.__xor__,
+    "max": max,
+    "min": min,
+}
+"""On signed numbers."""
+UNSIGNED_UPDATES: dict[str, Callable[[int, int], int]] = {
+    "umax": max,
+    "umin": min,
+    "uinc_wrap": lambda old, given: 0 if old >= given else old + 1,
+    "udec_wrap": lambda old, given: given if old == 0 or old > given else old - 1,
+    "usub_cond": lambda old, given: old - given if old >= given else old,
+    "usub_sat": lambda old, given: max(old - given, 0),
+}
+FLOAT_UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "xchg": lambda _old, given: given,
+    "fadd": np.add,
+    "fsub": np.subtract,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "fmaximum": np.maximum,
+    "fminimum": np.minimum,
+}
+
+
+@effect(extended.AtomicRMWOp, may_move=("val",), opaque=("val",))
+def _atomicrmw(agent: Agent, op: extended.AtomicRMWOp, pointer: Any, given: Any) -> Any:
+    target: Pointer = agent.known(pointer, op, "accesses")
+    kind, word = op.val.type, op.computes
+    is_integer = isinstance(kind, IntegerType)
+
+    def compute(old: Any) -> Any:
+        if is_integer and word in UNSIGNED_UPDATES:
+            return wrap(UNSIGNED_UPDATES[word](unsigned(int(old), kind), unsigned(int(given), kind)), kind)
+        if is_integer:
+            return wrap(INTEGER_UPDATES[word](int(old), int(given)), kind)
+        if word not in FLOAT_UPDATES:
+            raise UnsupportedError(op, f"computes {word} on {kind}, which has no meaning here")
+        return FLOAT_UPDATES[word](old, given)
+
+    old = update(agent, op, typed_view(target, kind, op), compute)
+    return int(old) if isinstance(old, NUMPY_INTEGERS) else old
+
+
+@effect(extended.CmpXchgOp, may_move=("cmp", "val"), opaque=("val",))
+def _cmpxchg(agent: Agent, op: extended.CmpXchgOp, pointer: Any, expected: Any, given: Any) -> Any:
+    target: Pointer = agent.known(pointer, op, "accesses")
+    compares_pointers = isinstance(op.val.type, llvm.LLVMPointerType)
+    if agent.machine.with_data and compares_pointers:
+        raise UnsupportedError(op, "compares pointers; compare integers instead")
+    place = target.view((POINTER_BYTES,), BYTE) if compares_pointers else typed_view(target, op.val.type, op)
+    old = update(agent, op, place, lambda old: given if int(old) == int(expected) else None)
+    return UNKNOWN if old is UNKNOWN else (int(old), int(int(old) == int(expected)))
+
+
+@pure(llvm.ExtractValueOp)
+def _extract_value(_agent: Agent, op: llvm.ExtractValueOp, aggregate: Any) -> Any:
+    position = [int(number) for number in op.position.get_values()]
+    if not isinstance(aggregate, tuple) or len(position) != 1:
+        raise UnsupportedError(op, f"takes a part of a {op.container.type}, which has no numbers here")
+    return cast("tuple[Any, ...]", aggregate)[position[0]]
+
+
 @sync(llvm.CallIntrinsicOp)
 def _call_intrinsic(agent: Agent, op: llvm.CallIntrinsicOp, *operands: Any) -> None:
     if async_lds_transfer(op) is None and counted_lds_transfer(op) is None:
@@ -273,7 +349,7 @@ def _br(_agent: Agent, op: llvm.BrOp, *arguments: Any) -> Enter:
     return Enter(op.successor, arguments)
 
 
-@jump(llvm.CondBrOp)
+@jump(llvm.CondBrOp, may_move=("then_arguments", "else_arguments"), deciding=1)
 def _cond_br(agent: Agent, op: llvm.CondBrOp, condition: Any, *arguments: Any) -> Enter:
     split = len(op.then_arguments)
     if agent.known(condition, op, "branches on"):

@@ -7,7 +7,8 @@ freely, as MLIR lets them be hoisted above their guards. Layouts are strided one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -15,11 +16,12 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, IntegerType, MemRefType, NoneAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 from xdsl.utils.hints import isa
 
+from tileas_xdsl.dialects.extensions.memref import ATOMIC_KINDS
 from tileas_xdsl.machine.arguments import memory_space
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
@@ -27,8 +29,10 @@ from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, ter
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.op_facts import TakesPerThread, Tells
 from tileas_xdsl.machine.core.standings import Answer, continuation, give_results
+from tileas_xdsl.machine.core.values import UNKNOWN, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.arith import dense_array
+from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.globals import global_object
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.tiles.numerics import element_of, view_of
@@ -198,6 +202,47 @@ def _is_memref(kind: Attribute) -> bool:
 def _copy(agent: Agent, op: memref.CopyOp, source: Any, target: Any) -> None:
     from_view, to_view = same_shape(agent, op, source, target)
     agent.store(to_view, agent.load(from_view, op), op)
+
+
+ATOMIC_UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "addf": operator.add,
+    "addi": operator.add,
+    "andi": int.__and__,
+    "assign": lambda _old, given: given,
+    "maximumf": np.maximum,
+    "maxnumf": np.fmax,
+    "maxs": max,
+    "maxu": max,
+    "minimumf": np.minimum,
+    "minnumf": np.fmin,
+    "mins": min,
+    "minu": min,
+    "mulf": operator.mul,
+    "muli": operator.mul,
+    "ori": int.__or__,
+    "xori": int.__xor__,
+}
+"""On floats, and on integers as the kind takes them: without a sign for `maxu` and `minu`, else with one."""
+UNSIGNED_KINDS = ("maxu", "minu")
+
+
+@effect(memref.AtomicRMWOp, may_move=("value", "indices"), first_index=2, indexes=(("indices", "memref"),))
+def _atomic_rmw(agent: Agent, op: memref.AtomicRMWOp, given: Any, buffer: Any, *indices: Any) -> Any:
+    """The result is what was there before; MLIR's page says "the latest value", and its lowering gives the old one."""
+    kind: Attribute = op.value.type
+    word = ATOMIC_KINDS[op.kind.value.data]
+    is_integer = isinstance(kind, IntegerType)
+
+    def compute(old: Any) -> Any:
+        if not is_integer:
+            return ATOMIC_UPDATES[word](old, given)
+        numbers = [int(old), int(given)]
+        if word in UNSIGNED_KINDS:
+            numbers = [unsigned(number, kind) for number in numbers]
+        return wrap(ATOMIC_UPDATES[word](*numbers), kind)
+
+    old = update(agent, op, element_at(agent, op, buffer, indices), compute)
+    return int(old) if is_integer and old is not UNKNOWN else old
 
 
 # Views --------------------------------------------------------------------------------------------------------------

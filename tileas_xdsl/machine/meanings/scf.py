@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.extensions import DYNAMIC
+from tileas_xdsl.dialects.extensions.scf import ForallOp, InParallelOp
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.meaning import control, terminators
+from tileas_xdsl.machine.core.meaning import control, suspends, terminators
+from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS
 from tileas_xdsl.machine.core.opaque_numbers import turns_over_blocks
-from tileas_xdsl.machine.core.standings import Answer, Pause, Request, continuation
+from tileas_xdsl.machine.core.standings import Answer, Done, Pause, Request, continuation
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
 from tileas_xdsl.machine.parts.divergence import branch
+from tileas_xdsl.machine.parts.independent_turns import run_turns
 
 terminators(scf.YieldOp)
 terminators(scf.ConditionOp, deciding=1)
@@ -112,3 +117,69 @@ def _index_switch(agent: Agent, op: scf.IndexSwitchOp, selector: Any) -> Answer:
 @control(scf.ExecuteRegionOp)
 def _execute_region(agent: Agent, op: scf.ExecuteRegionOp) -> Answer:
     return agent.run_region(op.region).then(_give_results)
+
+
+# Loops whose turns are independent ------------------------------------------------------------------------------------
+
+terminators(scf.ReduceOp, scf.ReduceReturnOp)
+terminators(InParallelOp)
+
+
+@suspends(ForallOp, deciding=ALL_OPERANDS, may_move=("lower", "upper", "step"))
+def _forall(agent: Agent, op: ForallOp, *operands: Any) -> Answer:
+    if op.outputs:
+        raise UnsupportedError(op, "puts together tensors, which has no meaning here; bufferize it first")
+    given = iter(operands)
+    axes = [
+        [next(given) if int(number) == DYNAMIC else int(number) for number in static.get_values()]
+        for static in (op.static_lower, op.static_upper, op.static_step)
+    ]
+    return run_turns(agent, op, op.body, *axes)
+
+
+@suspends(scf.ParallelOp, deciding=ALL_OPERANDS, may_move=("lowerBound", "upperBound", "step", "initVals"))
+def _parallel(agent: Agent, op: scf.ParallelOp, *operands: Any) -> Answer:
+    rank = len(op.lowerBound)
+    lower, upper, step = (operands[rank * axis : rank * (axis + 1)] for axis in range(3))
+    return run_turns(agent, op, op.body, lower, upper, step).then(_reduce, operands[3 * rank :], 0)
+
+
+@continuation
+def _reduce(agent: Agent, op: scf.ParallelOp, turns: Sequence[Agent], reduced: tuple[Any, ...], done: int) -> Answer:
+    """Turns after the first `done` are to be taken up in `reduced`, in their order: another one is as right."""
+    if not reduced or done == len(turns):
+        return _give_results(agent, op, reduced)
+    return _combine(agent, op, turns, reduced, done, 0, ())
+
+
+def _combine(
+    agent: Agent,
+    op: scf.ParallelOp,
+    turns: Sequence[Agent],
+    reduced: tuple[Any, ...],
+    turn: int,
+    place: int,
+    new: tuple[Any, ...],
+) -> Request:
+    last = op.body.block.last_op
+    assert isinstance(last, scf.ReduceOp)
+    values: Any = turns[turn].outcome
+    if place == len(reduced):
+        return Done(turns).then(_reduce, new, turn + 1)
+    return agent.run_region(last.reductions[place], [reduced[place], values[place]]).then(
+        _combined, turns, reduced, turn, place, new
+    )
+
+
+@continuation
+def _combined(
+    agent: Agent,
+    op: scf.ParallelOp,
+    value: tuple[Any, ...],
+    turns: Sequence[Agent],
+    reduced: tuple[Any, ...],
+    turn: int,
+    place: int,
+    new: tuple[Any, ...],
+) -> Answer:
+    return _combine(agent, op, turns, reduced, turn, place + 1, (*new, value[0]))

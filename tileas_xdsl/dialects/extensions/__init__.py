@@ -1,0 +1,66 @@
+"""
+Ops and custom forms of MLIR's dialects that xDSL's versions of these lack: one file a dialect.
+
+    gpu      the custom forms of device code, #gpu.address_space
+    llvm     atomicrmw, cmpxchg, addrspacecast
+    memref   the custom forms of atomic_rmw and copy
+    scf      forall; the custom forms of parallel, and of while without arguments
+
+The names of these dialects are xDSL's, and a plug-in may not register a name twice. So `universe.py` puts a loader in
+the place of xDSL's, which adds what is here to the dialect that it loads. Ops of xDSL stay the classes that they are: a
+custom form is given to the class itself, when its dialect is loaded.
+
+A form follows what mlir-opt 22 prints and accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+DYNAMIC = -(1 << 63)
+"""`ShapedType::kDynamic`: stands for an operand in an array of numbers."""
+
+ParseForm = Callable[[type[Any], Parser], Operation]
+PrintForm = Callable[[Any, Printer], None]
+
+
+def with_ops(dialect: Dialect, ops: Sequence[type[Operation]]) -> Dialect:
+    """`dialect` with `ops` beside its own."""
+    known = {op.name for op in dialect.operations}
+    more = [op for op in ops if op.name not in known]
+    return Dialect(dialect.name, [*dialect.operations, *more], list(dialect.attributes), list(_interfaces(dialect)))
+
+
+def with_attributes(dialect: Dialect, attributes: Sequence[type[Attribute]]) -> Dialect:
+    """`dialect` with `attributes` beside its own."""
+    known = {attribute.name for attribute in dialect.attributes}
+    more = [attribute for attribute in attributes if attribute.name not in known]
+    ops, interfaces = list(dialect.operations), list(_interfaces(dialect))
+    return Dialect(dialect.name, ops, [*dialect.attributes, *more], interfaces)
+
+
+def _interfaces(dialect: Dialect) -> Any:
+    return getattr(dialect, "_interfaces")  # noqa: B009  (xDSL gives them by class only)
+
+
+def give_form(op: type[Operation], parse: ParseForm, print_: PrintForm) -> None:
+    """Let `op`, a class of xDSL's that has no custom form, be read by `parse` and written by `print_`."""
+    setattr(op, "parse", classmethod(parse))  # noqa: B010  (pyright knows it as a method of the class)
+    setattr(op, "print", print_)  # noqa: B010
+
+
+def numbers(values: Sequence[int]) -> DenseArrayBase[Any]:
+    """An array of 64-bit numbers, as an attribute."""
+    return DenseArrayBase.from_list(i64, values)
+
+
+def types_in_parens_or_one(parser: Parser) -> list[Attribute]:
+    """The types behind an arrow: one, or a list in parentheses."""
+    several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return [parser.parse_type()] if several is None else list(several)
