@@ -171,6 +171,9 @@ nvvm.fence.proxy {space = #nvvm.shared_space<cluster>, kind = #nvvm.proxy_kind<a
 nvvm.fence.proxy.acquire <gpu> %p, %i
 nvvm.fence.proxy.release <cta>
 nvvm.fence.proxy.release <gpu> from_proxy = <generic> to_proxy = <tensormap>
+nvvm.fence.proxy.release #nvvm.mem_scope<cta> from_proxy = #nvvm.proxy_kind<generic>
+nvvm.fence.proxy.release <cta> to_proxy = #nvvm.proxy_kind<tensormap>
+nvvm.fence.proxy.acquire <gpu> %p, %i from_proxy = #nvvm.proxy_kind<generic>
 nvvm.fence.sync_restrict {order = #nvvm.mem_order<acquire>}
 nvvm.fence.proxy.sync_restrict {order = #nvvm.mem_order<release>}
 """

@@ -345,6 +345,15 @@ class Bare(CustomDirective):
 
     attribute: UniqueBaseAttributeVariable
 
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.attribute.is_present(op)
+
+    def is_anchorable(self) -> bool:
+        return self.attribute.is_anchorable()
+
+    def set_empty(self, state: ParsingState) -> None:
+        self.attribute.set_empty(state)
+
     def parse(self, parser: Parser, state: ParsingState) -> None:
         if (attribute := parser.parse_optional_attribute()) is None:
             self.attribute.parse(parser, state)

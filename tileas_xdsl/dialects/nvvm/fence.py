@@ -183,7 +183,8 @@ class FenceProxyAcquireOp(TensormapFenceOp):
     size = operand_def(I32)
 
     assembly_format = (
-        "custom<Bare>($scope) $addr `,` $size (`from_proxy` `=` $fromProxy^)? (`to_proxy` `=` $toProxy^)? attr-dict"
+        "custom<Bare>($scope) $addr `,` $size (`from_proxy` `=` custom<Bare>($fromProxy)^)?"
+        " (`to_proxy` `=` custom<Bare>($toProxy)^)? attr-dict"
     )
 
     def __init__(self, scope: MemScope, addr: Value, size: Value) -> None:
@@ -202,7 +203,10 @@ class FenceProxyReleaseOp(TensormapFenceOp):
 
     scope = prop_def(ClassProperty(MemScopeAttr))
 
-    assembly_format = "custom<Bare>($scope) (`from_proxy` `=` $fromProxy^)? (`to_proxy` `=` $toProxy^)? attr-dict"
+    assembly_format = (
+        "custom<Bare>($scope) (`from_proxy` `=` custom<Bare>($fromProxy)^)?"
+        " (`to_proxy` `=` custom<Bare>($toProxy)^)? attr-dict"
+    )
 
     def __init__(self, scope: MemScope) -> None:
         super().__init__(properties={"scope": MemScopeAttr(scope)})
