@@ -2,13 +2,13 @@
 //
 // kind: phase
 // level: nvvm mbarriers
-// between: nvvm.mbarrier.init, nvvm.mbarrier.init
+// between: nvvm.mbarrier.init
 // mirrors: NVIDIA/Fuser#1990
 // happened: nvFuser once made the barriers of its TMA loads without a predicate: every thread of the block executed the
 //   init, and its reviewers did not know whether that is defined.
 // wrong: An init where a valid barrier lies is not defined (PTX ISA, mbarrier.init); and the init of a slow warp may come
 //   when others have arrived.
-// says: is made anew, or overlapped, while it is valid
+// says: is made by 32 threads
 // fix: One thread makes the barrier, and the block meets behind it.
 
 func.func @load(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %full: !llvm.ptr<3>)
