@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from tests.scheduling.test_modulo_bounds import WORKED
-from tests.support.corpora import corpus, each, sample
-from tests.support.scheduling_problems import optimum, random_problem
+from tests.support.corpora import FULL, corpus, each, sample
+from tests.support.scheduling_problems import mixed_problem, optimum, random_problem
 from tileas_xdsl.scheduling.modulo.arms import COST, FUSE, PERMUTE, RETRY, LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
@@ -112,6 +112,25 @@ def test_each_arm_seats_a_graph_that_no_other_does(arm: str) -> None:
     assert [other for other in rivals if seated_by(problem, ii, other)] == [arm]
 
 
+def padded(problem: ModuloProblem) -> ModuloProblem:
+    """With ops that take nothing: of more than 32 ops the ejection arm tries one order only."""
+    return replace(problem, ops=(*problem.ops, *(TimedOp(f"nothing {number}") for number in range(30))))
+
+
+SEATED_BY_ONE_OF_ALL = {
+    PERMUTE: (random_problem(1135, most_ops=6, slots=3), 10),
+    FUSE: (padded(random_problem(106497, most_ops=5, slots=2)), 8),
+    COST: (padded(random_problem(100817, most_ops=9, slots=4)), 12),
+}
+"""Arm -> a graph that no arm of ours seats either. RETRY has none that is known: COST-BASED takes nearly its seats."""
+
+
+@pytest.mark.parametrize("arm", SEATED_BY_ONE_OF_ALL)
+def test_published_arms_seat_what_ours_do_not(arm: str) -> None:
+    problem, ii = SEATED_BY_ONE_OF_ALL[arm]
+    assert [other for other in EVERY_ARM if seated_by(problem, ii, other)] == [arm]
+
+
 # Gates ----------------------------------------------------------------------------------------------------------------
 
 
@@ -178,10 +197,11 @@ def test_every_schedule_is_valid(seed: int, strategy: Strategy) -> None:
 
 @corpus(300)
 def test_how_close_to_the_optimum_the_arms_come() -> None:
-    """At least a fifth of the graphs have an optimum above the largest bound; most of all are seated at the optimum."""
+    """At least a fifth of the graphs have an optimum above the largest bound; nearly all are seated at the optimum."""
     above, missed, arms, total = 0, 0, Counter[str](), 0
-    for seed in sample(range(300), 40):
-        problem = random_problem(seed, most_ops=6, slots=2 + seed % 2)
+    for seed in sample(range(300), 60):
+        problem = mixed_problem(seed)
+        assert len(problem.ops) <= 8
         result = found(problem)
         best = optimum(problem, result.bounds.mii, result.ii)
         assert best is not None
@@ -190,7 +210,7 @@ def test_how_close_to_the_optimum_the_arms_come() -> None:
         missed += result.ii > best
         arms.update(set(result.arms))
     assert missed <= total * 0.05, f"{missed} of {total} above the optimum"
-    assert above >= total // 10, f"{above} of {total}"
+    assert above >= total // (5 if FULL else 7), f"{above} of {total}"
     assert arms[PERMUTE] > 0
     assert arms[EJECTION] > 0
 

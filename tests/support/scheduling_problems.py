@@ -35,6 +35,46 @@ def random_problem(seed: int, *, most_ops: int = 6, slots: int = 3, most_stages:
     return ModuloProblem(tuple(ops), tuple(edges), most_stages=most_stages)
 
 
+def knotted_problem(seed: int) -> ModuloProblem:
+    """
+    A cycle of dependences through a unit that is not pipelined, and other ops that need the unit as well.
+
+    Where the cycle binds, its ops stand at fixed distances, and what else there is has to fit into the gaps between
+    them. Often it fills them in sum and into none of them alone, so that the optimum lies above every bound.
+    """
+    rng = random.Random(seed)
+    rows = [rng.randint(1, 3) for _ in range(rng.randint(2, 3))]
+    gaps = [rng.randint(0, 3) for _ in rows]
+    ops = [
+        TimedOp(f"r{number}", (SlotUse("unit", busy), *_arithmetic(rng, 0.4)), busy + gap)
+        for number, (busy, gap) in enumerate(zip(rows, gaps, strict=True))
+    ]
+    around = len(ops)
+    edges = [
+        TimedEdge(number, (number + 1) % around, op.latency, int(number + 1 == around)) for number, op in enumerate(ops)
+    ]
+    room = sum(gaps)
+    for number in range(rng.randint(1, 3)):
+        busy = max(1, min(room, max(gaps) + rng.randint(0, 2)))
+        room -= busy
+        ops.append(TimedOp(f"f{number}", (SlotUse("unit", busy), *_arithmetic(rng, 0.5)), busy + rng.randint(0, 2)))
+        if rng.random() < 0.6:
+            edges.append(TimedEdge(rng.randrange(around), len(ops) - 1, rng.randint(1, 4)))
+    if rng.random() < 0.5:
+        ops.append(TimedOp("x", (SlotUse("alu", rng.randint(1, 4)),), 2))
+        edges.append(TimedEdge(len(ops) - 2, len(ops) - 1, 2))
+    return ModuloProblem(tuple(ops), tuple(edges))
+
+
+def _arithmetic(rng: random.Random, chance: float) -> tuple[SlotUse, ...]:
+    return (SlotUse("alu", rng.randint(1, 3)),) if rng.random() < chance else ()
+
+
+def mixed_problem(seed: int) -> ModuloProblem:
+    """Of each two neighbouring seeds one random problem of at most 6 ops and one knotted problem."""
+    return knotted_problem(seed) if seed % 2 else random_problem(seed, most_ops=6, slots=2 + seed % 3)
+
+
 def optimum(problem: ModuloProblem, first: int, last: int) -> int | None:
     """The smallest feasible initiation interval from `first` to `last`, by trying everything."""
     return next((ii for ii in range(first, last + 1) if is_feasible(problem, ii)), None)

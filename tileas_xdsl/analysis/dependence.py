@@ -41,7 +41,7 @@ from tileas_xdsl.analysis.distances import smallest_distance
 from tileas_xdsl.analysis.induction import LoopIndices, static_trip_count
 from tileas_xdsl.analysis.loop_values import LoopValues
 from tileas_xdsl.analysis.memory.accesses import AccessReader, BodyAccess
-from tileas_xdsl.analysis.memory.objects import may_alias
+from tileas_xdsl.analysis.memory.objects import MemoryRoot, ObjectKind, may_alias
 from tileas_xdsl.analysis.memory.places import AccessPlace
 
 if TYPE_CHECKING:
@@ -292,9 +292,11 @@ class _MemoryEdges:
         return DependenceEdge(first, second, kind, distance, "a product's accumulator")
 
     def edges(self) -> Iterator[DependenceEdge]:
-        """All pairs of locations, also of one with itself."""
+        """All pairs of locations that may meet, also of one with itself."""
+        neighbours = _Neighbours(self.locations)
         for index, first in enumerate(self.locations):
-            for second in self.locations[index:]:
+            for number in neighbours.of(index):
+                second = self.locations[number]
                 if first.is_written or second.is_written:
                     yield from self._between(first, second)
 
@@ -364,6 +366,47 @@ class _MemoryEdges:
             DependenceKind.ANTI if not source.writes else DependenceKind.OUTPUT if sink.writes else DependenceKind.FLOW
         )
         return DependenceEdge(source.op, sink.op, kind, distance, through)
+
+
+class _Neighbours:
+    """
+    Which locations to compare with which. Resources meet only themselves, allocations themselves and unknown objects
+    (`may_alias`): so a body with many rings has few pairs to look at.
+    """
+
+    def __init__(self, locations: Sequence[_Location]) -> None:
+        self.locations = locations
+        self.everything: list[int] = []
+        """Opaque locations."""
+        self.unknown: list[int] = []
+        self.named: list[int] = []
+        """With an object that is neither a resource nor an allocation."""
+        self.holding: dict[MemoryRoot, list[int]] = {}
+        for number, location in enumerate(locations):
+            kinds = {item.kind for item in location.place.objects}
+            if location.opaque:
+                self.everything.append(number)
+            if ObjectKind.UNKNOWN in kinds:
+                self.unknown.append(number)
+            if kinds - {ObjectKind.RESOURCE, ObjectKind.ALLOCATION}:
+                self.named.append(number)
+            for item in location.place.objects:
+                self.holding.setdefault(item, []).append(number)
+
+    def of(self, index: int) -> Sequence[int]:
+        """The locations from number `index` on that the one there may meet, in order."""
+        location = self.locations[index]
+        kinds = {item.kind for item in location.place.objects}
+        if location.opaque or ObjectKind.UNKNOWN in kinds:
+            return range(index, len(self.locations))
+        found = dict.fromkeys([index, *self.everything])
+        for item in location.place.objects:
+            found.update(dict.fromkeys(self.holding[item]))
+        if ObjectKind.ALLOCATION in kinds:
+            found.update(dict.fromkeys(self.unknown))
+        if kinds - {ObjectKind.RESOURCE, ObjectKind.ALLOCATION}:
+            found.update(dict.fromkeys(self.named))
+        return sorted(number for number in found if number >= index)
 
 
 def _chains(values: LoopValues) -> Sequence[ProductChain]:

@@ -19,7 +19,8 @@ keep their order relative to each other: what comes first in the body comes firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -48,11 +49,14 @@ WITHOUT_A_STEP = (ProducerWriteOp, ConsumerReadOp)
 """Ops that use a stage but neither acquire, commit, wait for nor release it."""
 
 
-def _pipelines_of(op: Operation, roots: PipelineRoots) -> list[PipelineRoot | None]:
-    """The pipelines that `op` works on: one, except that a commit or release may have tokens of several."""
+def _pipelines_of(op: Operation, roots: PipelineRoots) -> Mapping[PipelineRoot | None, int]:
+    """
+    The pipelines that `op` works on, each with the number of its stages that it stands for: one of one pipeline, except
+    that a commit or release may have tokens of several.
+    """
     if isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
-        return list(dict.fromkeys(roots.of(token) for token in op.tokens))
-    return [roots.of_op(op)]
+        return Counter(roots.of(token) for token in op.tokens)
+    return {roots.of_op(op): 1}
 
 
 @dataclass
@@ -163,10 +167,10 @@ def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:
         for inner in op.walk():
             if not isinstance(inner, ClassifiedOp):
                 continue
-            for root in _pipelines_of(inner, roots):
+            for root, stages in _pipelines_of(inner, roots).items():
                 if root is not None:
                     sides = found.setdefault(root, _Sides(root))
-                    _sort_in(sides, op, inner, roots)
+                    _sort_in(sides, op, inner, stages)
                     sides.countable &= isinstance(inner, WITHOUT_A_STEP) or _happens_once(op, inner)
     return found
 
@@ -179,8 +183,8 @@ def _happens_once(op: Operation, inner: Operation) -> bool:
     return isinstance(around, RegionOp) and _happens_once(op, around)
 
 
-def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, roots: PipelineRoots) -> None:
-    """Record the steps of `inner`, which is the body op `op` or nested in it."""
+def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, stages: int) -> None:
+    """Record the steps of `inner`, which is the body op `op` or nested in it, and stands for so many stages."""
     takes, gives = False, False
     if isinstance(inner, ProduceOp | ConsumeOp):
         steps = own_steps(inner)
@@ -188,22 +192,15 @@ def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, roots: PipelineR
     if isinstance(inner, ProducerAcquireOp) or (takes and isinstance(inner, ProduceOp)):
         sides.acquires.append(op)
     if isinstance(inner, ProducerCommitOp) or (gives and isinstance(inner, ProduceOp)):
-        sides.commits.extend([op] * _stages_of(inner, sides.root, roots))
+        sides.commits.extend([op] * stages)
     if isinstance(inner, ConsumerWaitOp) or (takes and isinstance(inner, ConsumeOp)):
         sides.waits.append(op)
     if isinstance(inner, ConsumerReleaseOp) or (gives and isinstance(inner, ConsumeOp)):
-        sides.releases.extend([op] * _stages_of(inner, sides.root, roots))
+        sides.releases.extend([op] * stages)
     if isinstance(inner, ProduceOp | ProducerWriteOp) and inner is op:
         sides.writes.append(op)
     if isinstance(inner, ConsumeOp | ConsumerReadOp) and inner is op:
         sides.views[op] = _users_of_views(op)
-
-
-def _stages_of(op: ClassifiedOp, root: PipelineRoot, roots: PipelineRoots) -> int:
-    """The number of stages that a commit or release stands for: one for each token of the pipeline."""
-    if not isinstance(op, ProducerCommitOp | ConsumerReleaseOp):
-        return 1
-    return sum(roots.of(token) == root for token in op.tokens)
 
 
 def _users_of_views(op: Operation) -> list[Operation]:

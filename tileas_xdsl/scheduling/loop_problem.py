@@ -10,12 +10,12 @@ of the problem, and the dependence from its release to its acquire goes. Of ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceGraph, DependenceKind, dependence_graph
 from tileas_xdsl.analysis.induction import constant_integer
@@ -64,13 +64,42 @@ class LoopProblem:
     times: Mapping[Operation, OpTime] = field(default_factory=dict[Operation, OpTime])
 
 
+class PipelineTurns:
+    """
+    Which ops of a function work on which pipelines, and in which blocks: one walk, made when it is first asked for, for
+    all loops of the function. Stale once the IR changes.
+    """
+
+    def __init__(self) -> None:
+        self.roots = PipelineRoots()
+        self._blocks: dict[Operation, dict[PipelineRoot, dict[Block | None, None]]] = {}
+
+    def blocks(self, root: PipelineRoot, scope: Operation) -> Collection[Block | None]:
+        """The blocks inside `scope` in which ops work on the pipeline of `root`."""
+        if scope not in self._blocks:
+            found = self._blocks[scope] = dict[PipelineRoot, dict[Block | None, None]]()
+            for op in scope.walk():
+                for worked_on in _roots_of(op, self.roots) if isinstance(op, ClassifiedOp) else ():
+                    found.setdefault(worked_on, {})[op.parent_block()] = None
+        return self._blocks[scope].get(root, {})
+
+
 def loop_problem(
-    loop: scf.ForOp, model: MachineModel, *, most_stages: int = NO_LIMIT, pending: Sequence[Operation] = ()
+    loop: scf.ForOp,
+    model: MachineModel,
+    *,
+    most_stages: int = NO_LIMIT,
+    pending: Sequence[Operation] = (),
+    turns: PipelineTurns | None = None,
 ) -> LoopProblem:
-    """The problem of scheduling the body of `loop` on `model`, in at most `most_stages` stages."""
+    """
+    The problem of scheduling the body of `loop` on `model`, in at most `most_stages` stages. `turns` is shared by the
+    loops of one function.
+    """
     values = LoopValues(loop)
-    roots = PipelineRoots()
-    free = _free_rings(loop, values, roots)
+    turns = turns or PipelineTurns()
+    roots = turns.roots
+    free = _free_rings(loop, values, turns)
     graph = _without_reuse(dependence_graph(loop, providers=[pipeline_edges]), free, roots)
     times = {op: op_time(op, model) for op in values.ops}
     position = values.position
@@ -254,8 +283,9 @@ class _Turns:
     payload: tuple[Attribute, ...]
 
 
-def _free_rings(loop: scf.ForOp, values: LoopValues, roots: PipelineRoots) -> dict[PipelineRoot, _Turns]:
+def _free_rings(loop: scf.ForOp, values: LoopValues, turns: PipelineTurns) -> dict[PipelineRoot, _Turns]:
     """The rings whose depth is the schedule's to choose."""
+    roots = turns.roots
     begins: dict[PipelineRoot, list[Operation]] = {}
     ends: dict[PipelineRoot, list[Operation]] = {}
     payloads: dict[PipelineRoot, tuple[Attribute, ...]] = {}
@@ -272,7 +302,7 @@ def _free_rings(loop: scf.ForOp, values: LoopValues, roots: PipelineRoots) -> di
     found: dict[PipelineRoot, _Turns] = {}
     for root, acquires in begins.items():
         releases = ends.get(root, [])
-        if len(acquires) == len(releases) == 1 and _is_ours(root, loop, roots):
+        if len(acquires) == len(releases) == 1 and _is_ours(root, loop, turns):
             found[root] = _Turns(acquires[0], releases[0], payloads.get(root, ()))
     return found
 
@@ -291,15 +321,14 @@ def _roots_of(op: ClassifiedOp, roots: PipelineRoots) -> list[PipelineRoot]:
     return [] if root is None else [root]
 
 
-def _is_ours(root: PipelineRoot, loop: scf.ForOp, roots: PipelineRoots) -> bool:
+def _is_ours(root: PipelineRoot, loop: scf.ForOp, turns: PipelineTurns) -> bool:
     """Whether the ring has no buffer that the program gave it, and all its turns are in `loop`."""
     if not isinstance(root.op, CreatePipelineOp) or root.has_buffers:
         return False
     scope = root.op.parent_op()
     if scope is None or loop.is_ancestor(root.op):
         return False
-    turns = (op for op in scope.walk() if isinstance(op, ClassifiedOp) and root in _roots_of(op, roots))
-    return all(op.parent_block() is loop.body.block for op in turns)
+    return all(block is loop.body.block for block in turns.blocks(root, scope))
 
 
 def _without_reuse(

@@ -18,8 +18,9 @@ failure, of which later passes know and which fails nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -234,22 +235,26 @@ def first_plan(loop: scf.ForOp, choices: Sequence[ScheduleMap]) -> tuple[Expansi
 # Carrying it out ------------------------------------------------------------------------------------------------------
 
 
+def _as_attribute(value: int) -> Attribute:
+    return IntegerAttr(value, i32)
+
+
 class _KeepTags(ExpansionHooks):
     """Copies keep `stage`, lose `iter_offset`, and say which implicit pipeline they belong to."""
 
     def __init__(self, schedule: ScheduleMap, identities: dict[Operation, int]) -> None:
-        self.schedule = schedule
-        self.identities = identities
+        number = cache(_as_attribute)
+        self.stages = {op: number(schedule.stages[op]) for op in schedule.tagged}
+        self.identities = {op: number(identity) for op, identity in identities.items()}
 
     def on_copy(self, copy: OpCopy) -> list[SSAValue] | None:
         attributes = copy.op.attributes
         attributes.pop(ITER_OFFSET, None)
         attributes.pop(ORDER, None)
-        if copy.original in self.schedule.tagged:
-            attributes[STAGE] = IntegerAttr(self.schedule.stages[copy.original], i32)
-        identity = self.identities.get(copy.original)
-        if identity is not None:
-            attributes[PIPELINE_ID] = IntegerAttr(identity, i32)
+        if (stage := self.stages.get(copy.original)) is not None:
+            attributes[STAGE] = stage
+        if (identity := self.identities.get(copy.original)) is not None:
+            attributes[PIPELINE_ID] = identity
         return None
 
 
@@ -285,15 +290,17 @@ def _implicit_identities(loop: scf.ForOp) -> dict[Operation, int]:
     For the produce and consume ops of implicit pipelines that the body makes: the number of the pipeline in the
     function, by which their copies are one pipeline still.
     """
-    facts = pipeline_facts(loop)
     roots = PipelineRoots()
-    identities: dict[Operation, int] = {}
+    implicit: dict[Operation, Hashable] = {}
     for op in loop.body.block.ops:
         if not isinstance(op, StagedOp) or (root := roots.of_op(op)) is None:
             continue
         if isinstance(root.op, ProduceOp) and is_root(root.op):
-            identities[op] = facts.pipelines[root.key].source
-    return identities
+            implicit[op] = root.key
+    if not implicit:
+        return {}
+    facts = pipeline_facts(loop)
+    return {op: facts.pipelines[key].source for op, key in implicit.items()}
 
 
 def pipeline_loop(loop: scf.ForOp, schedule: ScheduleMap, num_stages: int) -> Expansion:

@@ -30,7 +30,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.exact.search import Limits
 from tileas_xdsl.scheduling.exact.solver import SolverMissing
-from tileas_xdsl.scheduling.loop_problem import LoopProblem, loop_problem
+from tileas_xdsl.scheduling.loop_problem import LoopProblem, PipelineTurns, loop_problem
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
@@ -114,7 +114,8 @@ def plan_module(module: ModuleOp, options: GenerateSchedulePass) -> list[Schedul
     for function in functions:
         model = model_of_target(function, options.compute_capability)
         loops = [op for op in function.walk() if isinstance(op, scf.ForOp)]
-        found = [plan_loop(loop, model, options) for loop in loops if _is_innermost(loop)]
+        turns = PipelineTurns()
+        found = [plan_loop(loop, model, options, turns) for loop in loops if _is_innermost(loop)]
         planned += [scheduled for scheduled in found if scheduled is not None]
     return planned
 
@@ -123,7 +124,9 @@ def _is_innermost(loop: scf.ForOp) -> bool:
     return not any(isinstance(op, scf.ForOp | scf.WhileOp) for op in loop.body.walk())
 
 
-def plan_loop(loop: scf.ForOp, model: MachineModel, options: GenerateSchedulePass) -> ScheduledLoop | None:
+def plan_loop(
+    loop: scf.ForOp, model: MachineModel, options: GenerateSchedulePass, turns: PipelineTurns
+) -> ScheduledLoop | None:
     """The schedule of `loop`; None under the strategy `none`, or where there is nothing to schedule."""
     is_exact = options.strategy == EXACT
     strategy = strategy_of(loop, Strategy.COST_BASED if is_exact else Strategy(options.strategy), model)
@@ -134,7 +137,7 @@ def plan_loop(loop: scf.ForOp, model: MachineModel, options: GenerateSchedulePas
         remark(loop, f"has {len(ops)} ops and is scheduled serially", f"split it into loops of at most {LARGEST} ops")
         strategy = Strategy.SERIAL
     most = 1 if strategy is Strategy.SERIAL else options.num_stages
-    problem = loop_problem(loop, model, most_stages=most)
+    problem = loop_problem(loop, model, most_stages=most, turns=turns)
     limits = SearchLimits(rounds=options.max_constraint_iterations)
     try:
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)

@@ -1,0 +1,139 @@
+"""
+Scheduling by size: modules of many loops of 50 ops, one large body, and one loop of many pairs of loads and products.
+
+Seconds for each pass, with the collector off. `us/op` is all passes together for each op of the module that goes into
+the schedule; `x parse, verify, print` is their ratio to what xDSL takes to read, check and write the source.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from io import StringIO
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+
+from bench.throughput import context
+from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.names import PASSES, loaders
+
+TYPES = """#smem = #nv_tileas.layout<smem>
+!a = tensor<64x16xf16, #smem>
+!b = tensor<16x64xf16, #smem>
+!d = tensor<64x64xf32, #smem>
+!c = tensor<64x64xf32>
+func.func @f(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %d: memref<?x?xf32>, %o: memref<?x?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !c
+"""
+
+ADDITIONS = 20
+"""With so many additions, the body of a loop has 50 ops when it is scheduled."""
+
+Steps = Sequence[tuple[str, Mapping[str, Any]]]
+"""Passes, each with its options."""
+
+PREPARED: Steps = (
+    ("tileas-materialize-async", {}),
+    ("tileas-prepare-for-scheduling", {"compute_capability": "sm_90"}),
+    ("tileas-generate-schedule", {"compute_capability": "sm_90"}),
+    ("tileas-assign-buffers", {"compute_capability": "sm_90"}),
+    ("tileas-unspecialized-pipeline", {"num_stages": 4}),
+)
+UNSCHEDULED: Steps = (("tileas-materialize-async", {}), ("tileas-unspecialized-pipeline", {"num_stages": 2}))
+
+
+def many_loops(loops: int, additions: int = ADDITIONS) -> str:
+    """A function of so many loops, one after the other, each with three loads, a product and additions."""
+    return f"{TYPES}{''.join(_loop(number, additions) for number in range(loops))}  func.return\n}}\n"
+
+
+def _loop(number: int, additions: int) -> str:
+    chain = "".join(f"    %e{k + 1} = arith.addf %e{k}, %dv : !c\n" for k in range(additions))
+    return f"""  %r{number} = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!c) {{
+    %at = nv_tileaa.tiled_load %a[%c0, %k] : (memref<?x?xf16>, index, index) -> !a
+    %bt = nv_tileaa.tiled_load %b[%k, %c0] : (memref<?x?xf16>, index, index) -> !b
+    %dt = nv_tileaa.tiled_load %d[%k, %c0] : (memref<?x?xf32>, index, index) -> !d
+    %dv = nv_tileas.convert_layout %dt : (!d) -> !c
+    %e0 = arith.addf %dv, %dv : !c
+{chain}    %sum = nv_tileaa.dot %at, %bt, %acc : (!a, !b, !c) -> !c
+    %out = arith.addf %sum, %e{additions} : !c
+    scf.yield %out : !c
+  }}
+  nv_tileaa.tiled_store %o[%c0, %c0], %r{number} : (memref<?x?xf32>, !c, index, index) -> ()
+"""
+
+
+def many_pairs(pairs: int) -> str:
+    """One loop of so many pairs of loads with a product each."""
+    body = "".join(
+        f"""    %a{k} = nv_tileaa.tiled_load %a[%c0, %k] : (memref<?x?xf16>, index, index) -> !a
+    %b{k} = nv_tileaa.tiled_load %b[%k, %c0] : (memref<?x?xf16>, index, index) -> !b
+    %s{k + 1} = nv_tileaa.dot %a{k}, %b{k}, %s{k} : (!a, !b, !c) -> !c
+"""
+        for k in range(pairs)
+    )
+    return f"""{TYPES}  %r = scf.for %k = %c0 to %n step %c1 iter_args(%s0 = %zero) -> (!c) {{
+{body}    scf.yield %s{pairs} : !c
+  }}
+  nv_tileaa.tiled_store %o[%c0, %c0], %r : (memref<?x?xf32>, !c, index, index) -> ()
+  func.return
+}}
+"""
+
+
+def seconds(action: Callable[[], object]) -> float:
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.process_time()
+        action()
+        return time.process_time() - start
+    finally:
+        gc.enable()
+
+
+def measured(text: str, steps: Steps) -> dict[str, Any]:
+    """The columns of one module."""
+    ctx = context()
+    modules: list[ModuleOp] = []
+
+    def read_and_written() -> None:
+        modules.append(Parser(ctx, text).parse_module())
+        modules[-1].verify()
+        Printer(StringIO()).print_op(modules[-1])
+
+    plain = seconds(read_and_written)
+    module, size, taken = modules[-1], 0, dict[str, float]()
+    for name, options in steps:
+        if name in ("tileas-generate-schedule", "tileas-unspecialized-pipeline") and not size:
+            size = sum(1 for _ in module.walk())
+        taken[name.removeprefix("tileas-")] = seconds(partial(_apply, _pass(name, options), module))
+    total = sum(taken.values())
+    return {"ops": size, **taken, "us/op": 1e6 * total / size, "x parse, verify, print": total / plain}
+
+
+def _pass(name: str, options: Mapping[str, Any]) -> ModulePass:
+    return loaders("transforms", PASSES)[name]()(**options)
+
+
+def _apply(one: ModulePass, module: ModuleOp) -> None:
+    with recorded_diagnostics():
+        one.apply(Context(), module)
+
+
+def measure() -> list[dict[str, Any]]:
+    """One row for each module."""
+    measured(many_loops(1), PREPARED)  # what is loaded and cached at the first use
+    rows = [{"module": f"{loops} loops", **measured(many_loops(loops), PREPARED)} for loops in (20, 200, 2000)]
+    rows.append({"module": "a body of 300 ops", **measured(many_loops(1, 270), PREPARED)})
+    rows += [{"module": f"{pairs} pairs", **measured(many_pairs(pairs), UNSCHEDULED)} for pairs in (100, 1000)]
+    return rows
