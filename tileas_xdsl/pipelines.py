@@ -15,7 +15,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from tileas_xdsl.analysis.target import refuse_block_scaling
+from tileas_xdsl.analysis.target import model_of_target, refuse_block_scaling
+from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.names import PASSES, loaders
 
 Strategy = Literal["none", "unspecialize", "warp-specialize"]
@@ -175,8 +176,9 @@ class TileIRPass(ModulePass):
 
     Rewrites: what the passes of `FAMILY` rewrite.
     Requires: IR in the dialects nv_tileaa and nv_tileas.
-    Refuses: a strategy or an option whose pass does not exist yet; block-scaled multiplication on a target without it;
-    and what the passes refuse.
+    Refuses: a strategy or an option whose pass does not exist yet; options that contradict each other; an unknown
+    target or schedule strategy, before anything is rewritten; block-scaled multiplication on a target without it; and
+    what the passes refuse.
 
     Options, defaults and help texts are those of TileAS' driver (docs/verbatim.md).
     """
@@ -222,7 +224,10 @@ class TileIRPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.refuse_unbuilt_options()
+        self.refuse_contradictions()
         refuse_block_scaling(op, self.compute_capability)
+        if self.pipeline_strategy in PIPELINED:
+            self._refuse_unknown_choices(op)
         for step in self.steps():
             step.apply(ctx, op)
             op.verify()
@@ -235,6 +240,29 @@ class TileIRPass(ModulePass):
                     f"tileir: {demand.spelled_for(self)} needs the pass {demand.needed}, which does not exist yet; "
                     "leave the option out"
                 )
+
+    def refuse_contradictions(self) -> None:
+        """Raises `PassFailedException` for an option that needs a schedule where no loop gets one."""
+        if self.pipeline_strategy in PIPELINED:
+            return
+        for option in ("schedule_strategy", "schedule_trace_file"):
+            chosen = getattr(self, option)
+            if chosen != TileIRPass.__dataclass_fields__[option].default:
+                raise PassFailedException(
+                    f"tileir: {option.replace('_', '-')}={chosen} and pipeline-strategy={self.pipeline_strategy} "
+                    "contradict each other: without pipelining no loop is scheduled; leave one of them out"
+                )
+
+    def _refuse_unknown_choices(self, module: ModuleOp) -> None:
+        """What the scheduler would refuse after other passes have rewritten the module."""
+        from tileas_xdsl.transforms.tileas.generate_schedule import STRATEGIES
+
+        if self.schedule_strategy not in STRATEGIES:
+            raise PassFailedException(
+                f"tileir: unknown schedule-strategy '{self.schedule_strategy}'; choose one of {', '.join(STRATEGIES)}"
+            )
+        for function in functions_in(module):
+            model_of_target(function, self.compute_capability)
 
     def steps(self) -> list[ModulePass]:
         """The passes that exist and run under the strategy, with their options."""

@@ -36,6 +36,7 @@ from tileas_xdsl.diagnostics import (
 )
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp, CreatePipelineOp, ProducerCommitOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.loop_problem import payload_of
@@ -49,6 +50,8 @@ NO_BARRIER = "fails to assign named barrier"
 NO_SHARED_MEMORY = "fails to assign smem buffer"
 NO_TENSOR_MEMORY = "fails to assign tmem buffer"
 SHARED = "share pipeline buffer"
+AWAITED = "mbarrier has wait-like users, cannot share pipeline buffer."
+DIFFERENT = "unable to merge two different pipelines: "
 """TileAS' own texts, byte for byte (docs/verbatim.md)."""
 
 UNLIMITED = "TILE_AS_DEBUG_UNLIMITED_SMEM"
@@ -73,6 +76,8 @@ class RingRecord:
     stages: int
     first: int
     last: int
+    is_awaited: bool = False
+    """Whether somebody waits for a transfer into it otherwise than by taking the stage."""
     barrier: int = 0
     offset: int = 0
     parent: int | None = None
@@ -101,7 +106,7 @@ class AssignBuffersPass(ModulePass):
     Refuses
         With TileAS' own texts, and bit 2 of this pass's status: a ring that is filled and never emptied, or the other
         way round; more than 32 rings at once; rings that take more shared or tensor memory than there is, with the
-        bytes that are missing and the rings that hold them.
+        bytes that are missing and the rings that hold them. And a `nv_tileas.depth` that is no number of slots.
     """
 
     name = "tileas-assign-buffers"
@@ -165,13 +170,31 @@ def _lifetime(op: CreatePipelineOp, uses: Sequence[ClassifiedOp], position: dict
     ends = [_end_of_scope(use, op, position) for use in uses]
     payload = next((types for use in uses if (types := payload_of(use))), ())
     footprint = sum(tile_bytes(type_) for type_ in payload)
-    given = op.attributes.get(DEPTH)
-    stages = given.value.data if isinstance(given, IntegerAttr) else op.depth
+    stages = _stages(op)
     space = memory_space(payload[0]) if payload else "register"
     element = element_type_of(payload[0]) if payload else None
     first = min((position[use] for use in uses), default=position[op])
     name = (op.producer.name_hint or "an unnamed ring").removesuffix("_ring")
-    return RingRecord(op, name, space, element, footprint, stages, first, max(ends, default=position[op]))
+    last = max(ends, default=position[op])
+    return RingRecord(op, name, space, element, footprint, stages, first, last, any(map(_is_awaited, uses)))
+
+
+def _is_awaited(turn: Operation) -> bool:
+    """Whether a wait of its own takes a token of `turn`."""
+    users = [use.operation for result in turn.results for use in result.uses]
+    for user in users:
+        if isinstance(user, ToAsyncOp | TokenToAsyncOp):
+            users += [use.operation for use in user.results[0].uses]
+    return any(isinstance(user, AsyncWaitOp | FutureWaitOp) for user in users)
+
+
+def _stages(op: CreatePipelineOp) -> int:
+    """The depth that a schedule has given the ring, else its own."""
+    if (given := op.attributes.get(DEPTH)) is None:
+        return op.depth
+    if not isinstance(given, IntegerAttr) or given.value.data < 1:
+        refuse(op, f"has {DEPTH} = {given}, which is no number of slots", "schedule the loop again, or take it away")
+    return given.value.data
 
 
 def _end_of_scope(use: Operation, op: CreatePipelineOp, position: dict[Operation, int]) -> int:
@@ -207,20 +230,38 @@ def bind_barriers(rings: Sequence[RingRecord]) -> list[RingRecord]:
 
 
 def share(rings: Sequence[RingRecord]) -> list[RingRecord]:
-    """Rings of one kind that are never alive together take the bytes of the first of them."""
+    """
+    Rings of one kind that are never alive together take the bytes of the first of them. A remark says why two that are
+    alike do not.
+    """
     found: list[RingRecord] = []
     for ring in rings:
-        parent = next((number for number, other in enumerate(found) if _may_share(ring, other, number, found)), None)
+        parent: int | None = None
+        for number, other in enumerate(found):
+            if not _are_alike(ring, other, number, found):
+                continue
+            if (reason := _reason_against(ring, other)) is None:
+                parent = number
+                break
+            remark(ring.op, reason, f"'{ring.name}' keeps bytes of its own", verbatim=True)
         found.append(replace(ring, parent=parent))
     return found
 
 
-def _may_share(ring: RingRecord, other: RingRecord, number: int, found: Sequence[RingRecord]) -> bool:
+def _are_alike(ring: RingRecord, other: RingRecord, number: int, found: Sequence[RingRecord]) -> bool:
+    """Whether the two are of one kind, and none that has the bytes of `other` lives when `ring` does."""
     if other.parent is not None or ring.space == "register" or ring.op.buffers or other.op.buffers:
         return False
-    alike = (ring.space, ring.element, ring.footprint) == (other.space, other.element, other.footprint)
-    members = [member for member in found if member is other or member.parent == number]
-    return alike and not any(map(ring.meets, members)) and ring.op.parent_block() is other.op.parent_block()
+    if (ring.space, ring.element, ring.footprint) != (other.space, other.element, other.footprint):
+        return False
+    return not any(map(ring.meets, (member for member in found if member is other or member.parent == number)))
+
+
+def _reason_against(ring: RingRecord, other: RingRecord) -> str | None:
+    """TileAS' text for two rings that are alike and cannot share; None where they can."""
+    if ring.op.parent_block() is not other.op.parent_block():
+        return f"{DIFFERENT}'{other.name}' and '{ring.name}' are not made in one block"
+    return AWAITED if ring.is_awaited or other.is_awaited else None
 
 
 def place(rings: Sequence[RingRecord], model: MachineModel) -> list[RingRecord]:

@@ -152,17 +152,30 @@ def _orders(ops: Sequence[Operation]) -> dict[Operation, tuple[int, ...]] | None
     return orders if len(orders) == len(ops) else None
 
 
-def inconsistent_order(body: Block) -> str | None:
-    """What is wrong where some ops of `body` say their `order` and others do not, or not with an integer."""
+def inconsistent_tags(body: Block) -> str | None:
+    """
+    What is wrong with the tags of `body`: one that is no integer, an `iter_offset` that is not minus the stage, an
+    `order` on some ops and not on others. The text names the op and its place.
+    """
     ops = [op for op in body.ops if not op.has_trait(IsTerminator, value_if_unregistered=False)]
-    with_order = [op for op in ops if ORDER in op.attributes]
-    for op in ops if with_order else ():
+    if not any(STAGE in op.attributes or PIPELINE_STAGE in op.attributes for op in ops):
+        return None
+    has_order = any(ORDER in op.attributes for op in ops)
+    for op in ops:
         place = f" at {location}" if (location := location_of(op)) else ""
-        if ORDER not in op.attributes:
+        for name in (STAGE, PIPELINE_STAGE, ITER_OFFSET, ORDER):
+            if name in op.attributes and _number(op, name) is None:
+                return f"'{op_name(op)}' op{place} has {_article(name)} {name} that is no integer"
+        stage, offset = _number(op, STAGE), _number(op, ITER_OFFSET)
+        if stage is not None and offset not in (None, -stage):
+            return f"'{op_name(op)}' op{place} has stage {stage} and iter_offset {offset}, which is to be {-stage}"
+        if has_order and ORDER not in op.attributes:
             return f"'{op_name(op)}' op{place} has no order, and others have; give every op of the body one, or none"
-        if _number(op, ORDER) is None:
-            return f"'{op_name(op)}' op{place} has an order that is no integer"
     return None
+
+
+def _article(name: str) -> str:
+    return "an" if name[0] in "aeiou" else "a"
 
 
 def is_partly_expanded(body: Block) -> bool:
@@ -379,13 +392,13 @@ class UnspecializedPipelinePass(ModulePass):
 
     def _read_schedule(self, function: Operation, loop: scf.ForOp | scf.WhileOp) -> ScheduleMap | None:
         body = loop.body.block if isinstance(loop, scf.ForOp) else loop.after_region.block
+        if (complaint := inconsistent_tags(body)) is not None:
+            self._miss(function, loop, complaint)
+            return None
         if not has_pipelinable_ops(body):
             return None
         if is_partly_expanded(body):
             self._miss(function, loop, PARTLY_EXPANDED)
-            return None
-        if (complaint := inconsistent_order(body)) is not None:
-            self._miss(function, loop, complaint)
             return None
         schedule = schedule_map(body, self.num_stages)
         return schedule if schedule is not None and schedule.stage_count > 1 else None
