@@ -17,6 +17,8 @@ from tileas_xdsl.tools.inputs import full_context, parse_module
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WRONG = frozenset({"double_buffer_race.mlir"})
 """Examples that show a mistake."""
+NOT_MODELLED = frozenset({"barrier-without-counters.good.mlir"})
+"""About what the explorer knows nothing of: accesses of a wave that are under way when it comes to a barrier."""
 KNOWN = frozenset({*MEANINGS, *TERMINATORS, "builtin.module", "func.func"})
 TRIP_COUNTS = range(5)
 FEWER_TRIP_COUNTS = {"async_tasks.mlir": range(3)}
@@ -56,7 +58,7 @@ def right_programs() -> list[Program]:
     found: list[Program] = []
     for path in [*zoo, *(path for path in examples if path.name not in WRONG)]:
         module = parse_module(path.read_text(), str(path), full_context())
-        if any(op.name not in KNOWN for op in module.walk()):
+        if path.name in NOT_MODELLED or any(op.name not in KNOWN for op in module.walk()):
             continue
         trips = FEWER_TRIP_COUNTS.get(path.name, TRIP_COUNTS)
         found += [Program(path, function, module, trips) for function in public_functions(module)]

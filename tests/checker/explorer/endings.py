@@ -33,7 +33,7 @@ def _judge_left_over(run: Run) -> None:
     for number in run.program.main:
         last.follow(run.threads[number].mind)
     for number in run.issued:
-        if not last.order[run.first_operation + number]:
+        if not run.program.operations[number].ends_with_grid and not last.order[run.first_operation + number]:
             run.report(UNDRAINED, str(run.program.operations[number].source))
     for number, thread in run.threads.items():
         has_ended = thread.is_done and thread.mind.order[number] <= last.order[number]

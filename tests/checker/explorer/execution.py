@@ -263,7 +263,7 @@ class Run:
                 size = self.program.groups[group]
                 return len(members) >= size and self.have_finished(tuple(member for member, _ in members))
             case steps.Leave(number):
-                return len(self.meetings[number].complete) > thread.meetings[number]
+                return number not in thread.meetings or len(self.meetings[number].complete) > thread.meetings[number]
             case _:
                 return True
 
@@ -332,6 +332,8 @@ def _wait_operations(run: Run, thread: Going, step: steps.WaitOperations) -> Non
 
 
 def _leave(run: Run, thread: Going, step: steps.Leave) -> None:
+    if step.meeting not in thread.meetings:
+        raise UndefinedError("a thread waits at a barrier at which it has not arrived")
     thread.mind.join(run.meetings[step.meeting].complete[thread.meetings[step.meeting]])
 
 

@@ -19,9 +19,9 @@ def _counted(frame: Frame, counter: str) -> list[int]:
     return frame.groups.setdefault(counter, [])
 
 
-def _issue(unroller: Unroller, frame: Frame, op: Any, reads: int, writes: int, *, is_bulk: bool = False) -> int:
+def _issue(unroller: Unroller, frame: Frame, op: Any, reads: int, writes: int) -> int:
     """Issue one operation; returns it as a bit set."""
-    return 1 << unroller.issue(frame, op, steps.Operation(op, reads, writes, is_async_proxy=is_bulk))
+    return 1 << unroller.issue(frame, op, steps.Operation(op, reads, writes))
 
 
 # Groups of copies -----------------------------------------------------------------------------------------------------
@@ -35,12 +35,17 @@ def _copy(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 
 def _bulk_store(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """Two operations: the read of the source and the write of the target. A wait may be for the first alone."""
+    """
+    Two operations: the read of the source, for which alone a wait may be, and the write of the target, which is over
+    at the end of the grid.
+    """
     target, source, size = (frame.values[operand] for operand in op.operands[:3])
     reads = unroller.bytes(frame, source, number(size))
     writes = unroller.bytes(frame, target, number(size))
-    _counted(frame, "open reads").append(_issue(unroller, frame, op, reads, 0, is_bulk=True))
-    _counted(frame, "open writes").append(_issue(unroller, frame, op, 0, writes, is_bulk=True))
+    reading = steps.Operation(op, reads, 0, is_async_proxy=True)
+    writing = steps.Operation(op, 0, writes, is_async_proxy=True, ends_with_grid=True)
+    _counted(frame, "open reads").append(1 << unroller.issue(frame, op, reading))
+    _counted(frame, "open writes").append(1 << unroller.issue(frame, op, writing))
 
 
 def _closes(*families: str) -> Meaning:

@@ -268,6 +268,8 @@ class Operation:
     size: int = 0
     is_async_proxy: bool = False
     """Whether it touches memory through the asynchronous proxy."""
+    ends_with_grid: bool = False
+    """Whether the end of the grid completes it: it touches global memory only."""
 
 
 @dataclass
