@@ -12,7 +12,7 @@
 // fix: wait_group.read behind the loop. What is read from shared memory is written to global memory by the end of the
 //   grid, so .read is enough there; CUTLASS ends its kernels so (tma_store_wait<0>).
 
-func.func @quantize(%out: !llvm.ptr<1>, %tiles: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
+func.func @quantize(%out: !llvm.ptr<1>, %tiles: !llvm.ptr<3>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %buffers = arith.constant 2 : i32

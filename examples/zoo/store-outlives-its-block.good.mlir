@@ -1,6 +1,6 @@
 // The good twin of store-outlives-its-block.bad.mlir: the kernel ends when its shared memory has been read.
 
-func.func @quantize(%out: !llvm.ptr<1>, %tiles: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
+func.func @quantize(%out: !llvm.ptr<1>, %tiles: !llvm.ptr<3>, %n: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %buffers = arith.constant 2 : i32
