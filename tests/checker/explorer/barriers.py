@@ -18,9 +18,10 @@ what is made of it here:
 * Arrivals release, and waits that succeed acquire, unless relaxed. A wait acquires what was released in any phase up
   to the one that it sees: operations on one object are atomic, so a later phase goes on with the release of an earlier.
 
-What decides what. For the search, an arrival meets the arrivals of other phases: in another order it would have been
-counted elsewhere. Within a phase arrivals and bytes may change places: only all of them together complete it. That is
-not so for `expect-tx` without arrival, which the phase may not wait for, and for `.noComplete`: these meet everything.
+What decides what. For the search, an arrival meets each arrival of other phases: in another order it would have been
+counted elsewhere, in the place of any of them. Within a phase arrivals and bytes may change places: only all of them
+together complete it. That is not so for `expect-tx` without arrival, which the phase may not wait for, and for
+`.noComplete`: these meet everything.
 A wait meets the completion that takes away what it waits for.
 """
 
@@ -78,6 +79,15 @@ def meet(search: Search, past: Past, thread: int, mind: Mind) -> None:
         search.reverse(moment, thread)
 
 
+def meet_each(search: Search, past: Past, thread: int, mind: Mind) -> None:
+    """
+    A step of `thread` meets those of the past, which may change places among themselves: so any of them may come last.
+    """
+    for other, (event, moment) in past.steps.items():
+        if event > mind.order[other]:
+            search.reverse(moment, thread)
+
+
 @dataclass
 class Wait:
     """A wait that has succeeded, and what its thread came after."""
@@ -119,7 +129,7 @@ class Barrier:
     def change(self, search: Search, step: steps.Arrive, thread: int, mind: Mind, moment: int) -> None:
         """An arrival, bytes that are expected, or bytes that are there (negative)."""
         self.check_live()
-        meet(search, self.before, thread, mind)
+        meet_each(search, self.before, thread, mind)
         is_strict = not step.completes or (not step.count and step.expected > 0)
         if is_strict or self.has_strict:
             meet(search, self.now, thread, mind)
@@ -203,7 +213,7 @@ class Meeting:
 
     def meet(self, search: Search, step: steps.Meet, thread: int, mind: Mind, moment: int) -> int:
         """Arrive; returns the number of the meeting."""
-        meet(search, self.before, thread, mind)
+        meet_each(search, self.before, thread, mind)
         if self.complete:
             mind.follow(self.complete[-1])
         number = len(self.complete)

@@ -290,6 +290,14 @@ PROGRAMS: dict[str, ByHand] = {
     ),
     # Barriers of threads
     "another count at a barrier of threads": ByHand(two_counts(3), SAFE, "the first meeting is over"),
+    "arrivals of two sizes, one too many": ByHand(
+        Kernel(
+            [Agent(1, [arrive(FULL)]), Agent(1, [elected(arrive(FULL))]), Agent(1, [elected(arrive(FULL))])],
+            [init(FULL, 33), publish()],
+        ),
+        "phase",
+        "the warp that arrives with 32 threads may be the last, and one is pending",
+    ),
     "a count that nobody reaches": ByHand(two_counts(4), "deadlock", "three come"),
     "two counts at one meeting": ByHand(
         two([meet(1, 2)], [meet(1, 3)]), "phase", "who meets agrees on how many they are"

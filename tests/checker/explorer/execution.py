@@ -133,6 +133,10 @@ class Run:
             found[self.first_operation + number] = self.arrival_of(number)
         return found
 
+    def pending(self) -> dict[int, int]:
+        """How many arrivals each barrier waits for, but for those where every step meets every other."""
+        return {number: b.pending for number, b in self.barriers.items() if b.is_live and not b.has_strict}
+
     def is_enabled(self, thread: Going, step: Visible) -> bool:
         if thread.gates:
             return False

@@ -128,6 +128,8 @@ class Moment:
     possible: dict[int, Visible]
     asleep: dict[int, Visible]
     """Steps whose runs have been made already, from an earlier moment, and that meet nothing taken since."""
+    pending: dict[int, int]
+    """How many arrivals each barrier waits for."""
     chosen: int
     wanted: set[int]
     """The threads that are to be next in some run."""
@@ -137,7 +139,12 @@ class Moment:
         """The steps that sleep after the chosen one."""
         chosen = self.possible[self.chosen]
         tried = {thread: self.possible[thread] for thread in self.done if thread != self.chosen}
-        return {t: step for t, step in (self.asleep | tried).items() if t != self.chosen and not _meet(step, chosen)}
+        asleep = self.asleep | tried
+        return {t: step for t, step in asleep.items() if t != self.chosen and not self.meets(step, chosen)}
+
+    def meets(self, one: Visible, other: Visible) -> bool:
+        """Whether the order of two steps that are possible here may decide something."""
+        return _meet(one, other) and not _arrive_at_one_phase(one, other, self.pending)
 
     def next(self) -> bool:
         """Choose another thread, if one is wanted that does not sleep."""
@@ -202,7 +209,7 @@ class _Explorer:
             if not possible:
                 judge_end(run)
                 break
-            if run.moment == len(self.moments) and not self.go_on(possible):
+            if run.moment == len(self.moments) and not self.go_on(possible, run.pending()):
                 break
             run.take(self.moments[run.moment].chosen)
         return run
@@ -214,13 +221,13 @@ class _Explorer:
                 given[choice.thread] = (*given.get(choice.thread, ()), choice.answer)
         return given
 
-    def go_on(self, possible: dict[int, Visible]) -> bool:
+    def go_on(self, possible: dict[int, Visible], pending: dict[int, int]) -> bool:
         """Add a moment to the branch; not where all that is possible sleeps: then this run has been made."""
         asleep = self.moments[-1].sleepers() if self.moments and self.reduced else {}
         awake = [thread for thread in possible if thread not in asleep]
         if not awake:
             return False
-        moment = Moment(possible, asleep, awake[0], {awake[0]} if self.reduced else set(possible))
+        moment = Moment(possible, asleep, pending, awake[0], {awake[0]} if self.reduced else set(possible))
         self.branch.append(moment)
         self.moments.append(moment)
         return True
@@ -245,6 +252,14 @@ def _meet(one: Visible, other: Visible) -> bool:
     """Whether the order of two steps may decide something: they are on one thing, and not both waits for a phase."""
     both_wait = isinstance(one, steps.WaitPhase) and isinstance(other, steps.WaitPhase)
     return not both_wait and _thing(one) == _thing(other)
+
+
+def _arrive_at_one_phase(one: Visible, other: Visible, pending: dict[int, int]) -> bool:
+    """Whether both only arrive, and the phase waits for at least as many: they may change places."""
+    if not isinstance(one, steps.Arrive) or not isinstance(other, steps.Arrive):
+        return False
+    arrive = all(step.count and step.completes and not step.drops for step in (one, other))
+    return arrive and pending.get(one.barrier, 0) >= one.count + other.count
 
 
 def _thing(step: Visible) -> tuple[str, int]:
