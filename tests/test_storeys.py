@@ -90,6 +90,17 @@ def test_no_folder_is_crowded() -> None:
     assert [folder for folder, size in sizes.items() if size > LARGEST_FOLDER] == []
 
 
+UNREADABLE = ("gi_frame", "f_locals", "f_lasti", "dict[Any, Any]")
+"""Names by which state would be read off a Python frame, and a type that says nothing of what it holds."""
+
+
+@pytest.mark.parametrize("room", ["machine", "checker"])
+def test_state_is_typed_and_published(room: str) -> None:
+    files = sorted((PACKAGE / room).rglob("*.py"))
+    assert files
+    assert [(file.name, word) for file in files for word in UNREADABLE if word in file.read_text()] == []
+
+
 # The tests themselves -------------------------------------------------------------------------------------------------
 
 MAP = """

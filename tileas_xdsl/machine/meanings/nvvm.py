@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.answers import AnswerUse, use_of_answer
 from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread, wgmma
@@ -400,7 +400,7 @@ def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
             _load_box(agent, op, values)
 
 
-def _load_box(agent: Agent, op: Any, values: dict[Any, Any]) -> None:
+def _load_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
     count = _box_bytes(agent, op)
     into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
@@ -456,7 +456,7 @@ def _for_all(agent: Agent, op: Operation, coordinate: Any) -> Any:
     return agent.known(coordinate, op, "takes as a coordinate") if isinstance(coordinate, PerThread) else coordinate
 
 
-def _store_box(agent: Agent, op: Any, values: dict[Any, Any]) -> None:
+def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
     count = _box_bytes(agent, op)
     out_of: View = agent.known(values[op.src_mem], op, "copies from").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
