@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     (_swaps((("async.add_to_group",), ("async.add_to_group",))), "the members of a group are in no order"),
     (_swaps((("nv_tileas.async.pipeline.inc_iter",), ())), "an iterator is a number, and touches nothing"),
     (_swaps(((INIT,), (INIT, "scf.for"))), "the barriers are two, and both are made before anybody may use them"),
+    (_swaps((("nvvm.mbarrier.inval",), ("llvm.load",))), "the load is not of the barrier's bytes, and signals nothing"),
     (_swaps(((INIT,), FENCES)), "no engine signals this barrier: only threads arrive at it, and they know it is made"),
     (_swaps((FENCES, ())), "the thread that issues the copy executes the fence, and still does so in front of it"),
     (_changes("drop", *FENCES), "no engine signals these barriers: only threads arrive at them"),

@@ -527,10 +527,25 @@ def arrive_at_barrier(agent: Agent, op: Operation, barrier: Rendezvous, *, hands
     agent.machine.shares(barrier.name, alone=True)
     if barrier.is_ahead(agent.number, agent.mind):
         agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
+    if barrier.arrived + agent.threads > barrier.expected:
+        _too_many_threads(agent, op, barrier)
     text = f"arrives at {barrier.name}{'' if hands_over else ', and hands over nothing: it is relaxed'}"
     agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=barrier.generation)
     moment, knowledge = agent.moment, agent.release()
     return barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, agent.threads)
+
+
+def _too_many_threads(agent: Agent, op: Operation, barrier: Rendezvous) -> None:
+    """Threads arrive warp by warp, and a count that whole warps do not meet is undefined (PTX ISA, `barrier`)."""
+    missing = barrier.expected - barrier.arrived
+    role = f"arrives with {agent.threads} threads at {barrier.name}, which waits for {missing} more"
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"more threads meet at {barrier.name} than the {barrier.expected} that it waits for",
+        (Party(op, agent.name, agent.iteration, role),),
+        "a number of threads that is the sum of the warps that meet",
+    )
+    agent.machine.report(violation)
 
 
 def pass_barrier(agent: Agent, op: Operation, barrier: Rendezvous, generation: int) -> Request:
