@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from itertools import product
 from math import prod
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from xdsl.dialects.builtin import f32, i8, i16, i64
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.values import ElementType, element_type
 
@@ -229,3 +232,36 @@ def test_a_scalar_is_forgotten_where_part_of_it_is_overwritten(place: str, verdi
     """The upper half of the wide zero is at index 1 of the narrow view; index 2 is behind it."""
     text = OVERLAID.format(place=place).replace("  %one =", "  %c2 = arith.constant 2 : index\n  %one =")
     assert check(parse(text)).verdict is verdict
+
+
+# The accesses that a later one may meet -------------------------------------------------------------------------------
+
+
+def write(view: View, step: int) -> Access:
+    """A write of which nobody knows."""
+    nobody: Any = SimpleNamespace(number=0)
+    return Access(view.region, True, Proxy.GENERIC, nobody, nobody, None, 0, (), step)
+
+
+@pytest.mark.parametrize("rank", range(9))
+def test_the_index_finds_what_looking_at_all_of_them_finds(rank: int) -> None:
+    """Elements first, then windows of any size: cells grow, and in eight dimensions a window touches very many."""
+    generator = random.Random(rank)
+    base = MemoryObject.zeros("m", (4,) * rank, F32, "shared", with_data=False)
+    history, mind = AccessHistory(base), Mind({}, {})
+    ones = [1] * rank
+    elements = [base.whole().slice([generator.randrange(4) for _ in ones], ones, ones) for _ in range(20)]
+    windows = [random_slice(generator, base.whole()) for _ in range(40)]
+    recorded: list[Access] = []
+    for step, view in enumerate([*elements, *windows]):
+        access = write(view, step)
+        if access.region.is_empty:
+            continue
+        expected = [other for other in recorded if other.region.overlaps(access.region)]
+        assert [conflict.earlier for conflict in history.conflicts(access, mind)] == expected
+        assert [conflict.earlier for conflict in history.record(access, mind)] == expected
+        recorded.append(access)
+    assert history.all() == recorded
+    for access in recorded[::2]:
+        history.forget(access)
+    assert history.all() == recorded[1::2]

@@ -105,6 +105,21 @@ def test_a_function_of_two_agents_needs_one_number_of_warps() -> None:
     assert print_custom(module) == before
 
 
+def test_functions_that_call_each_other_in_a_circle_are_marked_once() -> None:
+    more = """
+func.func private @odd(%n: index) {
+  func.call @even(%n) : (index) -> ()
+  func.return
+}
+func.func private @even(%n: index) {
+  func.call @odd(%n) : (index) -> ()
+  func.return
+}"""
+    module = run_passes(parse(switch("4", "1", "  func.call @odd(%n) : (index) -> ()", more=more)), PROPAGATION)
+    marked = [op.sym_name.data for op in module.walk() if isinstance(op, func.FuncOp) and NUM_WARPS in op.attributes]
+    assert marked == ["odd", "even"]
+
+
 def test_holes_count() -> None:
     """The warps alone are 29, as many as a block may have; with holes they are 40."""
     module = parse(switch("1, 12, 16", "1, 1, 1", IDLE, IDLE, IDLE))

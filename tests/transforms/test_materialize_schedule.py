@@ -263,6 +263,47 @@ def test_a_load_of_what_nobody_writes_is_repeated() -> None:
         assert np.array_equal(first.arrays["c"], second.arrays["c"])
 
 
+ASSERTED = 'cf.assert %ok, "a tile that may not be" {stage = 0 : i32, iter_offset = 0 : i32, order = 99 : i32}'
+
+
+def test_what_only_reads_and_gives_nothing_is_not_dropped() -> None:
+    text = print_custom(after(GEMM, passes(stages=1).rpartition(",")[0])).replace("%n: index", "%ok: i1, %n: index")
+    module = run_passes(parse(text.replace("      scf.yield %sum", f"{ASSERTED}\n      scf.yield %sum")), PASS)
+    (switch,) = ops_of(module, AgentSwitchOp)
+    producer, consumer = ({op.name for op in region.walk()} for region in switch.regions)
+    assert "cf.assert" not in producer
+    assert "cf.assert" in consumer
+
+
+WAITING = """
+    scf.while : () -> () {
+      %no = arith.constant false
+      %held = nv_tileas.async.pipeline.consumer_wait %at_end, %c0
+        : (!nv_tileas.consumer_token, index) -> !nv_tileas.consumer_token
+      scf.condition(%no)
+    } do {
+      scf.yield
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "reason"),
+    [
+        ("    nv_tileaa.tiled_store", WAITING + "    nv_tileaa.tiled_store", "in 'scf.while', which is not cut in two"),
+        ("{stage = 1 : i32", '{stage = "late"', "has a stage that is no integer"),
+        ("iter_offset = -1", "iter_offset = 5", "has stage 1 and iter_offset 5, which is to be -1"),
+    ],
+    ids=["in a while loop", "a stage of another type", "an offset that contradicts its stage"],
+)
+def test_ill_formed_schedules_stay_in_one_agent(before: str, now: str, reason: str) -> None:
+    text = print_custom(after(GEMM, passes().rpartition(",")[0]))
+    assert before in text
+    found, source, module = silent(text.replace(before, now, 1), PASS)
+    assert reason in found
+    assert without_marks(module) == without_marks(source)
+
+
 def test_stages_that_contradict_each_other_are_an_error() -> None:
     module = after(GEMM, passes().rpartition(",")[0])
     for op in module.walk():

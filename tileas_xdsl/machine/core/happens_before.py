@@ -403,10 +403,14 @@ class AccessHistory:
         ranges = [
             range(low // grain, (high - 1) // grain + 1) for (low, high), grain in zip(box, self._grain, strict=True)
         ]
-        if prod(map(len, ranges)) > self.MOST_CELLS:
-            self._enlarge_cells(_extents(box))
-            return self._cells_of(region)
-        return tuple(product(*ranges))
+        if prod(map(len, ranges)) <= self.MOST_CELLS:
+            return tuple(product(*ranges))
+        extents = _extents(box)
+        if all(extent <= grain for extent, grain in zip(extents, self._grain, strict=True)):
+            # In many dimensions even a box no larger than a cell lies across the corner of very many.
+            return None
+        self._enlarge_cells(extents)
+        return self._cells_of(region)
 
     def _enlarge_cells(self, extents: tuple[int, ...]) -> None:
         """Make the cells as large as `extents`, at least. Each time they grow manifold: the cost stays linear."""

@@ -71,14 +71,17 @@ def _collect(op: Operation, warps: int, found: dict[Operation, int]) -> None:
     stack = [op]
     while stack:
         current = stack.pop()
-        if not isinstance(current, scf.ForOp | scf.IfOp) and FunctionOpInterface.of(current) is None:
+        is_function = FunctionOpInterface.of(current) is not None
+        if not is_function and not isinstance(current, scf.ForOp | scf.IfOp):
             callee = _callee(current)
             stack += [] if callee is None else [callee]
             continue
+        is_new = current not in found
         if found.setdefault(current, warps) != warps:
             refuse(current, INCONSISTENT, "call it in agents of one size, or a copy for each", verbatim=True)
-        if FunctionOpInterface.of(current) is not None:
-            stack += [inner for inner in current.walk() if inner is not current and inner not in found]
+        if is_function and is_new:
+            # Once: functions may call each other in a circle.
+            stack += [inner for inner in current.walk() if inner is not current]
 
 
 def _callee(op: Operation) -> Operation | None:

@@ -46,17 +46,20 @@ from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import extrac
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import NoPartitionError, Side, partition
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import materialize_stages
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
+from tileas_xdsl.transforms.tileas.unspecialized_pipeline import inconsistent_tags
 
 ALIAS = "Alias is not expected here."
 """TileAS' own text, byte for byte (docs/verbatim.md)."""
 
 AGENTS = "nv_tileas.agents"
-"""What was decided for a function: a dictionary, `agents` with `reason` where there is one agent only."""
+"""What was decided for a function: a dictionary, `agents` and, where there are fewer than asked for, the `reason`."""
 
 WRITERS = (ProduceOp, ProducerWriteOp)
 READERS = (ConsumeOp, ConsumerReadOp)
 ENDS = (*WRITERS, *READERS)
 """Ops that write the slot of a ring, and those that read it."""
+
+ONE_COMPUTES = "TileAS' rule asks for two computing agents, and one is made"
 
 FEEDS_TWO = 0.6
 """Two agents that compute can be fed where there are more stages than this part of the work of an iteration."""
@@ -76,7 +79,7 @@ class MaterializeSchedulePass(ModulePass):
 
     Requires
         `nv_tileas.schedule` on the loops (`tileas-generate-schedule`), and rings with places (`tileas-assign-buffers`).
-        A function that has agents already keeps them.
+        A function that has agents already keeps them. No two arguments of a function name the same memory.
 
     Refuses
         Nothing, but for an option that is not built. A function of which no partition exists stays as it is, in one
@@ -115,6 +118,9 @@ class MaterializeSchedulePass(ModulePass):
         if not loops:
             self._stay_in_one_agent(function, "no loop has a schedule")
             return
+        if (complaint := wrong_tags(function)) is not None:
+            self._stay_in_one_agent(function, complaint)
+            return
         if (contradiction := contradicting_stages(loops)) is not None:
             mark_soft_failure(
                 function, self.name, Diagnostic(Severity.ERROR, contradiction, ALIAS, verbatim=True), errors
@@ -135,7 +141,8 @@ class MaterializeSchedulePass(ModulePass):
             first = refusal.diagnostics[0]
             self._stay_in_one_agent(function, f"'{first.op.name}' op {first.message}")
             return
-        copy.attributes[AGENTS] = _decision(len(division.warps))
+        wants_two = any(map(_wants_two_computing_agents, loops))
+        copy.attributes[AGENTS] = _decision(len(division.warps), ONE_COMPUTES if wants_two else None)
         block = function.parent
         assert block is not None
         Rewriter.insert_op(copy, InsertPoint.before(function))
@@ -168,8 +175,19 @@ def _record_dual(loop: scf.ForOp) -> None:
     loop.attributes[SCHEDULE] = DictionaryAttr({**found.data, "use_dual_simt": BoolAttr.from_bool(dual)})
 
 
+def _wants_two_computing_agents(loop: scf.ForOp) -> bool:
+    found = loop.attributes[SCHEDULE]
+    return isinstance(found, DictionaryAttr) and found.data["use_dual_simt"] == BoolAttr.from_bool(True)
+
+
 def _integer(value: Attribute | None) -> int:
     return value.value.data if isinstance(value, IntegerAttr) else 0
+
+
+def wrong_tags(function: Operation) -> str | None:
+    """What is wrong with the first tag of an op that is, wherever it is in a loop of `function`."""
+    complaints = (inconsistent_tags(loop.body.block) for loop in function.walk() if isinstance(loop, scf.ForOp))
+    return next((complaint for complaint in complaints if complaint is not None), None)
 
 
 def contradicting_stages(loops: list[scf.ForOp]) -> Operation | None:

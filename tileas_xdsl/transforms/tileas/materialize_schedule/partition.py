@@ -143,11 +143,14 @@ class _Touches:
         self._effects = EffectReader()
         self._objects = ObjectFinder(LoopIndices(loop), self._effects)
         self.owners = {leaf: owner_of(leaf) for leaf in _leaves(ops)}
+        for leaf in self.owners:
+            if not isinstance(leaf, ClassifiedOp) and any(isinstance(op, ClassifiedOp) for op in leaf.walk()):
+                raise NoPartitionError(f"rings are filled or emptied in '{op_name(leaf)}', which is not cut in two")
         self._found = {leaf: list(self._of(leaf)) for leaf, owner in self.owners.items() if owner is not None}
         writes = [touch for found in self._found.values() for touch in found if touch.writes]
         for leaf, found in self._found.items():
             reads_only = bool(found) and not any(touch.writes or any(map(touch.meets, writes)) for touch in found)
-            if reads_only and not isinstance(leaf, ClassifiedOp):
+            if reads_only and leaf.results and not isinstance(leaf, ClassifiedOp):
                 self.owners[leaf] = None
 
     def require_apart(self) -> None:
@@ -209,8 +212,6 @@ class _Needs:
         self._ask(_steering(op) if isinstance(op, CONTROL) else (*op.operands, *captured_values(op.regions)))
         parent = op.parent_op()
         if op not in self._top and parent is not None:
-            if not isinstance(parent, CONTROL):
-                raise NoPartitionError(f"rings are filled or emptied in '{op_name(parent)}', which is not cut in two")
             self._need(parent)
 
     def _ask(self, values: Sequence[SSAValue]) -> None:

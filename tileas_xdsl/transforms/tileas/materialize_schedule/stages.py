@@ -12,6 +12,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import owner_of
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import ITER_OFFSET, ORDER, STAGE, pipeline_loop, schedule_map
 
@@ -24,8 +25,12 @@ def materialize_stages(region: Region) -> None:
     loops = [op for op in region.walk() if isinstance(op, scf.ForOp)]
     for loop in reversed(loops):
         stages = _renumber(loop)
-        if stages > 1 and (found := schedule_map(loop.body.block, stages)) is not None:
-            pipeline_loop(loop, found, stages)
+        if stages < 2:
+            continue
+        found = schedule_map(loop.body.block, stages)
+        if found is None:
+            refuse(loop, "uses values in an earlier stage than the one that makes them", "schedule it anew")
+        pipeline_loop(loop, found, stages)
     for op in region.walk():
         _keep_only_what_was_scheduled(op)
 
@@ -58,5 +63,5 @@ def _keep_only_what_was_scheduled(op: Operation) -> None:
 
 def _number(op: Operation, name: str) -> int:
     value = op.attributes[name]
-    assert isinstance(value, IntegerAttr)
+    assert isinstance(value, IntegerAttr), "tags that are no integers were refused before (`inconsistent_tags`)"
     return value.value.data
