@@ -657,6 +657,11 @@ THREAD_NUMBERS = [
     '%x = "gpu.global_id"() <{dimension = #gpu<dim x>}> : () -> index\n%t = arith.index_cast %x : index to i32',
     '%x = "gpu.lane_id"() : () -> index\n%t = arith.index_cast %x : index to i32',
     "%x = nvvm.elect.sync -> i1\n%t = arith.extui %x : i1 to i32",
+    # What a loop hands over differs where its body yields it, though neither its bounds nor its first value do.
+    """%x = "nvvm.read.ptx.sreg.tid.x"() : () -> i32
+    %t = scf.for %k = %c3 to %c3 step %c3 iter_args(%y = %c3) -> (i32) : i32 {
+      scf.yield %x : i32
+    }""",
 ]
 
 

@@ -23,7 +23,7 @@ UNREGISTERED_THREAD_NUMBERS = ("rocdl.workitem.id.x", "rocdl.workitem.id.y", "ro
 """Ops that number threads, too, of which only the name is known: our `rocdl` has no class for them."""
 
 
-def is_thread_number(op: Operation) -> bool:
+def _is_thread_number(op: Operation) -> bool:
     """Whether the results of `op` differ between the threads of a block, whatever its operands."""
     return DiffersBetweenThreads.of(op) is not None or op_name(op) in UNREGISTERED_THREAD_NUMBERS
 
@@ -51,7 +51,7 @@ def _sources(value: SSAValue) -> Iterable[SSAValue | Operation]:
     op = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
     if op is None:
         return
-    if is_thread_number(op):
+    if _is_thread_number(op):
         yield op
     elif FunctionOpInterface.of(op) is not None:
         assert isinstance(value, BlockArgument)

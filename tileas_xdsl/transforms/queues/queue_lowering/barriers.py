@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import memref, vector
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.forward_flow import Arrival, FlowClient, analyse
-from tileas_xdsl.analysis.thread_dependence import is_thread_number
+from tileas_xdsl.analysis.thread_dependence import differs_between_threads
 from tileas_xdsl.analysis.windows import called_functions, function_name, symbol_called
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, QueueScope, WaitOp
@@ -143,32 +143,13 @@ class _Threads:
             node = worklist.pop()
             while node is not None and FunctionOpInterface.of(node) is None:
                 for decision in (*_decisions_beside(node), node.parent_op()):
-                    if decision is not None and any(map(self._tells_apart, decision.operands)):
+                    if decision is not None and any(map(differs_between_threads, decision.operands)):
                         _refuse_meeting(op, decision)
                 node = node.parent_op()
             if node is not None:
                 fresh = [call for call in self.calls[function_name(node)] if call not in reached]
                 reached.update(fresh)
                 worklist += fresh
-
-    def _tells_apart(self, value: SSAValue) -> bool:
-        """Whether `value` may differ between threads: it is computed from a thread number."""
-        seen, worklist = {value}, [value]
-        while worklist:
-            current = worklist.pop()
-            op = current.owner.parent_op() if isinstance(current.owner, Block) else current.owner
-            if op is None:
-                continue
-            if is_thread_number(op):
-                return True
-            if FunctionOpInterface.of(op) is not None:
-                assert isinstance(current, BlockArgument)
-                sources = [call.operands[current.index] for call in self.calls[function_name(op)]]
-            else:
-                sources = list(op.operands)
-            worklist += [source for source in sources if source not in seen]
-            seen.update(sources)
-        return False
 
 
 def _decisions_beside(op: Operation) -> list[Operation]:
