@@ -25,7 +25,7 @@ def test_agents_and_what_each_has(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir") == 0
     assert decisions(capsys) == [
         "loop: 3 stages, a turn every 530 cycles (RecMII)",
-        "@gemm: 98,304 bytes of buffers in 2 rings",
+        "@gemm: 98,304 bytes of smem in 2 rings",
         "@gemm: 2 agents; agent 0: 4 warps, 40 registers a thread; agent 1: 4 warps, 232 registers a thread",
     ]
     driver = "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}"
@@ -38,7 +38,7 @@ def test_one_agent_and_fewer_stages(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir", *options) == 0
     assert decisions(capsys) == [
         "loop: 2 stages, a turn every 762 cycles (DepMII)",
-        "@gemm: 65,536 bytes of buffers in 2 rings",
+        "@gemm: 65,536 bytes of smem in 2 rings",
         "@gemm: 1 agent",
     ]
 

@@ -29,7 +29,7 @@ class SlotKind(Enum):
 
 
 @dataclass(frozen=True)
-class Slot:
+class ResourceSlot:
     """One resource. `number` counts from 1; its bit in a reservation row is `1 << (number - 1)`."""
 
     number: int
@@ -81,7 +81,7 @@ class MachineModel:
     """One target as a scheduler sees it. `sources` says where the numbers come from."""
 
     name: str
-    slots: tuple[Slot, ...]
+    slots: tuple[ResourceSlot, ...]
     shared_bytes: int
     """Shared memory of a block, in bytes."""
     tensor_bytes: int
@@ -101,7 +101,7 @@ class MachineModel:
     has_tma: bool = False
     sources: tuple[str, ...] = ()
 
-    def slot(self, name: str) -> Slot:
+    def slot(self, name: str) -> ResourceSlot:
         """The slot called `name`. Raises `KeyError`."""
         for slot in self.slots:
             if slot.name == name:

@@ -8,12 +8,12 @@ tiles. It serves to check worked numbers. Every other model takes its footprints
 from __future__ import annotations
 
 from tileas_xdsl.targets.cycles import timing_table
-from tileas_xdsl.targets.machine_model import MachineModel, Products, ResourceVector, Slot, SlotKind, SlotUse
+from tileas_xdsl.targets.machine_model import MachineModel, Products, ResourceSlot, ResourceVector, SlotKind, SlotUse
 
 COARSE, FINE, TEST = SlotKind.COARSE, SlotKind.FINE, SlotKind.TEST
 
 PUBLISHED_SLOTS = tuple(
-    Slot(number, name, kind, anchor=anchor)
+    ResourceSlot(number, name, kind, anchor=anchor)
     for number, (name, kind, anchor) in enumerate(
         (
             ("issue", COARSE, 100),
@@ -121,7 +121,7 @@ def sm_model(capability: int) -> MachineModel:
         known = ", ".join(f"sm_{number}" for number in CAPABILITIES)
         raise ValueError(f"no machine model of sm_{capability}: choose one of {known}")
     table = timing_table(f"sm_{capability}")
-    slots = tuple(Slot(number, name) for number, name in enumerate((AGENT, *ENGINES), start=1))
+    slots = tuple(ResourceSlot(number, name) for number, name in enumerate((AGENT, *ENGINES), start=1))
     return MachineModel(
         name=f"sm_{capability}",
         slots=slots,

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import get_args
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
@@ -26,7 +27,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.verification import integers_of
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
-from tileas_xdsl.pipelines import TileIRPass
+from tileas_xdsl.pipelines import Strategy, TileIRPass
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, read_module
 from tileas_xdsl.tools.output_files import write_text
@@ -34,13 +35,13 @@ from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
 
-STRATEGIES = ("none", "unspecialize", "warp-specialize")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
     parser.add_argument("-o", "--out", metavar="OUT", help="where the program goes (default: standard output)")
-    parser.add_argument("--strategy", default="warp-specialize", choices=STRATEGIES, help="default: warp-specialize")
+    parser.add_argument(
+        "--strategy", default="warp-specialize", choices=get_args(Strategy), help="default: warp-specialize"
+    )
     parser.add_argument("--num-stages", type=int, default=4, metavar="N", help="the most stages (default: 4)")
     parser.add_argument("--target", default="sm_90", metavar="T", help="compute capability (default: sm_90)")
     parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
@@ -124,15 +125,16 @@ def _interval(loop: Operation) -> str:
 
 
 def _bytes(function: Operation) -> Iterator[str]:
+    """The bytes of each kind of memory up to the end of its last ring."""
     records = [op.attributes.get(BUFFER) for op in function.walk() if isinstance(op, CreatePipelineOp)]
-    found = [record.data for record in records if isinstance(record, DictionaryAttr)]
-    ends = [
-        _number(record.get("offset")) + _number(record.get("stages")) * _number(record.get("footprint"))
-        for record in found
-    ]
-    if found:
-        plural = "s" * (len(found) != 1)
-        yield f"{_name(function)}: {max(ends):,} bytes of buffers in {len(found)} ring{plural}"
+    ends: dict[str, list[int]] = {}
+    for record in (record.data for record in records if isinstance(record, DictionaryAttr)):
+        size = _number(record.get("stages")) * _number(record.get("footprint"))
+        ends.setdefault(_word(record.get("class")), []).append(
+            _number(record.get("handle", record.get("offset"))) + size
+        )
+    for space, found in ends.items():
+        yield f"{_name(function)}: {max(found):,} bytes of {space} in {len(found)} ring{'s' * (len(found) != 1)}"
 
 
 def agents_of(module: ModuleOp) -> Iterator[str]:

@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tileas_xdsl.analysis.thread_dependence import stores_the_same
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
-from tileas_xdsl.machine.core.happens_before import Access, Clock, Instance, Knowledge, Mind, Proxy, join, observe
+from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, TeamStore, join, observe
 from tileas_xdsl.machine.core.late_values import LateValue, first_missing, report_missing, seen_by_agent
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
@@ -105,7 +105,7 @@ class Team:
         self._executed: dict[int, dict[Operation, tuple[int, int]]] = {}
         """Number of a member -> op -> how often it has executed that, and the number of its last step there."""
 
-    def instance(self, agent: Agent, op: Operation) -> Instance | None:
+    def instance(self, agent: Agent, op: Operation) -> TeamStore | None:
         """The store that `agent` makes now by `op`; None where warps may store other values, or to other places."""
         if not agent.machine.code.fact(stores_the_same, op):
             return None
@@ -114,7 +114,7 @@ class Team:
         if last != agent.machine.step_number:
             executed[op] = (times + 1, agent.machine.step_number)
             times += 1
-        return Instance(self, op, times)
+        return TeamStore(self, op, times)
 
     def times(self, agent: Agent, op: Operation) -> int:
         """How often `agent` has executed `op`."""

@@ -85,7 +85,7 @@ class Knowledge:
         )
 
 
-class Instance(NamedTuple):
+class TeamStore(NamedTuple):
     """A store that each warp of a team makes: by one op, each for the same time, and all of the same value."""
 
     team: Team
@@ -120,7 +120,7 @@ class Access:
     """Whether it is one of those that never race with each other: a read-modify-write in one step."""
     parts: tuple[tuple[int, ByteRegion], ...] = ()
     """The part of each thread of the agent, by its lane, where they differ."""
-    instance: Instance | None = None
+    instance: TeamStore | None = None
     """For a store that the other warps of the agent make as well: which one it is."""
 
     @property

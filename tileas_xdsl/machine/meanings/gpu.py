@@ -18,7 +18,6 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event, Touch
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject, View
-from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -28,6 +27,8 @@ from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
     block_extent,
+    block_extents,
+    block_ids,
     lane_ids,
     read_by_threads,
     thread_id,
@@ -153,17 +154,8 @@ def _along_axis(name: str) -> Callable[[Any], str]:
     return lambda op: f"{name}.{op.dimension.data}"
 
 
-_id_name, _extent_name = _along_axis("block_id"), _along_axis("grid_dim")
-
-
-@effect(gpu.BlockIdOp, number_of_block=_id_name)
-def _block_id(agent: Agent, op: gpu.BlockIdOp) -> int:
-    return block_number(agent.machine, _id_name(op), 0)
-
-
-@effect(gpu.GridDimOp, number_of_block=_extent_name)
-def _grid_dim(agent: Agent, op: gpu.GridDimOp) -> int:
-    return block_number(agent.machine, _extent_name(op), 1)
+block_ids(_along_axis("block_id"), gpu.BlockIdOp)
+block_extents(_along_axis("grid_dim"), gpu.GridDimOp)
 
 
 @effect(gpu.LaunchFuncOp, gpu.LaunchOp)

@@ -41,7 +41,6 @@ from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Pro
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
-from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, RendezvousCondition, StateCondition
@@ -95,6 +94,8 @@ from tileas_xdsl.machine.parts.tensor_maps import (
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
     block_extent,
+    block_extents,
+    block_ids,
     lane_ids,
     read_by_threads,
     thread_id,
@@ -777,15 +778,8 @@ def _register_name(op: Operation) -> str:
     return op.name.partition("sreg.")[2]
 
 
-@effect(*BLOCK_IDS, number_of_block=_register_name)
-def _block_id(agent: Agent, op: Operation) -> int:
-    return block_number(agent.machine, _register_name(op), 0)
-
-
-@effect(*BLOCK_EXTENTS, number_of_block=_register_name)
-def _block_extent(agent: Agent, op: Operation) -> int:
-    return block_number(agent.machine, _register_name(op), 1)
-
+block_ids(_register_name, *BLOCK_IDS)
+block_extents(_register_name, *BLOCK_EXTENTS)
 
 refused(
     "exchanges values between the threads of a warp, and an agent has one flow of control",

@@ -1,4 +1,4 @@
-"""Numbers of threads, of warps and of how many there are, as `nvvm` and `gpu` read them from registers."""
+"""Numbers of threads, warps and blocks, and of how many there are, as the ops of each dialect read them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.meaning import effect
+from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UndecidedError
@@ -57,3 +59,19 @@ def read_by_threads(agent: Agent, op: Operation, reading: Reading) -> Any:
             "function nvvm.reqntid, its agents num_warps, or pass --threads",
         )
     return per_thread(agent, list(reading(agent.hardware)))
+
+
+def block_ids(name_of: Callable[[Any], str], *ops: type[Operation]) -> None:
+    """The ops of these classes read an id of the block, called `name_of(op)`: 0 where there is one block."""
+    _read_of_the_grid(name_of, ops, alone=0)
+
+
+def block_extents(name_of: Callable[[Any], str], *ops: type[Operation]) -> None:
+    """The ops of these classes read how many blocks there are, called `name_of(op)`."""
+    _read_of_the_grid(name_of, ops, alone=1)
+
+
+def _read_of_the_grid(name_of: Callable[[Any], str], ops: tuple[type[Operation], ...], *, alone: int) -> None:
+    @effect(*ops, number_of_block=name_of)
+    def _read(agent: Agent, op: Operation) -> int:
+        return block_number(agent.machine, name_of(op), alone)

@@ -83,7 +83,7 @@ class ForcedStages:
 
 
 @dataclass(frozen=True)
-class PipelinePlan:
+class PhasesPlan:
     """What becomes of the queues of one function."""
 
     function: Operation
@@ -92,10 +92,10 @@ class PipelinePlan:
     forced: Mapping[CommitOp | WaitOp, ForcedStages]
 
 
-def plan_pipelines(module: Operation, most_stages: int) -> list[PipelinePlan]:
+def plan_pipelines(module: Operation, most_stages: int) -> list[PhasesPlan]:
     """The plan of each function with queues. Raises `RefusedError`."""
     require_followable(module, ValueRanges())
-    plans: list[PipelinePlan] = []
+    plans: list[PhasesPlan] = []
     for function in functions_with_queues(module):
         for op in function.walk():
             _require_constants(op)
@@ -104,7 +104,7 @@ def plan_pipelines(module: Operation, most_stages: int) -> list[PipelinePlan]:
     return plans
 
 
-def _plan(function: Operation, most_stages: int) -> PipelinePlan:
+def _plan(function: Operation, most_stages: int) -> PhasesPlan:
     ops = [op for op in function.walk() if isinstance(op, CommitOp | WaitOp)]
     queues = dict.fromkeys(op.queue for op in ops if isinstance(op, CommitOp))
     counts = {queue: _count(queue, function, ops, most_stages) for queue in queues}
@@ -112,7 +112,7 @@ def _plan(function: Operation, most_stages: int) -> PipelinePlan:
     for queue, found in counts.items():
         _require_drained(queue, function, found.counts)
     stages = {queue: _most(found) for queue, found in counts.items()}
-    return PipelinePlan(function, stages, forced)
+    return PhasesPlan(function, stages, forced)
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def _require_drained(queue: int | SSAValue, function: Operation, counts: Counts[
 class _Rewrite:
     """The rewrite of one function."""
 
-    def __init__(self, plan: PipelinePlan) -> None:
+    def __init__(self, plan: PhasesPlan) -> None:
         self._plan = plan
         self._builder = IndexBuilder(plan.function)
         self._pipelines = {queue: _pipeline(stages) for queue, stages in plan.stages.items()}

@@ -24,10 +24,10 @@ from tileas_xdsl.machine.core.meaning import control as runs_regions
 from tileas_xdsl.machine.core.meaning import effect, pure, terminators
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
-from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.thread_numbers import block_extents, block_ids
 from tileas_xdsl.machine.tiles.numerics import Array
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiles import PointerTile, is_tile_type, read_tile
@@ -120,17 +120,8 @@ def _along_axis(name: str) -> Callable[[Any], str]:
     return lambda op: f"{name}.{'xyz'[op.axis.value.data]}"
 
 
-_id_name, _extent_name = _along_axis("program_id"), _along_axis("num_programs")
-
-
-@effect(control.GetProgramIdOp, number_of_block=_id_name)
-def _program_id(agent: Agent, op: control.GetProgramIdOp) -> int:
-    return block_number(agent.machine, _id_name(op), 0)
-
-
-@effect(control.GetNumProgramsOp, number_of_block=_extent_name)
-def _number_of_programs(agent: Agent, op: control.GetNumProgramsOp) -> int:
-    return block_number(agent.machine, _extent_name(op), 1)
+block_ids(_along_axis("program_id"), control.GetProgramIdOp)
+block_extents(_along_axis("num_programs"), control.GetNumProgramsOp)
 
 
 @effect(control.CancelNextProgramIdOp)

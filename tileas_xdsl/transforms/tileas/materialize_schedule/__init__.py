@@ -43,7 +43,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.transforms.tileas.assign_buffers import assigned_depth
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import extract
-from tileas_xdsl.transforms.tileas.materialize_schedule.partition import NoPartitionError, Side, partition
+from tileas_xdsl.transforms.tileas.materialize_schedule.partition import AgentRole, NoPartitionError, partition
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import materialize_stages
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import inconsistent_tags
@@ -254,8 +254,8 @@ def _lead_from_agent_to_agent(ring: CreatePipelineOp) -> None:
     depth = assigned_depth(ring)
     if depth is not None:
         ring.num_stages = IntegerAttr(depth, i32)
-    ring.producer_group = IntegerAttr(int(Side.PRODUCER), i8)
-    ring.consumer_group = IntegerAttr(int(Side.CONSUMER), i8)
+    ring.producer_group = IntegerAttr(int(AgentRole.PRODUCER), i8)
+    ring.consumer_group = IntegerAttr(int(AgentRole.CONSUMER), i8)
 
 
 def _hands_over_registers(function: Operation, capability: str) -> bool:

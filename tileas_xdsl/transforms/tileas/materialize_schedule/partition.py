@@ -36,7 +36,7 @@ CONTROL = (scf.ForOp, scf.IfOp)
 """Ops that are repeated for every agent that has work in them."""
 
 
-class Side(IntEnum):
+class AgentRole(IntEnum):
     """The two sides of the rings, and the numbers of their agents' regions."""
 
     PRODUCER = 0
@@ -55,7 +55,7 @@ class NoPartitionError(Exception):
 class Share:
     """What one agent runs."""
 
-    side: Side
+    side: AgentRole
     ops: set[Operation] = field(default_factory=set[Operation])
     carried: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
     """Loop or branch, and the number of a value that it carries or yields for this agent."""
@@ -82,7 +82,7 @@ def partition(block: Block) -> Partition:
         raise NoPartitionError("the function returns a value that an agent would compute, and agents return none")
     touches = _Touches(inside)
     touches.require_apart()
-    shares = Share(Side.PRODUCER), Share(Side.CONSUMER)
+    shares = Share(AgentRole.PRODUCER), Share(AgentRole.CONSUMER)
     for share in shares:
         _Needs(share, inside, touches.owners).collect()
     return Partition(before, inside, shares)
@@ -91,14 +91,14 @@ def partition(block: Block) -> Partition:
 # Whose op it is -------------------------------------------------------------------------------------------------------
 
 
-def owner_of(op: Operation) -> Side | None:
+def owner_of(op: Operation) -> AgentRole | None:
     """
     The agent that runs `op`, which is no control flow; None for arithmetic, which any agent may repeat. (So it may a
     load from memory that nobody writes, which takes more than the op to see.)
     """
     if isinstance(op, ClassifiedOp):
-        return Side.PRODUCER if op.side == "producer" else Side.CONSUMER
-    return None if has_no_effects(op) else Side.CONSUMER
+        return AgentRole.PRODUCER if op.side == "producer" else AgentRole.CONSUMER
+    return None if has_no_effects(op) else AgentRole.CONSUMER
 
 
 def _fills(op: Operation) -> bool:
@@ -155,13 +155,13 @@ class _Touches:
 
     def require_apart(self) -> None:
         """What the producer loads, nobody writes; what it writes, nobody touches: nothing but rings orders the two."""
-        sides: dict[Side, list[_Touch]] = {Side.PRODUCER: [], Side.CONSUMER: []}
+        sides: dict[AgentRole, list[_Touch]] = {AgentRole.PRODUCER: [], AgentRole.CONSUMER: []}
         for leaf, found in self._found.items():
             owner = self.owners[leaf]
-            for side in Side if owner is None else (owner,):
+            for side in AgentRole if owner is None else (owner,):
                 sides[side] += found
-        for mine in sides[Side.PRODUCER]:
-            for theirs in sides[Side.CONSUMER]:
+        for mine in sides[AgentRole.PRODUCER]:
+            for theirs in sides[AgentRole.CONSUMER]:
                 if mine.meets(theirs):
                     raise NoPartitionError(
                         f"'{op_name(theirs.op)}' touches {theirs.root}, which '{op_name(mine.op)}' of the producer "
@@ -185,7 +185,7 @@ class _Touches:
 class _Needs:
     """Collects the ops of one share: what has an effect and is the agent's, and all that it depends on."""
 
-    def __init__(self, share: Share, ops: Sequence[Operation], owners: Mapping[Operation, Side | None]) -> None:
+    def __init__(self, share: Share, ops: Sequence[Operation], owners: Mapping[Operation, AgentRole | None]) -> None:
         self.share = share
         self._top = set(ops)
         self._owners = owners
