@@ -31,6 +31,9 @@ RIGHT = {
     "copy with an attribute": "memref.copy %m, %q {tag} : memref<4xf32> to memref<4xf32>",
     "forall": "scf.forall (%a) in (4) { memref.store %f, %m[%a] : memref<4xf32> }",
     "forall from, to, step": "scf.forall (%a, %b) = (0, %i) to (%n, 4) step (1, 2) { }",
+    "forall with results": """%e = tensor.empty() : tensor<4xf32>
+      %r = scf.forall (%a) in (%n) shared_outs(%o = %e) -> (tensor<4xf32>) { scf.forall.in_parallel { } }""",
+    "forall from below zero": "scf.forall (%a) = (-2) to (4) step (1) { }",
     "parallel": "scf.parallel (%a) = (%c0) to (%n) step (%i) { memref.store %f, %m[%a] : memref<4xf32> }",
     "parallel that reduces": """%r = scf.parallel (%a, %b) = (%c0, %c0) to (%n, %i) step (%i, %i) init (%f) -> f32 {
       scf.reduce(%f : f32) { ^bb0(%l: f32, %t: f32): %u = arith.addf %l, %t : f32 scf.reduce.return %u : f32 } }""",
@@ -51,6 +54,7 @@ WRONG = {
     "memref.copy %m, %w : memref<4xf32> to memref<4x8xi32>": None,
     "scf.forall (%a, %b) in (4) { }": "expected 2 upper bound values, got 1",
     "scf.forall (%a) = (0) to (4) step (1, 1) { }": "step values, got 2",
+    "scf.forall.in_parallel { }": None,
     "scf.parallel (%a) = (%c0, %c0) to (%n) step (%i) { }": None,
     "scf.parallel (%a) = (%c0) to (%n) step (%i) init (%f) { }": None,
     "scf.while : (i32) -> () { scf.condition(%x) } do { scf.yield }": None,

@@ -68,7 +68,7 @@ class InParallelOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_region(self.region)
+        printer.print_region(self.region, print_empty_block=False)
         printer.print_op_attributes(self.attributes)
 
     def __init__(self) -> None:
