@@ -473,6 +473,26 @@ func.func @f(%n: index) {
 
 // -----
 
+// Storage that is reused ---------------------------------------------------------------------------------------------
+
+// As queues they are never in use together: the get copies. As pipelines the slot of %a is read by the last op.
+#smem = #nv_tileas.layout<smem>
+func.func @f(%t: tensor<8xf32, #smem>) {
+  %a = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>
+  %b = nv_tileaa.create_queue : () -> !nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>
+  nv_tileaa.mark_for_reuse %a, %b attributes {partitions = array<i32: 1, 1>} : (!nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>, !nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>) -> ()
+  nv_tileaa.queue.put %a, %t : (!nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>, tensor<8xf32, #smem>) -> ()
+  %v = nv_tileaa.queue.get %a : (!nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>) -> tensor<8xf32, #smem>
+  nv_tileaa.queue.put %b, %t : (!nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>, tensor<8xf32, #smem>) -> ()
+  %w = nv_tileaa.queue.get %b : (!nv_tileaa.queue<[tensor<8xf32, #smem>], depth = 1>) -> tensor<8xf32, #smem>
+  %x = nv_tileas.convert_layout %v : (tensor<8xf32, #smem>) -> tensor<8xf32>
+  func.return
+}
+// CHECK: error: 'nv_tileaa.queue.get' op holds a view of its slot across 'nv_tileaa.queue.put', where a queue in the same storage (nv_tileaa.mark_for_reuse) may be filled
+// CHECK-NEXT: help: read the tile into registers first (nv_tileas.convert_layout), or end its use where the get stands; or give each queue storage of its own
+
+// -----
+
 // Iterators ----------------------------------------------------------------------------------------------------------
 
 // Two iterators of different types meet (verbatim). There is no implicit merge.

@@ -70,7 +70,8 @@ class QueueToPipelinePass(ModulePass):
     Refuses
         A queue that flows through any other op than `execute`; turns of one side in two agent regions, or inside ops
         that cannot carry an iterator; a slot index that does not count the turns; a view of a slot that escapes the
-        iteration, or is held across as many gets as there are slots; `mark_for_reuse` on something else than queues;
+        iteration, is held across as many gets as there are slots, or while a queue in the same storage is filled;
+        `mark_for_reuse` on something else than queues;
         iterators of different types that meet.
 
     `default_depth` is the number of slots of a queue that does not say.

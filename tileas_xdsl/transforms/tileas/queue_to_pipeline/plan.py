@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 from typing import NoReturn
 
 from xdsl.dialects import scf
@@ -87,6 +88,8 @@ class QueuePlan:
     depth: int
     says_depth: bool
     sides: dict[Side, SidePlan] = field(default_factory=dict[Side, SidePlan])
+    overlaid: dict[QueuePlan, None] = field(default_factory=dict["QueuePlan", None])
+    """The queues whose slots lie in the same storage, in order: no put to one may come while a slot is in use here."""
 
     @property
     def payload_type(self) -> Attribute:
@@ -392,3 +395,15 @@ def _check_reuse(plan: RewritePlan, op: MarkForReuseOp) -> None:
             f"marks storage of different depths, {min(depths)} and {max(depths)}, once queues without one have theirs",
             "give every queue its depth, or choose default-depth to match",
         )
+    _note_overlaid(plan, op)
+
+
+def _note_overlaid(plan: RewritePlan, op: MarkForReuseOp) -> None:
+    """Those of one partition lie side by side, and the partitions lie over each other."""
+    operands = iter(op.queues)
+    groups = [list(islice(operands, int(size))) for size in op.partitions.get_values()]
+    marked = [[queue for name in group if (queue := plan.names.get(name)) is not None] for group in groups]
+    for group in marked:
+        others = [queue for peers in marked if peers is not group for queue in peers]
+        for queue in group:
+            queue.overlaid.update((other, None) for other in others if other is not queue)

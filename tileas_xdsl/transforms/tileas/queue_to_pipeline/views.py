@@ -23,12 +23,12 @@ from typing import NoReturn
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue, Use
-from xdsl.traits import IsTerminator
+from xdsl.traits import IsTerminator, get_effects
 
 from tileas_xdsl.diagnostics import location_of, op_name, refuse
 from tileas_xdsl.dialects.async_queue import ScopeOp
 from tileas_xdsl.dialects.nv_tileaa.control import AssumeOp
-from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, QueueYieldOp
+from tileas_xdsl.dialects.nv_tileaa.queue import GetOp, PutOp, QueueYieldOp
 from tileas_xdsl.dialects.nv_tileas.effects import UpdatesDestination
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
@@ -51,8 +51,8 @@ def plan_releases(plan: RewritePlan) -> None:
     """
     Note in `plan.releases` the op behind which each slot with views is released.
 
-    Linear in the uses of views. Raises `RefusedError` for a view that escapes, and for a queue that has fewer slots
-    than a consumer holds at once.
+    Linear in the uses of views, times the queues in one storage. Raises `RefusedError` for a view that escapes, for a
+    queue that has fewer slots than a consumer holds at once, and for storage that is filled while a view is held.
     """
     for queue in plan.queues:
         gets = queue.sides[Side.CONSUMER]
@@ -62,6 +62,7 @@ def plan_releases(plan: RewritePlan) -> None:
             last = _last_use(plan, get)
             if last is not None:
                 plan.releases[get] = last
+                _check_storage(plan, gets, get, last)
             _check_depth(plan, gets, position, get if last is None else last)
 
 
@@ -160,9 +161,12 @@ class _Uses:
         return False
 
     def _refuse(self, user: Operation, escape: str) -> NoReturn:
-        where = location_of(user)
-        place = "" if where is None else f" ({where})"
-        refuse(self.get, f"gives a view of its slot that '{op_name(user)}'{place} {escape}", WAY_OUT)
+        refuse(self.get, f"gives a view of its slot that '{op_name(user)}'{_place_of(user)} {escape}", WAY_OUT)
+
+
+def _place_of(op: Operation) -> str:
+    where = location_of(op)
+    return "" if where is None else f" ({where})"
 
 
 def names_of_same_bytes(use: Use) -> Sequence[SSAValue]:
@@ -233,6 +237,44 @@ def _check_depth(plan: RewritePlan, gets: SidePlan, position: int, last: Operati
                 "the producer could never fill the slot that they wait for",
                 f"{WAY_OUT}; or give the queue more slots",
             )
+
+
+# Storage that is reused -----------------------------------------------------------------------------------------------
+
+
+def _check_storage(plan: RewritePlan, gets: SidePlan, get: GetOp, last: Operation) -> None:
+    """
+    The slot of `get`, free behind the get while queues copy, is now held up to `last`: until then nobody may put to a
+    queue in the same storage. A put of another agent comes at the earliest when this agent lets it.
+    """
+    for other in gets.queue.overlaid:
+        puts = other.sides[Side.PRODUCER]
+        if puts.agents is gets.agents:
+            between = next((put for put in puts.turns if _stands_between(plan, get, last, put)), None)
+        else:
+            between = _first_hand_over(get, last) if puts.turns else None
+        if between is not None:
+            refuse(
+                get,
+                f"holds a view of its slot across '{op_name(between)}'{_place_of(between)}, where a queue in the same "
+                "storage (nv_tileaa.mark_for_reuse) may be filled",
+                f"{WAY_OUT}; or give each queue storage of its own",
+            )
+
+
+def _stands_between(plan: RewritePlan, get: GetOp, last: Operation, op: Operation) -> bool:
+    node, _ = _ancestor_in(op, get.parent_block())
+    return node is not None and plan.order[get] <= plan.order[node] <= plan.order[last]
+
+
+def _first_hand_over(get: GetOp, last: Operation) -> Operation | None:
+    """The first op behind `get`, up to and with `last`, that may let another agent go on; None where there is none."""
+    op = get
+    while op is not last and (op := op.next_op) is not None:
+        for inner in op.walk():
+            if isinstance(inner, PutOp | GetOp) or get_effects(inner) is None:
+                return inner
+    return None
 
 
 def _ancestor_in(op: Operation, block: Block | None) -> tuple[Operation | None, bool]:
