@@ -43,6 +43,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "check-async": ("checking.check_async", "CheckAsyncPass"),
     "convert-async-to-queue": ("queues.convert_async_to_queue", "ConvertAsyncToQueuePass"),
     "convert-pipeline-to-queue": ("queues.convert_pipeline_to_queue", "ConvertPipelineToQueuePass"),
+    "convert-nvvm-to-llvm": ("to_llvm.convert_nvvm_to_llvm", "ConvertNVVMToLLVMPass"),
     "convert-nvgpu-to-queue": ("queues.convert_nvgpu_to_queue", "ConvertNVGPUToQueuePass"),
     "convert-queue-to-async": ("queues.convert_queue_to_async", "ConvertQueueToAsyncPass"),
     "convert-queue-to-nvvm": ("queues.convert_queue_to_nvvm", "ConvertQueueToNVVMPass"),
@@ -76,7 +77,10 @@ DRIVERS: dict[str, tuple[str, str]] = {
 }
 """Pass that runs other passes -> (module below `tileas_xdsl`, the pass class in it)."""
 
-TARGETS: dict[str, tuple[str, str]] = {}
+TARGETS: dict[str, tuple[str, str]] = {
+    "llvm-ir": ("llvm_ir_target", "LLVMIRTarget"),
+    "ptx": ("ptx_target", "PTXTarget"),
+}
 """Target name -> (module below `tileas_xdsl.backend`, the target class in it)."""
 
 

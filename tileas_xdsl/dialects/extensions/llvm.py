@@ -46,6 +46,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.extensions import with_ops
+from tileas_xdsl.dialects.extensions.llvm_values import VALUE_OPS
 from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
 
 BINARY_OPS = (
@@ -308,7 +309,7 @@ def _is_pointer(kind: Attribute) -> bool:
     return isinstance(_element(kind), LLVMPointerType)
 
 
-OPS: tuple[type[Operation], ...] = (AtomicRMWOp, CmpXchgOp, AddrSpaceCastOp)
+OPS: tuple[type[Operation], ...] = (AtomicRMWOp, CmpXchgOp, AddrSpaceCastOp, *VALUE_OPS)
 
 
 def extended(dialect: Dialect) -> Dialect:

@@ -1,0 +1,139 @@
+"""
+The table of `convert-nvvm-to-llvm` against LLVM 22: what mlir-opt and mlir-translate make of each op of `nvvm` we make
+of it too, and our text of what the pass gives is what mlir-translate says of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.dialects import test_nvvm as samples
+from tests.support.ir import parse, run_passes
+from tests.support.llvm_ir import assert_prints_as_mlir_translates, bodies, translated
+from tileas_xdsl.backend.llvm_ir import llvm_ir_of
+from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nvvm import NVVM
+from tileas_xdsl.transforms.to_llvm.nvvm_rules import RULES
+
+FAMILIES = ("MBARRIER", "CP_ASYNC", "BULK", "WGMMA", "BARRIER", "FENCE", "THREAD", "REGISTER")
+PASS = "convert-nvvm-to-llvm"
+
+REFUSED = {
+    "nvvm.cp.async.wait.group -1": "'nvvm.cp.async.wait.group' op leaves -1 groups in flight",
+    "nvvm.fence.proxy.acquire": "acquires a number of bytes that is not the constant 128",
+    "tensor.reduce %g": "finds its tensor map by a '!llvm.ptr<1>'",
+    "clock64 : i32": "reads a register of type i64 as i32",
+    "globaltimer : i32": "reads a register of type i64 as i32",
+}
+"""Parts of lines that are refused, and what is said; LLVM refuses all of these or reads something else."""
+
+DIFFERENT = {
+    "nvvm.barrier.arrive": "call void @llvm.nvvm.barrier.cta.arrive.aligned.count(",
+    "range <i8, 0, 200>": "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
+    "range <i64, 128, 0>": "call i32 @llvm.nvvm.read.ptx.sreg.laneid()",
+    "rw(%l : i64)": '"@$4 x", "=l,=r,=f,r,b,0,~{memory}"(i32 %i, i1 %b, i64 %l)',
+}
+"""
+Where MLIR has inline PTX and we an intrinsic, where LLVM's verifier refuses what MLIR says, and where MLIR gives the
+operands of inline PTX in another order than their constraints.
+"""
+
+
+def lines() -> list[str]:
+    found = [line for family in FAMILIES for line in getattr(samples, f"{family}_LINES").strip().splitlines()]
+    extra = """
+    nvvm.mbarrier.arrive %s {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<3>
+    %0 = nvvm.mbarrier.arrive %p, %i : !llvm.ptr -> i64
+    %0 = nvvm.mbarrier.try_wait %s, %i, %j {relaxed = true} : !llvm.ptr<3>, i32, i32 -> i1
+    nvvm.mbarrier.init %p, %i, predicate = %b : !llvm.ptr, i32, i1
+    nvvm.mbarrier.try_wait.parity %p, %i, %j : !llvm.ptr, i32, i32
+    nvvm.cp.async.mbarrier.arrive %p {noinc = true} : !llvm.ptr
+    nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
+    nvvm.fence.proxy.sync_restrict {order = #nvvm.mem_order<acquire>}
+    nvvm.memory.barrier <cta>
+    nvvm.memory.barrier <cluster>
+    nvvm.prefetch level = L1, %g : !llvm.ptr<1>
+    nvvm.prefetch tensormap in_param_space, %p : !llvm.ptr
+    """
+    return [line.strip() for line in [*found, *extra.strip().splitlines()] if line.strip()]
+
+
+def is_one_of(line: str, table: dict[str, str]) -> str | None:
+    return next((answer for part, answer in table.items() if part in line), None)
+
+
+COMPARED = [line for line in lines() if is_one_of(line, REFUSED) is None and is_one_of(line, DIFFERENT) is None]
+
+
+def program(chosen: list[str]) -> str:
+    """A function a line."""
+    functions = [
+        f"llvm.func @f{number}({samples.ARGUMENTS}) {{\n  {line}\n  llvm.return\n}}"
+        for number, line in enumerate(chosen)
+    ]
+    return "\n".join(functions)
+
+
+def without_spelling(body: list[str]) -> list[str]:
+    """Without what differs in spelling alone: ranges, white space in PTX, and that ours clobbers memory."""
+    plain = [re.sub(r"range\(.*?\) ", "", line) for line in body]
+    plain = [re.sub(r",?~\{memory\}", "", line) for line in plain]
+    return [re.sub(r"\\0A|\\09|\s", "", line) for line in plain]
+
+
+def test_every_op_is_in_the_table_and_in_a_line() -> None:
+    """`nvvm.` ops without a row are refused; none of the dialect's is."""
+    named = {op.name for op in NVVM.operations}
+    assert {op.name for op in RULES} == named
+    used = {op.name for op in parse(program(lines())).walk()}
+    assert named <= used
+
+
+def test_each_row_is_what_mlir_makes_of_the_op() -> None:
+    ours = bodies(llvm_ir_of(run_passes(parse(program(COMPARED)), PASS)))
+    theirs = bodies(translated(program(COMPARED), "--convert-nvvm-to-llvm"))
+    assert len(ours) == len(COMPARED)
+    for number, line in enumerate(COMPARED):
+        name = f"f{number}"
+        assert without_spelling(ours[name]) == without_spelling(theirs[name]), line
+
+
+def test_our_text_is_what_mlir_translate_says_of_the_result() -> None:
+    chosen = [line for line in lines() if is_one_of(line, REFUSED) is None]
+    ours = assert_prints_as_mlir_translates(run_passes(parse(program(chosen)), PASS))
+    assert "nvvm.mbarrier.try.wait.parity" in ours
+
+
+@pytest.mark.parametrize("part", DIFFERENT)
+def test_rows_that_differ_from_mlir(part: str) -> None:
+    for line in (line for line in lines() if part in line):
+        text = llvm_ir_of(run_passes(parse(program([line])), PASS))
+        assert DIFFERENT[part] in text
+        assert bodies(text)
+
+
+@pytest.mark.parametrize("part", REFUSED)
+def test_what_no_instruction_does_is_refused_before_anything_is_touched(part: str) -> None:
+    (line, *_) = (line for line in lines() if part in line)
+    module = parse(program(["nvvm.barrier0", line]))
+    before = str(module)
+    with pytest.raises(RefusedError, match=re.escape(REFUSED[part])):
+        run_passes(module, PASS)
+    assert str(module) == before
+
+
+def test_ptx_in_a_module_keeps_its_place_among_the_accesses() -> None:
+    """A load behind a wait stays behind it: the PTX of the wait clobbers memory."""
+    text = """llvm.func @f(%s: !llvm.ptr<3>, %v: !llvm.ptr<3>, %i: i32) -> i32 {
+      %0 = llvm.load %v : !llvm.ptr<3> -> i32
+      nvvm.mbarrier.try_wait.parity %s, %i, %i : !llvm.ptr<3>, i32, i32
+      %1 = llvm.load %v : !llvm.ptr<3> -> i32
+      %2 = llvm.add %0, %1 : i32
+      llvm.return %2 : i32
+    }"""
+    (body,) = bodies(llvm_ir_of(run_passes(parse(text), PASS)), "default<O2>").values()
+    assert sum("load" in line for line in body) == 2
+    (theirs,) = bodies(translated(text, "--convert-nvvm-to-llvm"), "default<O2>").values()
+    assert sum("load" in line for line in theirs) <= 2

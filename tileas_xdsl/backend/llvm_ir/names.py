@@ -1,0 +1,71 @@
+"""Names of values, blocks and groups of attributes within one module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from tileas_xdsl.backend.llvm_ir.types import type_text
+
+
+@dataclass
+class Names:
+    """
+    A value is called what its name hint says, or `v` and a number; constants are their literals. Names, unlike LLVM's
+    numbers, may be used before they are defined in the text, so blocks may stand in any order.
+    """
+
+    values: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    blocks: dict[Block, str] = field(default_factory=dict[Block, str])
+    taken: set[str] = field(default_factory=set[str])
+    groups: dict[str, int] = field(default_factory=dict[str, int])
+
+    def start_function(self) -> None:
+        """Names of values and blocks begin anew; groups of attributes belong to the module."""
+        self.values.clear()
+        self.blocks.clear()
+        self.taken.clear()
+
+    def of(self, value: SSAValue) -> str:
+        """How a value is written, without its type."""
+        if value not in self.values:
+            self.values[value] = f"%{self._fresh(value.name_hint)}"
+        return self.values[value]
+
+    def stands_for(self, value: SSAValue, literal: str) -> None:
+        """From now on `literal` is written for `value`."""
+        self.values[value] = literal
+
+    def block(self, block: Block) -> str:
+        """The label of a block, without `%`."""
+        if block not in self.blocks:
+            self.blocks[block] = self._fresh(f"bb{len(self.blocks)}")
+        return self.blocks[block]
+
+    def _fresh(self, hint: str | None) -> str:
+        stem = hint if hint is not None else "v"
+        name = stem if hint is not None else f"v{len(self.values)}"
+        number = 0
+        while name in self.taken:
+            number += 1
+            name = f"{stem}.{number}" if hint is not None else f"v{len(self.values) + number}"
+        self.taken.add(name)
+        return name
+
+    def type(self, type_: Attribute, op: Operation) -> str:
+        """The word for a type; `op` is blamed where there is none."""
+        return type_text(type_, op)
+
+    def typed(self, value: SSAValue, op: Operation) -> str:
+        """A value behind its type."""
+        return f"{type_text(value.type, op)} {self.of(value)}"
+
+    def all_typed(self, values: Iterable[SSAValue], op: Operation) -> str:
+        """Values, each behind its type."""
+        return ", ".join(self.typed(value, op) for value in values)
+
+    def group(self, words: str) -> str:
+        """The name of the group of function attributes `words`."""
+        return f"#{self.groups.setdefault(words, len(self.groups))}"

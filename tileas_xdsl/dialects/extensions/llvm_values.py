@@ -1,0 +1,193 @@
+"""
+Ops on values of MLIR's `llvm` dialect: conversions of numbers, maximum and minimum, elements of vectors, poison.
+
+    %f = llvm.uitofp %i : i32 to f32
+    %m = llvm.intr.maximum(%a, %b) : (f32, f32) -> f32
+    %x = llvm.extractelement %v[%i : i32] : vector<4xf32>
+    %p = llvm.mlir.poison : f32
+
+[MLIR's page of the dialect](https://mlir.llvm.org/docs/Dialects/LLVM/) has the ops, LLVM's language reference what they
+do ("llvm.maximum", "poison values").
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import AnyFloatConstr, IntegerType, SignlessIntegerConstraint, VectorType
+from xdsl.dialects.llvm import FastMathAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+INTEGERS = SignlessIntegerConstraint | VectorType.constr(SignlessIntegerConstraint)
+FLOATS = AnyFloatConstr | VectorType.constr(AnyFloatConstr)
+
+
+@irdl_op_definition
+class UIToFPOp(IRDLOperation):
+    """The float next to an unsigned integer."""
+
+    name = "llvm.uitofp"
+
+    arg = operand_def(INTEGERS)
+    res = result_def(FLOATS)
+
+    traits = traits_def(Pure())
+    assembly_format = "$arg attr-dict `:` type($arg) `to` type($res)"
+
+    def __init__(self, arg: SSAValue, result_type: Attribute) -> None:
+        super().__init__(operands=[arg], result_types=[result_type])
+
+
+class FloatToIntegerOp(IRDLOperation):
+    """Base of the conversions that round towards zero; where the integer does not fit, the result is poison."""
+
+    arg = operand_def(FLOATS)
+    res = result_def(INTEGERS)
+
+    traits = traits_def(Pure())
+    assembly_format = "$arg attr-dict `:` type($arg) `to` type($res)"
+
+    def __init__(self, arg: SSAValue, result_type: Attribute) -> None:
+        super().__init__(operands=[arg], result_types=[result_type])
+
+
+@irdl_op_definition
+class FPToSIOp(FloatToIntegerOp):
+    """The signed integer next to a float, towards zero."""
+
+    name = "llvm.fptosi"
+
+
+@irdl_op_definition
+class FPToUIOp(FloatToIntegerOp):
+    """The unsigned integer next to a float, towards zero."""
+
+    name = "llvm.fptoui"
+
+
+class ExtremeOp(IRDLOperation):
+    """Base of maximum and minimum that give NaN where an operand is NaN, and know that -0 is less than +0."""
+
+    a = operand_def(FLOATS)
+    b = operand_def(FLOATS)
+    res = result_def(FLOATS)
+    fastmathFlags = prop_def(FastMathAttr, default_value=FastMathAttr(None))
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "`(` operands `)` attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, a: SSAValue, b: SSAValue) -> None:
+        super().__init__(operands=[a, b], result_types=[a.type])
+
+    def verify_(self) -> None:
+        if not self.a.type == self.b.type == self.res.type:
+            raise VerifyException(f"'{self.name}' op failed to verify that all of {{a, b, res}} have same type")
+
+
+@irdl_op_definition
+class MaximumOp(ExtremeOp):
+    """The larger of two floats."""
+
+    name = "llvm.intr.maximum"
+
+
+@irdl_op_definition
+class MinimumOp(ExtremeOp):
+    """The smaller of two floats."""
+
+    name = "llvm.intr.minimum"
+
+
+@irdl_op_definition
+class PoisonOp(IRDLOperation):
+    """A value that nobody may look at."""
+
+    name = "llvm.mlir.poison"
+
+    res = result_def()
+
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($res)"
+
+    def __init__(self, result_type: Attribute) -> None:
+        super().__init__(result_types=[result_type])
+
+
+@irdl_op_definition
+class ExtractElementOp(IRDLOperation):
+    """An element of a vector, by its number."""
+
+    name = "llvm.extractelement"
+
+    vector = operand_def(VectorType)
+    position = operand_def(SignlessIntegerConstraint)
+    res = result_def()
+
+    traits = traits_def(Pure())
+
+    def __init__(self, vector: SSAValue, position: SSAValue) -> None:
+        super().__init__(operands=[vector, position], result_types=[_element(vector.type)])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ExtractElementOp:
+        vector = parser.parse_unresolved_operand()
+        with parser.in_square_brackets():
+            position = parser.parse_unresolved_operand()
+            parser.parse_punctuation(":")
+            position_type = parser.parse_type()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        start = parser.pos
+        vector_type = parser.parse_type()
+        if not isinstance(vector_type, VectorType):
+            parser.raise_error(f"expected a vector type, got '{vector_type}'", start)
+        type_ = cast("VectorType[Any]", vector_type)
+        operands: list[SSAValue] = [
+            parser.resolve_operand(vector, type_),
+            parser.resolve_operand(position, position_type),
+        ]
+        return cls.create(operands=operands, result_types=[_element(type_)], attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.vector)
+        with printer.in_square_brackets():
+            printer.print_ssa_value(self.position)
+            printer.print_string(" : ")
+            printer.print_attribute(self.position.type)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.vector.type)
+
+    def verify_(self) -> None:
+        if self.res.type != _element(self.vector.type):
+            raise VerifyException(f"'{self.name}' op failed to verify that the result is an element of the vector")
+
+
+def _element(type_: Attribute) -> Attribute:
+    return cast("VectorType[Any]", type_).element_type if isinstance(type_, VectorType) else IntegerType(1)
+
+
+VALUE_OPS: tuple[type[Operation], ...] = (
+    UIToFPOp,
+    FPToSIOp,
+    FPToUIOp,
+    MaximumOp,
+    MinimumOp,
+    PoisonOp,
+    ExtractElementOp,
+)

@@ -1,0 +1,16 @@
+"""
+What each op of `nvvm` is in LLVM: the table of `convert-nvvm-to-llvm`, one file a family.
+
+A rule is one short function from an op to the value of its result. Most ops are one intrinsic; PTX that no intrinsic
+stands for is inline assembly. Sources: LLVM, "User Guide for NVPTX Back-end"; the PTX ISA.
+"""
+
+from __future__ import annotations
+
+from tileas_xdsl.transforms.to_llvm.nvvm_rules import barriers, copies, mbarriers, threads
+from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import REFUSALS, RULES, Emitter
+
+FAMILIES = (barriers, copies, mbarriers, threads)
+"""The modules whose rules are registered when they are imported."""
+
+__all__ = ["FAMILIES", "REFUSALS", "RULES", "Emitter"]

@@ -1,0 +1,133 @@
+"""What the rules are written with: the table, and an emitter of intrinsics, constants and inline assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from xdsl.builder import Builder
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    IntegerType,
+    i1,
+    i16,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
+from tileas_xdsl.dialects.upstream import address_space, pointer_type
+
+OpT = TypeVar("OpT", bound=Operation)
+
+Rule = Callable[[Any, "Emitter"], SSAValue | Sequence[SSAValue] | None]
+"""Emits what an op is in LLVM and returns its results; None where the op has none."""
+
+RULES: dict[type[Operation], Rule] = {}
+"""The table: each op of `nvvm` that has a meaning in LLVM."""
+REFUSALS: dict[type[Operation], Callable[[Any], tuple[str, str] | None]] = {}
+"""What of an op cannot be lowered, and the way out; asked before anything is touched."""
+
+SHARED_SPACE = 3
+"""The block's own shared memory: PTX takes 32 bits of a pointer there."""
+
+
+def rule(*ops: type[OpT]) -> Callable[[Callable[[OpT, Emitter], Any]], Any]:
+    """Register how `ops` are lowered."""
+
+    def register(emit: Callable[[OpT, Emitter], Any]) -> Callable[[OpT, Emitter], Any]:
+        RULES.update(dict.fromkeys(ops, emit))
+        return emit
+
+    return register
+
+
+def refusal(*ops: type[OpT]) -> Callable[[Callable[[OpT], tuple[str, str] | None]], Any]:
+    """Register what of `ops` cannot be lowered."""
+
+    def register(judge: Callable[[OpT], tuple[str, str] | None]) -> Callable[[OpT], tuple[str, str] | None]:
+        REFUSALS.update(dict.fromkeys(ops, judge))
+        return judge
+
+    return register
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """Builds ops of `llvm` at one place."""
+
+    builder: Builder
+
+    def call(self, intrinsic: str, arguments: Sequence[SSAValue] = (), result: Attribute | None = None) -> Any:
+        """The value of `llvm.nvvm.<intrinsic>`; None where it has no result."""
+        op = llvm.CallIntrinsicOp(f"llvm.nvvm.{intrinsic}", arguments, [] if result is None else [result])
+        self.builder.insert(op)
+        return op.results[0] if result is not None else None
+
+    def integer(self, value: int, type_: IntegerType = i32) -> SSAValue:
+        """A constant; arguments that LLVM wants immediate must be one."""
+        return self.builder.insert(llvm.ConstantOp(IntegerAttr(value, type_), type_)).result
+
+    def flag(self, *, value: bool) -> SSAValue:
+        """An i1."""
+        return self.integer(int(value), i1)
+
+    def part(self, aggregate: SSAValue, position: int, type_: Attribute) -> SSAValue:
+        """A member of a struct."""
+        place = DenseArrayBase.from_list(i64, [position])
+        return self.builder.insert(llvm.ExtractValueOp(place, aggregate, type_)).res
+
+    def in_space(self, pointer: SSAValue, space: int) -> SSAValue:
+        """The same place by a pointer into `space`."""
+        if address_space(pointer.type) == space:
+            return pointer
+        return self.builder.insert(AddrSpaceCastOp(operands=[pointer], result_types=[pointer_type(space)])).res
+
+    def assembly(
+        self, text: str, outputs: Sequence[Attribute] = (), inputs: Sequence[SSAValue] = (), tied: Sequence[int] = ()
+    ) -> list[SSAValue]:
+        """
+        The outputs of PTX. `$0`, `$1`, ... count outputs, then inputs; the last inputs share the registers of the
+        outputs `tied`. Nothing in memory moves across it: LLVM cannot know what it does there.
+        """
+        free = inputs[: len(inputs) - len(tied)]
+        constraints = [f"={register(type_)}" for type_ in outputs] + [register(value.type) for value in free]
+        constraints += [*map(str, tied), "~{memory}"]
+        result = _result_type(outputs)
+        types = [] if result is None else [result]
+        op = llvm.InlineAsmOp(text, ",".join(constraints), inputs, types, has_side_effects=True)
+        self.builder.insert(op)
+        if len(outputs) < 2:
+            return list(op.results)
+        return [self.part(op.results[0], number, type_) for number, type_ in enumerate(outputs)]
+
+
+def _result_type(outputs: Sequence[Attribute]) -> Attribute | None:
+    if not outputs:
+        return None
+    return outputs[0] if len(outputs) == 1 else llvm.LLVMStructType.from_type_list(outputs)
+
+
+REGISTERS: dict[Attribute, str] = {i1: "b", i16: "h", i32: "r", i64: "l"}
+
+
+def register(type_: Attribute) -> str:
+    """The letter for the kind of register that holds a value of the type, in LLVM's constraints for NVPTX."""
+    if isinstance(type_, llvm.LLVMPointerType):
+        return "r" if address_space(type_) == SHARED_SPACE else "l"
+    match type_:
+        case Float32Type():
+            return "f"
+        case Float64Type():
+            return "d"
+        case Float16Type():
+            return "h"
+        case _:
+            return REGISTERS[type_]

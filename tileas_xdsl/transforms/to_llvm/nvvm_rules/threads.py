@@ -1,0 +1,92 @@
+"""Special registers, election, register counts, exchange within a warp, inline PTX."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import i1, i32, i64
+from xdsl.dialects.llvm import LLVMStructType
+from xdsl.ir import Operation, SSAValue
+
+from tileas_xdsl.dialects.nvvm import registers, thread
+from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction, VoteSyncKind
+from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import REGISTERS, Emitter, refusal, rule
+
+REGISTER_PREFIX = "nvvm.read.ptx.sreg."
+REGISTER_OPS = tuple(op for op in registers.REGISTER_OPS if op.name.startswith(REGISTER_PREFIX))
+WIDE_OPS = (registers.Clock64Op, registers.GlobalTimerOp)
+"""Registers of 64 bits; the others have 32."""
+
+
+@rule(*REGISTER_OPS)
+def _special_register(op: Operation, emit: Emitter) -> SSAValue:
+    """A range is a promise to the optimiser: nothing is lost with it but what it would have made of it."""
+    name = op.name.removeprefix(REGISTER_PREFIX).replace(".smem.size", "_smem_size")
+    return emit.call(f"read.ptx.sreg.{name}", (), op.results[0].type)
+
+
+@refusal(*REGISTER_OPS)
+def _register_of_other_width(op: Operation) -> tuple[str, str] | None:
+    width = i64 if isinstance(op, WIDE_OPS) else i32
+    found = op.results[0].type
+    return None if found == width else (f"reads a register of type {width} as {found}", f"read it as {width}")
+
+
+@rule(registers.SetMaxRegisterOp)
+def _set_max_register(op: registers.SetMaxRegisterOp, emit: Emitter) -> None:
+    word = "inc" if op.action.data is SetMaxRegisterAction.INCREASE else "dec"
+    emit.call(f"setmaxnreg.{word}.sync.aligned.u32", [emit.integer(op.reg_count.value.data)])
+
+
+EVERY_LANE = -1
+
+
+@rule(registers.ElectSyncOp)
+def _elect(op: registers.ElectSyncOp, emit: Emitter) -> SSAValue:
+    mask = op.membermask if op.membermask is not None else emit.integer(EVERY_LANE)
+    elected = emit.call("elect.sync", [mask], LLVMStructType.from_type_list([i32, i1]))
+    return emit.part(elected, 1, i1)
+
+
+@rule(thread.ShflOp)
+def _shuffle(op: thread.ShflOp, emit: Emitter) -> SSAValue:
+    kind = "i32" if op.val.type == i32 else "f32"
+    valid = "p" if op.return_value_and_is_valid is not None else ""
+    return emit.call(f"shfl.sync.{op.kind.data.value}.{kind}{valid}", list(op.operands), op.res.type)
+
+
+@rule(thread.VoteSyncOp)
+def _vote(op: thread.VoteSyncOp, emit: Emitter) -> SSAValue:
+    result = i32 if op.kind.data is VoteSyncKind.BALLOT else i1
+    return emit.call(f"vote.{op.kind.data.value}.sync", [op.mask, op.pred], result)
+
+
+@rule(thread.NanosleepOp)
+def _nanosleep(op: thread.NanosleepOp, emit: Emitter) -> None:
+    emit.call("nanosleep", [op.duration])
+
+
+@rule(thread.ExitOp)
+def _exit(_op: thread.ExitOp, emit: Emitter) -> None:
+    emit.call("exit")
+
+
+@rule(thread.InlinePtxOp)
+def _inline_ptx(op: thread.InlinePtxOp, emit: Emitter) -> list[SSAValue]:
+    """Outputs are what is written and read, then what is only written; the inputs of the former are tied to them."""
+    changed = list(op.read_write_args)
+    outputs = [value.type for value in changed] + [result.type for result in op.write_only_args]
+    inputs = list(op.read_only_args)
+    text = op.ptx_code.data
+    if op.predicate is not None:
+        text = f"@${len(outputs) + len(inputs)} {text}"
+        inputs.append(op.predicate)
+    found = emit.assembly(text, outputs, [*inputs, *changed], range(len(changed)))
+    return found[len(changed) :]
+
+
+@refusal(thread.InlinePtxOp)
+def _values_in_no_register(op: thread.InlinePtxOp) -> tuple[str, str] | None:
+    for value in (*op.operands, *op.results):
+        if str(value.type) not in ("f16", "f32", "f64") and not str(value.type).startswith("!llvm.ptr"):
+            if value.type not in REGISTERS:
+                return f"has an operand or result of type '{value.type}'", "use integers, floats and pointers"
+    return None
