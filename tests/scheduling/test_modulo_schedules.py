@@ -87,6 +87,11 @@ def op(name: str, latency: int, **rows: int) -> TimedOp:
     return TimedOp(name, tuple(SlotUse(slot, count) for slot, count in rows.items()), latency)
 
 
+def grouped(*ops: TimedOp) -> tuple[TimedOp, ...]:
+    """The ops as one leader group: they have to start in one stage."""
+    return tuple(replace(op, constraints=Constraints(gid=1, leader_gid=1)) for op in ops)
+
+
 SEATED_BY_ONE = {
     PERMUTE: (ModuloProblem((op("a", 2, x=3), op("b", 2, x=3, z=3), op("c", 5, x=3)), (TimedEdge(0, 2, 4),)), 9),
     FUSE: (ModuloProblem((op("a", 2, x=1, y=3), op("b", 5, z=2, y=4), op("c", 3, y=2, x=3)), (TimedEdge(1, 2, 5),)), 9),
@@ -120,15 +125,42 @@ def padded(problem: ModuloProblem) -> ModuloProblem:
 SEATED_BY_ONE_OF_ALL = {
     PERMUTE: (random_problem(1135, most_ops=6, slots=3), 10),
     FUSE: (padded(random_problem(106497, most_ops=5, slots=2)), 8),
+    RETRY: (
+        ModuloProblem(
+            (
+                *(op("a", 1, x=1), op("b", 1, x=3), op("c", 2, x=2)),
+                *grouped(op("d", 1, x=3), op("e", 1, x=1), op("f", 1, x=2), op("g", 1, x=1)),
+            ),
+            (TimedEdge(0, 2, 2), TimedEdge(4, 5, 4), TimedEdge(5, 6, 6)),
+        ),
+        14,
+    ),
     COST: (padded(random_problem(100817, most_ops=9, slots=4)), 12),
 }
-"""Arm -> a graph that no arm of ours seats either. RETRY has none that is known: COST-BASED takes nearly its seats."""
+"""
+Arm -> a graph that no arm of ours seats either. That of RETRY has a leader group, since without one EJECTION begins
+with its seats: RETRY finishes group by group, and EJECTION takes the ops of all groups by their height.
+"""
 
 
-@pytest.mark.parametrize("arm", SEATED_BY_ONE_OF_ALL)
+@pytest.mark.parametrize("arm", EVERY_ARM[:4])
 def test_published_arms_seat_what_ours_do_not(arm: str) -> None:
     problem, ii = SEATED_BY_ONE_OF_ALL[arm]
     assert [other for other in EVERY_ARM if seated_by(problem, ii, other)] == [arm]
+
+
+def test_without_leader_groups_ejection_takes_the_seats_of_retry() -> None:
+    """Both seat by height, each op at its earliest; where RETRY needs nobody moved, EJECTION moves nobody."""
+    seated = 0
+    for seed in range(200):
+        problem = mixed_problem(seed)
+        ii = bounds_of(problem).mii
+        by_retry, by_ejection = (place(LoopFacts(problem), ii, [arm]) for arm in (RETRY, EJECTION))
+        if by_retry is not None:
+            assert by_ejection is not None
+            assert by_retry.table.starts == by_ejection.table.starts
+            seated += 1
+    assert seated > 50
 
 
 # Gates ----------------------------------------------------------------------------------------------------------------
