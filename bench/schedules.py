@@ -2,7 +2,8 @@
 Scheduling by size: modules of many loops of 50 ops, one large body, and one loop of many pairs of loads and products.
 
 Seconds for each pass, with the collector off. `us/op` is all passes together for each op of the module that goes into
-the schedule; `x parse, verify, print` is their ratio to what xDSL takes to read, check and write the source.
+the schedule; `exponent` that of the growth of their time with those ops, since the row before. `x source` is their
+ratio to what xDSL takes to parse, verify and print what goes in, `x result` to what it takes for what comes out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import StringIO
+from itertools import pairwise
+from math import log
 from typing import Any
 
 from xdsl.context import Context
@@ -48,7 +51,10 @@ PREPARED: Steps = (
     ("tileas-assign-buffers", {"compute_capability": "sm_90"}),
     ("tileas-unspecialized-pipeline", {"num_stages": 4}),
 )
-UNSCHEDULED: Steps = (("tileas-materialize-async", {}), ("tileas-unspecialized-pipeline", {"num_stages": 2}))
+
+
+def unscheduled(stages: int) -> Steps:
+    return (("tileas-materialize-async", {}), ("tileas-unspecialized-pipeline", {"num_stages": stages}))
 
 
 def many_loops(loops: int, additions: int = ADDITIONS) -> str:
@@ -101,24 +107,43 @@ def seconds(action: Callable[[], object]) -> float:
         gc.enable()
 
 
-def measured(text: str, steps: Steps) -> dict[str, Any]:
-    """The columns of one module."""
-    ctx = context()
-    modules: list[ModuleOp] = []
-
-    def read_and_written() -> None:
-        modules.append(Parser(ctx, text).parse_module())
-        modules[-1].verify()
-        Printer(StringIO()).print_op(modules[-1])
-
-    plain = seconds(read_and_written)
-    module, size, taken = modules[-1], 0, dict[str, float]()
+def measured(text: str, steps: Steps, *, result: bool = False) -> dict[str, Any]:
+    """The columns of one module; `result` asks for the time that xDSL takes for what comes out, too."""
+    module, source = _read_and_written(text)
+    size, taken = 0, dict[str, float]()
     for name, options in steps:
         if name in ("tileas-generate-schedule", "tileas-unspecialized-pipeline") and not size:
             size = sum(1 for _ in module.walk())
         taken[name.removeprefix("tileas-")] = seconds(partial(_apply, _pass(name, options), module))
     total = sum(taken.values())
-    return {"ops": size, **taken, "us/op": 1e6 * total / size, "x parse, verify, print": total / plain}
+    row = {"ops": size, **taken, "total": total, "us/op": 1e6 * total / size, "x source": total / source}
+    if not result:
+        return row
+    written = StringIO()
+    Printer(written).print_op(module)
+    out = sum(1 for _ in module.walk())
+    return {**row, "ops out": out, "x result": total / _read_and_written(written.getvalue())[1]}
+
+
+def _read_and_written(text: str) -> tuple[ModuleOp, float]:
+    """The module, and the seconds to parse, verify and print it."""
+    ctx = context()
+    modules: list[ModuleOp] = []
+
+    def action() -> None:
+        modules.append(Parser(ctx, text).parse_module())
+        modules[-1].verify()
+        Printer(StringIO()).print_op(modules[-1])
+
+    taken = seconds(action)
+    return modules[-1], taken
+
+
+def with_exponents(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, each but the first with the exponent of the growth since the one before."""
+    for smaller, larger in pairwise(rows):
+        larger["exponent"] = log(larger["total"] / smaller["total"]) / log(larger["ops"] / smaller["ops"])
+    return list(rows)
 
 
 def _pass(name: str, options: Mapping[str, Any]) -> ModulePass:
@@ -133,7 +158,11 @@ def _apply(one: ModulePass, module: ModuleOp) -> None:
 def measure() -> list[dict[str, Any]]:
     """One row for each module."""
     measured(many_loops(1), PREPARED)  # what is loaded and cached at the first use
-    rows = [{"module": f"{loops} loops", **measured(many_loops(loops), PREPARED)} for loops in (20, 200, 2000)]
+    rows = with_exponents(
+        [{"module": f"{loops} loops", **measured(many_loops(loops), PREPARED)} for loops in (20, 60, 200, 600, 2000)]
+    )
     rows.append({"module": "a body of 300 ops", **measured(many_loops(1, 270), PREPARED)})
-    rows += [{"module": f"{pairs} pairs", **measured(many_pairs(pairs), UNSCHEDULED)} for pairs in (100, 1000)]
+    for pairs, stages in ((100, 2), (1000, 2), (1000, 4)):
+        row = measured(many_pairs(pairs), unscheduled(stages), result=True)
+        rows.append({"module": f"{pairs} pairs, {stages} stages", **row})
     return rows
