@@ -596,6 +596,24 @@ MEMORY: dict[str, Refusal] = {
 }
 
 
+def block_scaled(
+    m: int,
+    n: int,
+    k: int,
+    *,
+    rows: int | None = None,
+    columns: int | None = None,
+    element: str = "f8E4M3FN",
+    ctas: int = 1,
+    op: str = "",
+) -> tuple[str, str]:
+    """A product of MxK by KxN in blocks of 32, with scales of `rows` of A and `columns` of B (None: of all)."""
+    a, b, c = f"tensor<{m}x{k}x{element}>", f"tensor<{k}x{n}x{element}>", f"tensor<{m}x{n}xf32>"
+    s, r = f"tensor<{rows or m}x{k // 32}xf8E8M0FNU>", f"tensor<{columns or n}x{k // 32}xf8E8M0FNU>"
+    multiply = op or f"nvt.block_scaled_mma %a, %b, %c sfa(%s) sfb(%r) attributes {{cta_group = {ctas} : i32}}"
+    return f"%a: {a}, %b: {b}, %c: {c}, %s: {s}, %r: {r}", f"%d = {multiply} : ({a}, {b}, {c}, {s}, {r}) -> {c}"
+
+
 def combine(op: str, attributes: str, result: str, body: str = "") -> str:
     """A reduction or scan of an 8x4 tile of f32."""
     body = body or "^bb0(%x: f32, %y: f32):\n nvt.yield %x : (f32) -> ()"
@@ -628,10 +646,47 @@ COMPUTE: dict[str, Refusal] = {
         "expects the accumulate flag as the last operand",
     ),
     "three thread blocks": (
-        "%a: $A8, %b: $B8, %c: $C, %s: $SA, %r: $SB",
+        "%a: $A8, %b: $B8, %c: $C8, %s: $SA, %r: $SB",
         "%d = nvt.block_scaled_mma %a, %b, %c sfa(%s) sfb(%r) attributes {cta_group = 3 : i32} "
-        ": ($A8, $B8, $C, $SA, $SB) -> $C",
+        ": ($A8, $B8, $C8, $SA, $SB) -> $C8",
         "expects cta_group to be 1 or 2, but got 3",
+    ),
+    "rows without scale factors": (
+        *block_scaled(16, 8, 64, rows=4),
+        "expects scale factors for each of the 16 rows of A, but got 4 rows of them",
+    ),
+    "columns without scale factors": (
+        *block_scaled(16, 8, 64, columns=4),
+        "expects scale factors for each of the 8 columns of B, but got 4 columns of them",
+    ),
+    "half the K of an instruction": (
+        *block_scaled(16, 8, 32, element="f4E2M1FN"),
+        "expects K to be a multiple of 64, which one instruction multiplies, but got 32",
+    ),
+    "a K between instructions": (
+        *block_scaled(16, 8, 96, element="f4E2M1FN"),
+        "expects K to be a multiple of 64, which one instruction multiplies, but got 96",
+    ),
+    "fewer rows than an instruction of one CTA": (
+        *block_scaled(8, 8, 64),
+        "expects M and N to be multiples of 16 and 8, as one CTA multiplies, but got 8 and 8",
+    ),
+    "fewer columns than an instruction of one CTA": (
+        *block_scaled(16, 4, 64),
+        "expects M and N to be multiples of 16 and 8, as one CTA multiplies, but got 16 and 4",
+    ),
+    "fewer rows than an instruction of two CTAs": (
+        *block_scaled(64, 16, 64, ctas=2),
+        "expects M and N to be multiples of 128 and 16, as two CTAs multiply, but got 64 and 16",
+    ),
+    "fewer columns than an instruction of two CTAs": (
+        *block_scaled(128, 8, 64, ctas=2),
+        "expects M and N to be multiples of 128 and 16, as two CTAs multiply, but got 128 and 8",
+    ),
+    "a dot with rows without scale factors": (
+        block_scaled(16, 8, 64, rows=4)[0],
+        block_scaled(16, 8, 64, rows=4, op="nvt.dot %a, %b, %c, %s, %r")[1],
+        "expects scale factors for each of the 16 rows of A, but got 4 rows of them",
     ),
     "an axis too many": (
         SOURCE,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from xdsl.dialects.builtin import (
     Float4E2M1FNType,
@@ -36,13 +38,13 @@ E5M2, E4M3, E8M0 = Float8E5M2Type(), Float8E4M3FNType(), Float8E8M0FNUType()
 
 
 def tiles(a: Attribute, b: Attribute, scale: Attribute, vec_size: int, k: int = 128) -> tuple[Attribute, ...]:
-    """A 16xK, B Kx8, C, and scales with one entry for each `vec_size` elements along K."""
+    """A 128xK, B Kx16, C, and scales with one entry for each `vec_size` elements along K."""
     return (
-        TensorType(a, [16, k]),
-        TensorType(b, [k, 8]),
-        TensorType(f32, [16, 8]),
-        TensorType(scale, [16, k // vec_size]),
-        TensorType(scale, [k // vec_size, 8]),
+        TensorType(a, [128, k]),
+        TensorType(b, [k, 16]),
+        TensorType(f32, [128, 16]),
+        TensorType(scale, [128, k // vec_size]),
+        TensorType(scale, [k // vec_size, 16]),
     )
 
 
@@ -89,14 +91,14 @@ def test_a_rejection_packs_to_zero() -> None:
 def test_phases_run_in_their_order() -> None:
     """Each input breaks one phase and all later ones; the first one broken speaks."""
     a, b, _, sfa, sfb = tiles(E2M1, E2M1, E8M0, 32)
-    half = TensorType(f16, [16, 8])
-    other = TensorType(E4M3, [2, 8])
-    three = TensorType(E8M0, [3, 8])
+    half = TensorType(f16, [128, 16])
+    other = TensorType(E4M3, [2, 16])
+    three = TensorType(E8M0, [3, 16])
 
     def text(sfa: Attribute | None, sfb: Attribute | None, c: Attribute) -> Configuration | str:
         return configuration_of(BlockScaledInputs(a, b, c, sfa, sfb))
 
-    full = TensorType(f32, [16, 8])
+    full = TensorType(f32, [128, 16])
     assert text(None, other, half) == "fp4 mma should expect scaling factors"
     assert text(sfa, other, half) == "sfa and sfb element type mismatch"
     assert text(sfa, three, half) == "expects c type to be Float32"
@@ -112,8 +114,8 @@ def test_with_an_atom_the_scales_are_compared_in_its_words() -> None:
 
 def test_scales_of_b_may_be_written_either_way_round() -> None:
     a, b, c, sfa, _ = tiles(E4M3, E4M3, E8M0, 32)
-    assert packed_configuration(a, b, c, sfa, TensorType(E8M0, [4, 8])) == 0x2000000020
-    assert packed_configuration(a, b, c, sfa, TensorType(E8M0, [8, 4])) == 0x2000000020
+    assert packed_configuration(a, b, c, sfa, TensorType(E8M0, [4, 16])) == 0x2000000020
+    assert packed_configuration(a, b, c, sfa, TensorType(E8M0, [16, 4])) == 0x2000000020
 
 
 def test_without_shapes_the_scale_type_decides() -> None:
@@ -138,6 +140,22 @@ def test_op_hands_its_types_to_the_verifier() -> None:
 def test_capability_gate(capability: int, refused: bool) -> None:
     text = "mma block scale is not supported by compute capability < sm100"
     assert capability_refusal(capability) == (text if refused else None)
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_shapes_are_what_instructions_tile(pair: bool) -> None:
+    """Every M, N and K around the smallest instruction: accepted exactly where all are its multiples."""
+    for m, n, k in itertools.product((8, 16, 64, 128, 192, 256), (4, 8, 16, 24), (32, 64, 96, 128)):
+        types = (
+            TensorType(E2M1, [m, k]),
+            TensorType(E2M1, [k, n]),
+            TensorType(f32, [m, n]),
+            TensorType(E8M0, [m, k // 16]),
+            TensorType(E8M0, [k // 16, n]),
+        )
+        least_m, least_n = (128, 16) if pair else (16, 8)
+        fits = m % least_m == 0 and n % least_n == 0 and k % 64 == 0
+        assert (packed_configuration(*types, two_cta=pair) != 0) == fits, (m, n, k)
 
 
 # The instruction word ----------------------------------------------------------------------------

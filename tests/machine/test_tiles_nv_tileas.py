@@ -495,24 +495,24 @@ def test_dot(accumulate: int | None) -> None:
 
 
 def test_block_scaled_products() -> None:
-    a = floats(8, 64, dtype=ml_dtypes.float8_e4m3fn)
+    a = floats(16, 64, dtype=ml_dtypes.float8_e4m3fn)
     b = floats(64, 8, dtype=ml_dtypes.float8_e5m2)
-    c = floats(8, 8)
-    sfa = np.exp2(floats(8, 2) % 3).astype(ml_dtypes.float8_e8m0fnu)
+    c = floats(16, 8)
+    sfa = np.exp2(floats(16, 2) % 3).astype(ml_dtypes.float8_e8m0fnu)
     sfb = np.exp2(floats(2, 8) % 3).astype(ml_dtypes.float8_e8m0fnu)
     types = {
-        "a": "tensor<8x64xf8E4M3FN>",
+        "a": "tensor<16x64xf8E4M3FN>",
         "b": "tensor<64x8xf8E5M2>",
-        "c": "tensor<8x8xf32>",
-        "s": "tensor<8x2xf8E8M0FNU>",
+        "c": "tensor<16x8xf32>",
+        "s": "tensor<16x2xf8E8M0FNU>",
         "t": "tensor<2x8xf8E8M0FNU>",
     }
-    signature = f"({', '.join(types.values())}) -> tensor<8x8xf32>"
+    signature = f"({', '.join(types.values())}) -> tensor<16x8xf32>"
     wide_a = a.astype(np.float64) * np.repeat(sfa.astype(np.float64), 32, 1)
     wide_b = b.astype(np.float64) * np.repeat(sfb.astype(np.float64), 32, 0)
     expected = (wide_a @ wide_b + c).astype(np.float32)
     for op in ("nv_tileas.dot %a, %b, %c, %s, %t", "nv_tileas.block_scaled_mma %a, %b, %c sfa(%s) sfb(%t)"):
-        result = result_of(written(types, f"%r = {op} : {signature}", "tensor<8x8xf32>"), a, b, c, sfa, sfb)
+        result = result_of(written(types, f"%r = {op} : {signature}", "tensor<16x8xf32>"), a, b, c, sfa, sfb)
         assert exactly(result, expected)
 
 

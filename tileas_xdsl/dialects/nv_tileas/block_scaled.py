@@ -10,7 +10,8 @@ elements along K. The hardware has three pairs of (K of one instruction, `vec_si
     64      32        E2M1FN             E8M0              0x4000000020   one CTA only
 
 These are the kinds `mxf8f6f4`, `mxf4nvf4` and `mxf4` of PTX ISA, `tcgen05.mma` with `.block_scale`. The error texts are
-those of TileAS. `configuration_of` runs five phases in fixed order; the first that fails gives the diagnostic.
+those of TileAS. `configuration_of` runs five phases in fixed order; the first that fails gives the diagnostic. A sixth,
+in words of our own, asks whether instructions of that configuration tile the shapes.
 `packed_configuration` gives what lowering needs, `(atom_k << 32) | vec_size`, or 0. `kind_word_refusal` is the back
 end's check of the instruction word.
 """
@@ -28,6 +29,11 @@ from tileas_xdsl.dialects.nv_tileas.verification import static_shape
 from tileas_xdsl.dialects.tiles.types import element_type_of
 
 UNSUPPORTED = "unsupported block-scaled mma configuration"
+MULTIPLES = {False: (16, 8), True: (128, 16)}
+"""
+What M and N are multiples of, by whether two CTAs share the multiplication (PTX ISA). The smallest instruction of one
+CTA is `mma.sync.m16n8` with `.block_scale`; of two it is `tcgen05.mma.cta_group::2`, with M = 128 and N in steps of 16.
+"""
 SAME_SCALES_OF_ATOM = "expects sfa/sfb element types to be the same"
 """The text of phase 2 for an op with an atom."""
 CAPABILITY_REFUSAL = "mma block scale is not supported by compute capability < sm100"
@@ -76,6 +82,12 @@ def packed_configuration(
 
 def configuration_of(inputs: BlockScaledInputs) -> Configuration | str:
     """The configuration that the inputs select, or the diagnostic of the first phase that fails."""
+    found = _catalogued(inputs)
+    return (_shape_refusal(inputs, found) or found) if isinstance(found, Configuration) else found
+
+
+def _catalogued(inputs: BlockScaledInputs) -> Configuration | str:
+    """Phases 1 to 5: element types, the accumulator, and the extents along K."""
     scales = (element_type_of(inputs.sfa) if inputs.sfa else None, element_type_of(inputs.sfb) if inputs.sfb else None)
     fp4 = _is_fp4(inputs.a) or _is_fp4(inputs.b)
     if fp4 and None in scales:
@@ -148,6 +160,27 @@ def _look_up(inputs: BlockScaledInputs, scale: Attribute | None, pair: Configura
         case _:
             return UNSUPPORTED
     return pair
+
+
+def _shape_refusal(inputs: BlockScaledInputs, pair: Configuration) -> str | None:
+    """Phase 6: what no instruction of the configuration multiplies, and rows without a scale; None where all fits."""
+    shapes = [static_shape(type_) for type_ in (inputs.a, inputs.b, inputs.sfa, inputs.sfb) if type_ is not None]
+    if any(not shape or len(shape) < 2 for shape in shapes):
+        return None
+    a, b, sfa, sfb = (shape for shape in shapes if shape is not None)
+    (m, k), n = a[-2:], b[-1]
+    columns = sfb[-1] if sfb[-1] == n else sfb[-2]
+    least_m, least_n = MULTIPLES[inputs.two_cta]
+    if sfa[-2] != m:
+        return f"expects scale factors for each of the {m} rows of A, but got {sfa[-2]} rows of them"
+    if columns != n:
+        return f"expects scale factors for each of the {n} columns of B, but got {columns} columns of them"
+    if k % pair.atom_k:
+        return f"expects K to be a multiple of {pair.atom_k}, which one instruction multiplies, but got {k}"
+    if m % least_m or n % least_n:
+        ctas = "two CTAs multiply" if inputs.two_cta else "one CTA multiplies"
+        return f"expects M and N to be multiples of {least_m} and {least_n}, as {ctas}, but got {m} and {n}"
+    return None
 
 
 def capability_refusal(compute_capability: int) -> str | None:
