@@ -1,14 +1,15 @@
 """
 Ops and custom forms of MLIR's dialects that xDSL's versions of these lack: one file a dialect.
 
+    func     what MLIR refuses on a function
     gpu      the custom forms of device code, #gpu.address_space
     llvm     atomicrmw, cmpxchg, addrspacecast
     memref   the custom forms of atomic_rmw and copy
-    scf      forall; the custom forms of parallel, and of while without arguments
+    scf      forall; the custom forms of parallel, and of while without arguments; what MLIR refuses of an if
 
 The names of these dialects are xDSL's, and a plug-in may not register a name twice. So `universe.py` puts a loader in
 the place of xDSL's, which adds what is here to the dialect that it loads. Ops of xDSL stay the classes that they are: a
-custom form is given to the class itself, when its dialect is loaded.
+custom form, or a check for their verifier, is given to the class itself, when its dialect is loaded.
 
 A form follows what mlir-opt 22 prints and accepts.
 """
@@ -16,6 +17,7 @@ A form follows what mlir-opt 22 prints and accepts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
@@ -53,6 +55,20 @@ def give_form(op: type[Operation], parse: ParseForm, print_: PrintForm) -> None:
     """Let `op`, a class of xDSL's that has no custom form, be read by `parse` and written by `print_`."""
     setattr(op, "parse", classmethod(parse))  # noqa: B010  (pyright knows it as a method of the class)
     setattr(op, "print", print_)  # noqa: B010
+
+
+def give_check(op: type[Operation], check: Callable[[Any], None]) -> None:
+    """Let the verifier of `op`, a class of xDSL's, also ask `check`, which raises `VerifyException`."""
+    own = op.verify_
+    if getattr(own, "__wrapped__", None) is check:
+        return
+
+    @wraps(check)
+    def verify_(self: Operation) -> None:
+        own(self)
+        check(self)
+
+    setattr(op, "verify_", verify_)  # noqa: B010
 
 
 def numbers(values: Sequence[int]) -> DenseArrayBase[Any]:

@@ -43,7 +43,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.extensions import DYNAMIC, give_form, numbers, types_in_parens_or_one, with_ops
+from tileas_xdsl.dialects.extensions import DYNAMIC, give_check, give_form, numbers, types_in_parens_or_one, with_ops
 
 index = IndexType()
 Bound = int | UnresolvedOperand
@@ -340,8 +340,28 @@ def _print_while(op: scf.WhileOp, printer: Printer) -> None:
         printer.print_op_attributes(op.attributes, print_keyword=True)
 
 
+# What xDSL's ops leave unverified -------------------------------------------------------------------------------------
+
+ITERATOR = "nv_tileas.pipeline_iter"
+
+
+def _verify_arms(op: scf.IfOp) -> None:
+    """Each arm yields what the op returns, and there are two where it returns anything."""
+    if op.results and not op.false_region.blocks:
+        raise VerifyException("must have an else block if defining values")
+    for name, region in (("then", op.true_region), ("else", op.false_region)):
+        last = None if region.first_block is None else region.first_block.last_op
+        if not isinstance(last, scf.YieldOp) or last.operand_types == op.result_types:
+            continue
+        if any(type_.name == ITERATOR for type_ in (*last.operand_types, *op.result_types)):
+            raise VerifyException("branch arms must yield matching pipeline iterator types")
+        yielded, returned = (", ".join(map(str, types)) for types in (last.operand_types, op.result_types))
+        raise VerifyException(f"returns ({returned}), but its {name} arm yields ({yielded})")
+
+
 def extended(dialect: Dialect) -> Dialect:
     """xDSL's `scf` with the ops and forms of this file."""
     give_form(scf.ParallelOp, _parse_parallel, _print_parallel)
     give_form(scf.WhileOp, _parse_while, _print_while)
+    give_check(scf.IfOp, _verify_arms)
     return with_ops(dialect, (ForallOp, InParallelOp))
