@@ -468,11 +468,47 @@ def cells() -> View:
 
 
 def test_scalars_that_the_program_stored_are_known_when_checking() -> None:
-    with pytest.raises(UndecidedError, match=r"memref.load.*computes an address from data that is not computed"):
+    with pytest.raises(
+        UndecidedError,
+        match=r"memref.load.*computes an address in 'm', which is written, from data that is not computed",
+    ):
         call(CELLS, "f", cells(), cells(), 0, machine=machine_for(with_data=False))
     text = CELLS.replace("%m[%s]", "%m[%first]")
     assert call(text, "f", cells(), cells(), 0, machine=machine_for(with_data=False)) == 7
     assert call(text, "f", cells(), cells(), 1, machine=machine_for(with_data=False)) is UNKNOWN
+
+
+GATHERED = """
+func.func @f(%m: memref<4xf32>, %ix: memref<4xindex>, %out: memref<4xf32>, %i: index) -> (f32) {
+  %k = memref.load %ix[%i] : memref<4xindex>
+  %x = memref.load %m[%k] : memref<4xf32>
+  %v = vector.load %m[%k] : memref<4xf32>, vector<1xf32>
+  memref.store %x, %out[%i] : memref<4xf32>
+  func.return %x : f32
+}"""
+
+
+def test_where_a_read_lies_does_not_matter_in_memory_that_nobody_writes() -> None:
+    """But it does before a write and behind one, to whatever place; and where a store lies always does."""
+    index, number = element(IndexType()), F32
+
+    def checked(text: str) -> object:
+        views = [MemoryObject("m", (4,), number).whole(), MemoryObject("ix", (4,), index).whole()]
+        out = MemoryObject("out", (4,), number).whole()
+        return call(text, "f", *views, out, 1, machine=machine_for(with_data=False))
+
+    assert checked(GATHERED) is UNKNOWN
+    written = "memref.store %x, %m[%i] : memref<4xf32>"
+    first = "%x = memref.load %m[%k]"
+    for text in (
+        GATHERED.replace("func.return", f"{written}\n  func.return"),
+        GATHERED.replace(first, f"%zero = arith.constant 0.0 : f32\n  {written.replace('%x', '%zero')}\n  {first}"),
+    ):
+        assert text != GATHERED
+        with pytest.raises(UndecidedError, match="computes an address in 'm', which is written"):
+            checked(text)
+    with pytest.raises(UndecidedError, match=r"memref.store.*computes an address from data"):
+        checked(GATHERED.replace("%out[%i]", "%out[%k]"))
 
 
 def test_addresses_must_be_known() -> None:

@@ -342,6 +342,8 @@ class Machine:
             return
         if base.array is not None:
             base.note_reached(access.region.start, access.region.stop)
+        if access.is_write:
+            self._note_written(base.whole_object)
         conflicts = list(history.record(access, mind))
         for conflict in conflicts:
             self.report_conflict(conflict)
@@ -349,6 +351,19 @@ class Machine:
             self.report(*violation_of_access_to_object(access, name))
         if base.lifetime_over and not conflicts:
             raise UnsupportedError(access.op, f"touches '{base.name}' after its end; end its lifetime later")
+
+    def read_somewhere(self, base: MemoryObject, op: Operation) -> None:
+        """`op` reads in `base`, and it is not computed where. Raises `UndecidedError` where that makes a difference."""
+        whole = base.whole_object
+        whole.read_somewhere = op
+        if whole.is_written:
+            self._note_written(whole)
+
+    def _note_written(self, whole: MemoryObject) -> None:
+        whole.is_written = True
+        if whole.read_somewhere is not None:
+            use = f"computes an address in '{whole.name}', which is written, from"
+            raise UndecidedError(whole.read_somewhere, f"{use} data that is not computed when checking")
 
     def report_conflict(self, conflict: Conflict) -> None:
         """Report a conflict, unless one of the same kind between the same two ops is known."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType
 
@@ -66,6 +67,10 @@ class MemoryObject:
     """Byte offset -> name of each thing of `OBJECT_BYTES` that lives there, and that no ordinary access may touch."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
+    is_written: bool = False
+    """Of a whole object: whether any access has written to it, or to a part of it."""
+    read_somewhere: Operation | None = None
+    """Of a whole object: an op that reads it at a place which is not computed; nobody may write to it then."""
     serial: int = field(default_factory=lambda: next(_serial))
 
     form: object = None

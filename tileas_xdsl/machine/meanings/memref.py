@@ -38,9 +38,7 @@ from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.tiles.numerics import element_of, view_of
 from tileas_xdsl.machine.tiles.pointers import Addresses, Pointer
 from tileas_xdsl.machine.tiles.slices import Numbers, Window, filled, groups_of
-
-ADDRESS = "computes an address from"
-
+from tileas_xdsl.machine.tiles.unknown_places import ADDRESS, places_to_read
 
 # Allocation ---------------------------------------------------------------------------------------------------------
 
@@ -140,6 +138,12 @@ def _make_global(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
 # Access -------------------------------------------------------------------------------------------------------------
 
 
+def element_to_read(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) -> tuple[View, bool]:
+    """`element_at` for an op that only reads, and whether the element stands for one whose place is not computed."""
+    places, is_guess = places_to_read(agent, op, view_of(agent, op, value).base, indices)
+    return element_at(agent, op, value, places), is_guess
+
+
 def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) -> View:
     """The element of a memref at `indices`, each of which must lie inside its dimension."""
     view = view_of(agent, op, value)
@@ -164,7 +168,9 @@ def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) 
     per_thread=TakesPerThread.ONE_BY_ONE,
 )
 def _load(agent: Agent, op: memref.LoadOp, source: Any, *indices: Any) -> Any:
-    return agent.load(element_at(agent, op, source, indices), op)
+    element, is_guess = element_to_read(agent, op, source, indices)
+    contents = agent.load(element, op)
+    return UNKNOWN if is_guess else contents
 
 
 @effect(

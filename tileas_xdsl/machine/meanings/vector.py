@@ -18,15 +18,22 @@ from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.memref import ADDRESS, element_at
+from tileas_xdsl.machine.meanings.memref import element_at, element_to_read
 from tileas_xdsl.machine.tiles.numerics import view_of
+from tileas_xdsl.machine.tiles.unknown_places import ADDRESS
 
 
 def _neighbours(agent: Agent, op: Operation, buffer: Any, indices: Sequence[Any], kind: Attribute) -> View:
     """The elements from `indices` on along the innermost dimensions, as many as `kind` has."""
+    return _vector_from(agent, op, buffer, element_at(agent, op, buffer, indices), kind)
+
+
+def _vector_from(agent: Agent, op: Operation, buffer: Any, first: View, kind: Attribute) -> View:
+    """The elements from `first` on along the innermost dimensions of `buffer`."""
     assert isinstance(kind, VectorType)
-    first, shape = element_at(agent, op, buffer, indices), kind.get_shape()
-    strides = view_of(agent, op, buffer).strides[len(indices) - len(shape) :]
+    shape = kind.get_shape()
+    all_strides = view_of(agent, op, buffer).strides
+    strides = all_strides[len(all_strides) - len(shape) :]
     return View(first.base, first.offset, shape, strides, first.element, first.origin)
 
 
@@ -37,7 +44,9 @@ def _neighbours(agent: Agent, op: Operation, buffer: Any, indices: Sequence[Any]
     per_thread=TakesPerThread.ONE_BY_ONE,
 )
 def _load(agent: Agent, op: vector.LoadOp, buffer: Any, *indices: Any) -> Any:
-    return agent.load(_neighbours(agent, op, buffer, indices, op.result.type), op)
+    # A vector is not computed when checking, wherever it lies.
+    first, _ = element_to_read(agent, op, buffer, indices)
+    return agent.load(_vector_from(agent, op, buffer, first, op.result.type), op)
 
 
 @effect(

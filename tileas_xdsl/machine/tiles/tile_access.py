@@ -34,6 +34,7 @@ from tileas_xdsl.machine.tiles.tiled_views import (
     write_pieces,
 )
 from tileas_xdsl.machine.tiles.tiles import PointerTile, read_tile, scalar_or_tile, tile_shape
+from tileas_xdsl.machine.tiles.unknown_places import ADDRESS, places_to_read
 
 PADDING = {
     PaddingValue.ZERO: 0.0,
@@ -60,9 +61,12 @@ class Place:
     """
 
 
-def pieces_at(agent: Agent, op: Operation, place: Place, tile: Attribute, mask: Any = None) -> list[Piece]:
+def pieces_at(
+    agent: Agent, op: Operation, place: Place, tile: Attribute, mask: Any = None, *, reads: bool = False
+) -> list[Piece]:
     """
-    The parts of a tile (or scalar) of type `tile` that lie in memory at `place`.
+    The parts of a tile (or scalar) of type `tile` that lie in memory at `place`. Of an access that only `reads`, the
+    coordinates need not be known when checking (`unknown_places`).
 
     Raises `UnsupportedError` where it was promised to lie inside and does not.
     """
@@ -71,7 +75,7 @@ def pieces_at(agent: Agent, op: Operation, place: Place, tile: Attribute, mask: 
         return pieces_behind(agent, op, base, element_of(op, tile), mask)
     if isinstance(base, Pointer):
         return [_behind_pointer(op, base, place, tile)]
-    window = _window(agent, op, base, place, tile)
+    window = _window(agent, op, base, place, tile, reads=reads)
     _check_bounds(agent, op, window, place, tile)
     return window.pieces()
 
@@ -83,16 +87,19 @@ def _behind_pointer(op: Operation, pointer: Pointer, place: Place, tile: Attribu
     return Piece(pointer.view(shape, element_of(op, tile)), (slice(None),) * len(shape))
 
 
-def _window(agent: Agent, op: Operation, base: Any, place: Place, tile: Attribute) -> TileWindow:
-    coordinates = [agent.known(c, op, "computes an address from") for c in place.coordinates]
+def _window(agent: Agent, op: Operation, base: Any, place: Place, tile: Attribute, *, reads: bool) -> TileWindow:
     if isinstance(base, TiledView):
         view = base
     elif isinstance(base, View):
         view = TiledView.plain(base, tile_shape(tile), op)
     else:
         raise UnsupportedError(op, "reaches memory through a value that is no array here")
-    if len(coordinates) != len(view.tile):
-        raise UnsupportedError(op, f"gives {len(coordinates)} coordinates for tiles of rank {len(view.tile)}")
+    if len(place.coordinates) != len(view.tile):
+        raise UnsupportedError(op, f"gives {len(place.coordinates)} coordinates for tiles of rank {len(view.tile)}")
+    if reads:
+        coordinates, _ = places_to_read(agent, op, view.array.base, place.coordinates)
+    else:
+        coordinates = [agent.known(c, op, ADDRESS) for c in place.coordinates]
     return view.at(coordinates) if place.counts_tiles else TileWindow(view, tuple(coordinates))
 
 
@@ -129,7 +136,7 @@ def padding_of(op: Operation) -> Any:
 def load_tile(agent: Agent, op: Operation, place: Place, tile: Attribute, mask: Any = None, other: Any = None) -> Any:
     """The contents of the tile (or scalar) of type `tile` at `place`, read now."""
     mask, other = (read_tile(agent, agent.resolve(value), op) for value in (mask, other))
-    pieces = pieces_at(agent, op, place, tile, mask)
+    pieces = pieces_at(agent, op, place, tile, mask, reads=bool(tile_shape(tile)))
     if not tile_shape(tile) and mask is None and not agent.machine.with_data:
         # Scalars that the program itself has stored are known when checking too.
         return agent.load(View(*_scalar_at(pieces[0].view)), op, Proxy.UNSPECIFIED)

@@ -175,7 +175,7 @@ def load_later(
     """Issue a load of the tile at `place` into `destination`; mask and fallback are read at issue."""
     target = storage_of(destination, op)
     mask, other = read_tile(agent, mask, op), read_tile(agent, other, op)
-    pieces = pieces_at(agent, op, place, tile, mask)
+    pieces = pieces_at(agent, op, place, tile, mask, reads=True)
     machine = agent.machine
     lanes = Lanes(tile_shape(tile), element_of(op, tile), padding_of(op), mask, other)
     return issue_move(

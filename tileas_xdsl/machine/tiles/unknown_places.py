@@ -1,0 +1,44 @@
+"""
+Reads at places that a check does not compute, in memory that nobody writes.
+
+    %k = memref.load %indices[%i]              a number that is not computed when checking
+    %t = nv_tileaa.tiled_load %a[%k, %c0]      somewhere in 'a'
+
+Where such a read lies changes nothing as long as no access writes to its array: reads do not race with each other. So a
+check reads at index 0 in its place, and is undecided as soon as something writes to the array, before or after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.memory import MemoryObject
+from tileas_xdsl.machine.core.values import UNKNOWN
+
+ADDRESS = "computes an address from"
+
+LIES_INSIDE = Assumption("indices that are data stay inside {}")
+"""Of an array that is read at places which are not computed when checking."""
+
+
+def places_to_read(
+    agent: Agent, op: Operation, base: MemoryObject, indices: Sequence[Any]
+) -> tuple[Sequence[Any], bool]:
+    """
+    The `indices` at which `op` reads in `base`, and whether some of them are zeros that stand for what is not known.
+
+    Raises `UndecidedError` for such an index where the array is written.
+    """
+    if agent.machine.with_data:
+        return [agent.known(index, op, ADDRESS) for index in indices], False
+    seen = [agent.resolve(index) for index in indices]
+    if not any(index is UNKNOWN for index in seen):
+        return [agent.known(index, op, ADDRESS) for index in seen], False
+    agent.machine.read_somewhere(base, op)
+    agent.machine.assume(LIES_INSIDE.about(base.name))
+    return [0 if index is UNKNOWN else agent.known(index, op, ADDRESS) for index in seen], True
