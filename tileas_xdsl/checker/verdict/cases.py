@@ -17,7 +17,7 @@ from tileas_xdsl.checker.verdict.excluded_calls import ExcludedCalls
 from tileas_xdsl.checker.verdict.report import Finding, Report
 from tileas_xdsl.checker.verdict.ring_depths import deepest
 from tileas_xdsl.machine.core.deadline import TimeUpError
-from tileas_xdsl.machine.core.violations import NoStepError, UndecidedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UndefinedCallError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -65,7 +65,7 @@ class Case:
         self.too_deep = ""
         """If that ring is too deep to execute all the trip counts that a proof starts from: why. Else empty."""
         self.left_out = ExcludedCalls(subject.body, bounds)
-        """The calls that are no programs: with their values a loop has no positive step."""
+        """The calls that are no programs: with their values a loop has no positive step, or a divisor is zero."""
         self.is_open = False
         """Whether something was found, or left undecided."""
         self.is_bounded = False
@@ -93,12 +93,12 @@ class Case:
         Decide the call in which `bounds` are `values`, and put what is found into the report. Where the time is up
         before that, nothing is reported (`out_of_time`).
 
-        Raises `NoStepError` where a loop has no positive step for another reason than these values.
+        Raises `UndefinedCallError` where the function is not defined for another reason than these values.
         """
         self.tell(self.call(values))
         try:
             decision = decide(self.subject, self.scalars(values))
-        except NoStepError as error:
+        except UndefinedCallError as error:
             self.left_out.add(values, error)
             return
         except TimeUpError as error:

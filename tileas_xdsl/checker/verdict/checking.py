@@ -251,7 +251,7 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
     Decide about all combinations of `counts`, more of them where rings are deep, and every one if asked for.
     Returns the trip counts that were tried, with all their combinations.
 
-    Raises `NoStepError` where none is.
+    Raises `UndefinedCallError` where none is.
     """
     report = case.report
     tried = _try_all(case, counts)

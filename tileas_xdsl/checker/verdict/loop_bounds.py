@@ -26,14 +26,14 @@ def bounding_arguments(body: Region) -> list[str]:
     ]
 
 
-def step_arguments(body: Region, loop: Operation) -> list[str]:
-    """Names of the integer arguments from which the step of `loop`, an `scf.for`, is computed, in order."""
+def arguments_behind(body: Region, op: Operation, operand: int) -> list[str]:
+    """Names of the integer arguments from which operand number `operand` of `op` is computed, in order."""
     block = body.first_block
     assert block is not None
     return [
         name
         for name, argument in zip(argument_names(body), block.args, strict=True)
-        if any(use.operation is loop and use.index == STEP for use in _reached_uses(argument))
+        if any(use.operation is op and use.index == operand for use in _reached_uses(argument))
     ]
 
 
@@ -54,10 +54,6 @@ def bounds_loops_by_an_extent(op: Operation) -> bool:
 def made_up_extent(function: Operation) -> Operation | None:
     """The first op around `function`, in it or in what it may call, that tells an open extent which bounds a loop."""
     return next((op for op in function.get_toplevel_object().walk() if bounds_loops_by_an_extent(op)), None)
-
-
-STEP = 2
-"""Which operand of an `scf.for` is its step."""
 
 
 def deciding_uses(value: SSAValue) -> Iterator[Use]:

@@ -136,7 +136,7 @@ class Report:
     assumed: dict[Assumption, None] = field(default_factory=dict[Assumption, None])
     """What executions rested on and nobody looked for (`scope`)."""
     left_out: list[str] = field(default_factory=list[str])
-    """Which values of arguments were left out, because a loop has no positive step with them: sentences."""
+    """Which values of arguments were left out, because the function is not defined for them: sentences."""
     bounded: list[str] = field(default_factory=list[str])
     """Why there is no proof for every trip count, one sentence a function."""
     cut_short: list[str] = field(default_factory=list[str])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tileas_xdsl.machine.core.assumptions import Assumption, in_words
 from tileas_xdsl.machine.core.opaque_numbers import PartsOfArrays
+from tileas_xdsl.machine.core.violations import DivisionByZeroError, NoStepError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -50,8 +51,13 @@ class Scope:
 
     @property
     def summed_up(self) -> list[str]:
-        """What was left out, in one clause."""
-        return ["calls in which a loop has no positive step"] if self.left_out else []
+        """What was left out, a clause for each kind."""
+        kinds = {NoStepError: "a loop has no positive step", DivisionByZeroError: "a divisor is zero"}
+        return [
+            f"calls in which {what}"
+            for error, what in kinds.items()
+            if any(error.complaint in calls for calls in self.left_out)
+        ]
 
     def as_data(self) -> dict[str, Any]:
         """The scope as plain data, for JSON."""

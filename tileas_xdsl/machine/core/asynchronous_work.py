@@ -235,7 +235,7 @@ class AsyncWork:
     needs: list[LateValue] = field(default_factory=list["LateValue"])
     """The operands that may be missing then."""
     ends_with_grid: bool = False
-    """Whether the end of the grid completes it: it writes global memory only, or the compiler waits for it."""
+    """Whether the end of the grid completes it: nobody reads what it writes before, or the compiler waits for it."""
     issue_step: int = 0
     complete_step: int | None = None
     bytes_moved: int = 0

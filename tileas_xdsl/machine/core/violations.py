@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.ir import Operation
 
@@ -129,8 +129,27 @@ class UnsupportedError(Exception):
         super().__init__(f"{prefix}error: '{op_name(op)}' op {reason}")
 
 
-class NoStepError(UnsupportedError):
-    """A loop has a step that is not positive: the function is not defined for these arguments."""
+class UndefinedCallError(UnsupportedError):
+    """An operand of an op has a value that makes it undefined: the function is not defined for these arguments."""
+
+    operand: ClassVar[int]
+    """Which operand of the op."""
+    complaint: ClassVar[str]
+    """Completes the sentence "'the.op' ..."."""
+
+
+class NoStepError(UndefinedCallError):
+    """A loop has a step that is not positive."""
+
+    operand = 2
+    complaint = "has no positive step"
+
+
+class DivisionByZeroError(UndefinedCallError):
+    """A divisor is zero."""
+
+    operand = 1
+    complaint = "divides by zero"
 
 
 class NoMeaningError(Exception):

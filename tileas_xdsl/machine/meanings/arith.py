@@ -25,7 +25,7 @@ from tileas_xdsl.machine.core.meaning import pure
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import (
     Array,
     as_signed,
@@ -160,7 +160,7 @@ def _division(entry: IntegerOp) -> Callable[..., Any]:
 
     def meaning(agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
         if not (rhs.all() if is_array(rhs) else rhs):
-            raise UnsupportedError(op, f"divides by zero{agent.in_iteration}; guard it")
+            raise DivisionByZeroError(op, f"divides by zero{agent.in_iteration}; guard it")
         return divide(agent, op, lhs, rhs)
 
     return meaning

@@ -25,7 +25,7 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Costs, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, Enter, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.globals import global_object
@@ -108,7 +108,7 @@ MOVES: dict[type[Operation], moving.Rule] = {
 def _integer_arithmetic(_agent: Agent, op: Operation, lhs: int, rhs: int) -> int:
     type_ = op.results[0].type
     if rhs == 0 and isinstance(op, DIVISIONS):
-        raise UnsupportedError(op, "divides by zero")
+        raise DivisionByZeroError(op, "divides by zero")
     compute = SIGNED.get(type(op))
     if compute is not None:
         return wrap(compute(lhs, rhs), type_)

@@ -130,6 +130,8 @@ def _issue(agent: Agent, op: Operation, touches: list[Touch], copies: Sequence[C
         fetch=lambda: [machine.read(copy.source) for copy in copies],
         deliver=deliver,
     )
+    # What reads nothing is a copy that a predicate has switched off: the zeros that it writes end with the block.
+    work.ends_with_grid = all(copy.source.region.is_empty for copy in copies)
     copy_groups(agent, CP_ASYNC).uncommitted.append(work)
     return work
 
