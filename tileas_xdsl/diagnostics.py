@@ -55,6 +55,16 @@ def op_name(op: Operation) -> str:
     return getattr(name, "data", op.name)
 
 
+PICTURED = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+"""Control characters, each with the picture that Unicode has of it; those of ISO 6429 from 0x80 on have none."""
+HARMLESS = PICTURED | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def printable(text: str) -> str:
+    """`text` with control characters drawn, one character for each: no input can steer a terminal."""
+    return text.translate(HARMLESS)
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """A message about one op: one sentence, and what the user can do about it."""
@@ -106,7 +116,7 @@ class Sink:
         if self.recording:
             self.records.append(diagnostic)
             return
-        print(diagnostic, file=self.stream if self.stream is not None else sys.stderr)
+        print(printable(str(diagnostic)), file=self.stream if self.stream is not None else sys.stderr)
 
 
 _sinks = [Sink()]

@@ -18,6 +18,8 @@ from xdsl.utils.exceptions import PassFailedException
 from tileas_xdsl.analysis.target import model_of_target, refuse_block_scaling
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.names import PASSES, loaders
+from tileas_xdsl.targets.machine_models import machine_model
+from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 Strategy = Literal["none", "unspecialize", "warp-specialize"]
 
@@ -170,7 +172,7 @@ STRATEGY_HELP: dict[Strategy, str] = {
 
 
 @dataclass(frozen=True)
-class TileIRPass(ModulePass):
+class TileIRPass(ChoosingPass):
     """
     Run the TileAS passes in order, as far as they exist.
 
@@ -226,6 +228,7 @@ class TileIRPass(ModulePass):
         self.refuse_unbuilt_options()
         self.refuse_contradictions()
         refuse_block_scaling(op, self.compute_capability)
+        self.refuse_unknown_target()
         if self.pipeline_strategy in PIPELINED:
             self._refuse_unknown_choices(op)
         for step in self.steps():
@@ -252,6 +255,13 @@ class TileIRPass(ModulePass):
                     f"tileir: {option.replace('_', '-')}={chosen} and pipeline-strategy={self.pipeline_strategy} "
                     "contradict each other: without pipelining no loop is scheduled; leave one of them out"
                 )
+
+    def refuse_unknown_target(self) -> None:
+        """Raises `PassFailedException`, with the targets that there are, for a target that does not exist."""
+        try:
+            machine_model(self.compute_capability)
+        except ValueError as error:
+            raise PassFailedException(f"tileir: unknown compute-capability: {error}") from None
 
     def _refuse_unknown_choices(self, module: ModuleOp) -> None:
         """What the scheduler would refuse after other passes have rewritten the module."""

@@ -515,3 +515,16 @@ def test_relaxed_proxy_makes_a_warning_of_a_read_without_fence(check: Run) -> No
 def test_relaxed_proxy_forgives_no_write_without_fence(check: Run) -> None:
     text = (ROOT / "examples/zoo/cp-async-then-tma-store.bad.mlir").read_text()
     assert check(text, "--relaxed-proxy")[0] == VIOLATION
+
+
+def test_bytes_of_the_input_cannot_steer_the_terminal(check: Run) -> None:
+    """An escape byte where it does not parse, in a comment that is quoted, and in the name of an op."""
+    broken = check("func.func @f() {\n  %c = arith.constant 0 \x1b[2J: i32\n  func.return\n}\n")
+    named = check('func.func @f() {\n  "un\\1Bknown"() : () -> ()\n  func.return\n}\n')
+    comment = "\n".join(f"{line} // \x1b[31m\x07\x9b" for line in RACE.read_text().splitlines())
+    raced = check(comment)
+    assert raced[0] == VIOLATION
+    for _, out, err in (broken, named, raced):
+        assert set(map(ord, out + err)).isdisjoint({*range(32), 0x7F, *range(0x80, 0xA0)} - {ord("\n"), ord("\t")})
+    assert "␛[31m␇" in raced[1]
+    assert broken[2].splitlines()[1:] == ["  %c = arith.constant 0 ␛[2J: i32", f"{'':24}^"]

@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         pipeline_strategy=arguments.strategy,
         unspecialized_pipeline_num_stages=arguments.num_stages,
     )
+    driver.refuse_unknown_target()
     written: dict[str, str] = {}
     decisions: list[str] = []
     with recorded_diagnostics() as said:

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 
-from tileas_xdsl.diagnostics import RefusedError, location_of
+from tileas_xdsl.diagnostics import RefusedError, location_of, printable
 
 INPUT_ERROR = 2
 """Exit status for whatever the command cannot read or do."""
@@ -67,7 +67,7 @@ def reporting_errors(run: Callable[[], int]) -> int:
     except (Exception, ArgSpecParseError) as error:
         if os.environ.get("TILEAS_TRACEBACK") == "1":
             raise
-        print(explain(error), file=sys.stderr)
+        print(printable(explain(error)), file=sys.stderr)
         return error.status if isinstance(error, InputError) else INPUT_ERROR
 
 

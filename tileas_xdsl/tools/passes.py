@@ -21,6 +21,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 from xdsl.universe import Universe
 
 from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.transforms.rewriting.choices import choices_of
 from tileas_xdsl.universe import TILEAS
 
 PassFactory = Callable[[], type[Any]]
@@ -128,7 +129,7 @@ def _option(field: dataclasses.Field[Any], hint: object) -> OptionRow:
     return OptionRow(
         name=field.name.replace("_", "-"),
         type=type_name(hint),
-        choices=choices_of(hint),
+        choices=tuple(map(written, choices_of(hint))),
         required=required,
         default=None if required else default,
         help=field.metadata.get("help", ""),
@@ -147,17 +148,6 @@ def type_name(hint: object) -> str:
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(type_name(part) for part in arguments if part is not NoneType))
     return str(hint)
-
-
-def choices_of(hint: object) -> tuple[str, ...]:
-    """The values that a `Literal` allows, as written on the command line; empty where anything of the type goes."""
-    if get_origin(hint) is Literal:
-        return tuple(written(value) for value in get_args(hint))
-    if get_origin(hint) in (Union, UnionType):
-        parts = [part for part in get_args(hint) if part is not NoneType]
-        if all(get_origin(part) is Literal for part in parts):
-            return tuple(choice for part in parts for choice in choices_of(part))
-    return ()
 
 
 def written(value: object) -> str:

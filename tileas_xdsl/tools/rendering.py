@@ -23,7 +23,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.verdict.scope import Scope
 from tileas_xdsl.checker.witnesses.witness import Witness
-from tileas_xdsl.diagnostics import location_of
+from tileas_xdsl.diagnostics import location_of, printable
 from tileas_xdsl.machine.core.trace import Happening
 
 Line = list[tuple[str, str]]
@@ -160,11 +160,11 @@ def write_lines(lines: Iterable[Line]) -> None:
     """Print to standard output, with colours where that is a terminal."""
     if not sys.stdout.isatty():
         for line in lines:
-            print("".join(text for text, _ in line).rstrip())
+            print(printable("".join(text for text, _ in line).rstrip()))
         return
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
-        console.print(Text.assemble(*line))
+        console.print(Text.assemble(*((printable(text), style) for text, style in line)))

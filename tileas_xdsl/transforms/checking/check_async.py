@@ -13,7 +13,6 @@ from typing import Literal, NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.checker.verdict.checking import TIMEOUT, check
@@ -21,10 +20,11 @@ from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import refuse, remark, warn
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 
 @dataclass(frozen=True)
-class CheckAsyncPass(ModulePass):
+class CheckAsyncPass(ChoosingPass):
     """
     Check functions for races, deadlocks and other mistakes in asynchronous code; fail with the report if there are any.
 

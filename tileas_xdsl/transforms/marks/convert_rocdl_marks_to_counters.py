@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.windows import (
@@ -41,6 +40,7 @@ from tileas_xdsl.dialects.rocdl.waits import (
 )
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncRegionOpInterface, FunctionOpInterface
 from tileas_xdsl.targets.amdgpu import AMD_TARGETS, AMDTarget, AMDTargetName, Counter, waitcnt_field
+from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 MARKS = "marks"
 """The sequence of marks: each function has one."""
@@ -53,7 +53,7 @@ WAITS: dict[Counter, Callable[[int], Operation]] = {
 
 
 @dataclass(frozen=True)
-class ConvertROCDLMarksToCountersPass(ModulePass):
+class ConvertROCDLMarksToCountersPass(ChoosingPass):
     """
     Lower asynchronous marks to hardware counters.
 

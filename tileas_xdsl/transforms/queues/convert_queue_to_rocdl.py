@@ -22,7 +22,6 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from tileas_xdsl.dialects.rocdl.barriers import SBarrierOp
@@ -37,6 +36,7 @@ from tileas_xdsl.dialects.rocdl.waits import AsyncmarkOp, WaitAsyncmarkOp
 from tileas_xdsl.targets.amdgpu import AMD_TARGETS, AMDTarget, AMDTargetName
 from tileas_xdsl.transforms.queues.queue_lowering import Copy, Pointers, QueueTarget, lower_queues
 from tileas_xdsl.transforms.queues.queue_lowering.buffers import GLOBAL, SHARED
+from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 LOADS_OF_GFX1250 = {
     1: GlobalLoadAsyncToLdsB8Op,
@@ -91,7 +91,7 @@ class AsyncMarks(QueueTarget):
 
 
 @dataclass(frozen=True)
-class ConvertQueueToROCDLPass(ModulePass):
+class ConvertQueueToROCDLPass(ChoosingPass):
     """
     Lower `async_queue` to asynchronous marks.
 

@@ -348,10 +348,10 @@ class UnspecializedPipelinePass(ModulePass):
     Rewrites: a tagged `scf.for` into prologue, kernel and epilogue, as the module's docstring shows; tokens rotate,
     one for each stage that they cross, so that each consumer gets the token of its own iteration. Requires: `stage`
     with `iter_offset` (or `pipeline_stage`) on the ops of the loop. `num-stages` is the upper limit of the stages; 1
-    or less does nothing. Functions with an `agent_switch` are skipped, loops without a valid schedule are left alone
-    in silence. Refuses: nothing. A loop with a valid schedule that cannot be expanded (too few slots or iterations, a
-    dependence that would run backward, an `scf.while`) stays byte for byte, with the remark "Failed to pipeline loop"
-    and bit 2 of this pass's status.
+    or less does nothing but clear the status of an earlier run. Functions with an `agent_switch` are skipped, loops
+    without a valid schedule are left alone in silence. Refuses: nothing. A loop with a valid schedule that cannot be
+    expanded (too few slots or iterations, a dependence that would run backward, an `scf.while`) stays byte for byte,
+    with the remark "Failed to pipeline loop" and bit 2 of this pass's status.
     """
 
     name = "tileas-unspecialized-pipeline"
@@ -361,13 +361,10 @@ class UnspecializedPipelinePass(ModulePass):
     num_stages: int = 2
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.num_stages <= 1:
-            return
         for function in functions_in(op):
-            if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
-                continue
             clear_status(function, self.name)
-            self._pipeline_function(function)
+            if self.num_stages > 1 and not any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
+                self._pipeline_function(function)
 
     def _pipeline_function(self, function: Operation) -> None:
         _set_depths(function)

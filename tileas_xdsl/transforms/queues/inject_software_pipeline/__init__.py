@@ -33,7 +33,6 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.async_queue import BlockOp
@@ -48,6 +47,7 @@ from tileas_xdsl.transforms.queues.inject_software_pipeline.components import br
 from tileas_xdsl.transforms.queues.inject_software_pipeline.emission import PipelinedLoop, emit_pipeline
 from tileas_xdsl.transforms.queues.inject_software_pipeline.own_commits import find_own_queues, take_out_waits
 from tileas_xdsl.transforms.queues.inject_software_pipeline.plan import SourceCapture, plan_pipeline
+from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _gather(pipelined: PipelinedLoop, container: BlockOp) -> None:
 
 
 @dataclass(frozen=True)
-class InjectSoftwarePipelinePass(ModulePass):
+class InjectSoftwarePipelinePass(ChoosingPass):
     """
     Software-pipeline annotated loops: prologue, body and epilogue, versioned buffers, commit groups and exact waits.
 

@@ -23,7 +23,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import location_of, op_name, remark
@@ -33,6 +32,7 @@ from tileas_xdsl.machine.arguments import ArgumentError, find_function, public_f
 from tileas_xdsl.transforms.queues.queue_tighten_waits.judge import Gain, Judge, set_count
 from tileas_xdsl.transforms.queues.queue_tighten_waits.one_queue import OneQueue, other_asynchrony, queue_number
 from tileas_xdsl.transforms.queues.queue_tighten_waits.order import may_run_before
+from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def emit_tightening(plan: Sequence[WaitOutcome]) -> None:
 
 
 @dataclass(frozen=True)
-class QueueTightenWaitsPass(ModulePass):
+class QueueTightenWaitsPass(ChoosingPass):
     """
     Raise every wait for a queue to the largest count that is proved safe, and remove waits that nothing needs.
 
