@@ -8,6 +8,7 @@ Three uses are no questions at all. Where the answer is *unused*, no promises le
 the very same phase next: either way the program goes on behind that wait, so that no stands for both.
 
     scf.while : () -> () { ... %go_on = arith.xori %ok, %true  scf.condition(%go_on) } do { scf.yield }     // spins
+    ^again:  ...  cf.cond_br %ok, ^behind, ^again                                                           // spins
     scf.if %ok { } else { nvvm.mbarrier.try_wait.parity %bar, %parity, %ticks }                             // peeks
 
 Anything else *branches*: what follows depends on timing.
@@ -15,10 +16,11 @@ Anything else *branches*: what follows depends on timing.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from enum import Enum, auto
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, cf, llvm, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -49,7 +51,7 @@ def use_of_answer(test: WaitOp) -> AnswerUse:
         if user.parent_block() is not test.parent_block() or not user.results[0].has_one_use():
             return AnswerUse.BRANCHES
         user = next(iter(user.results[0].uses)).operation
-    if is_inverted and _spins(test, user):
+    if (is_inverted and _spins(test, user)) or _spins_between_blocks(test, user, is_inverted):
         return AnswerUse.SPINS
     if isinstance(user, scf.IfOp) and _peeks(test, user, is_inverted):
         return AnswerUse.PEEKS
@@ -86,6 +88,31 @@ def _spins(test: WaitOp, condition: Operation) -> bool:
     handed_back = last is not None and list(last.operands) == list(after.args)
     others = [op for op in before.ops if op not in (test, condition)] + [op for op in after.ops if op is not last]
     return handed_on and handed_back and _do_nothing(others)
+
+
+def _spins_between_blocks(test: WaitOp, branch: Operation, is_inverted: bool) -> bool:
+    """
+    Whether `branch` ends a block that does nothing but `test`, and leads back to it with the same values where that
+    says no: at once, or by way of a block that does nothing.
+    """
+    block = test.parent
+    if block is None or branch.parent is not block or not isinstance(branch, cf.ConditionalBranchOp | llvm.CondBrOp):
+        return False
+    said_no = (branch.then_block, list(branch.then_arguments))
+    if not is_inverted:
+        said_no = (branch.else_block, list(branch.else_arguments))
+    goes_on = branch.else_block if is_inverted else branch.then_block
+    if goes_on is block or not _do_nothing(op for op in block.ops if op not in (test, branch)):
+        return False
+    between, arguments = said_no
+    if between is not block:
+        back = between.last_op
+        if not isinstance(back, cf.BranchOp | llvm.BrOp) or back.successor is not block or between.args:
+            return False
+        if not _do_nothing(op for op in between.ops if op is not back):
+            return False
+        arguments = list(back.arguments)
+    return len(arguments) == len(block.args) and all(map(operator.is_, arguments, block.args))
 
 
 def _only_block(blocks: Iterable[Block]) -> Block | None:

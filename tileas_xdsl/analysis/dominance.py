@@ -3,8 +3,7 @@ Whether each use of a value is dominated by its definition.
 
 xDSL verifies types but not dominance: a use before its definition parses, verifies and prints, and only MLIR rejects
 it. One sweep over the module keeps the set of values visible at the current op. Regions see what is visible around them
-unless their op is isolated from above. Between the blocks of one region the iterative dominator algorithm of Cooper,
-Harvey and Kennedy (A Simple, Fast Dominance Algorithm, 2001) decides.
+unless their op is isolated from above. Between the blocks of one region the dominator tree decides.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
 from tileas_xdsl.diagnostics import location_of, op_name
 
 
@@ -109,58 +109,7 @@ def _dominator_tree(region: Region) -> dict[Block, list[Block]]:
     """The children of each reachable block in the dominator tree of `region`. Unreachable blocks do not occur in it."""
     entry = region.first_block
     assert entry is not None
-    postorder = _postorder(entry)
-    number = {block: index for index, block in enumerate(postorder)}
-    predecessors: dict[Block, list[Block]] = {block: [] for block in postorder}
-    for block in postorder:
-        for successor in _successors(block):
-            predecessors[successor].append(block)
-
-    dominator: dict[Block, Block] = {entry: entry}
-
-    def meet(a: Block, b: Block) -> Block:
-        while a is not b:
-            if number[a] < number[b]:
-                a = dominator[a]
-            else:
-                b = dominator[b]
-        return a
-
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(postorder[:-1]):
-            known = [p for p in predecessors[block] if p in dominator]
-            new = known[0]
-            for other in known[1:]:
-                new = meet(other, new)
-            if dominator.get(block) is not new:
-                dominator[block] = new
-                changed = True
-
     children: dict[Block, list[Block]] = {}
-    for block in reversed(postorder[:-1]):
-        children.setdefault(dominator[block], []).append(block)
+    for block, dominator in immediate_dominators(entry, successors_of).items():
+        children.setdefault(dominator, []).append(block)
     return children
-
-
-def _successors(block: Block) -> tuple[Block, ...]:
-    last = block.last_op
-    return tuple(last.successors) if last is not None else ()
-
-
-def _postorder(entry: Block) -> list[Block]:
-    order: list[Block] = []
-    seen = {entry}
-    stack = [(entry, iter(_successors(entry)))]
-    while stack:
-        block, successors = stack[-1]
-        for successor in successors:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(_successors(successor))))
-                break
-        else:
-            order.append(block)
-            stack.pop()
-    return order

@@ -70,16 +70,26 @@ def threads_given(threads: int | None) -> int | None:
 
 
 def public_functions(module: Operation) -> list[str]:
-    """The functions with a body that are not private, in program order."""
+    """The functions with a body that can be called from outside of the module, in program order."""
     names: list[str] = []
     for op in module.walk():
         function = FunctionOpInterface.of(op)
         if function is None or function.function_body.first_block is None:
             continue
-        visibility = op.properties.get("sym_visibility") or op.attributes.get("sym_visibility")
-        if getattr(visibility, "data", "public") != "private":
+        if not _is_local(op):
             names.append(function.function_name)
     return names
+
+
+LOCAL_LINKAGES = ("internal", "private")
+"""Of functions of `llvm` that only their module can call (LLVM Language Reference, "Linkage Types")."""
+
+
+def _is_local(function: Operation) -> bool:
+    """Whether only its module can call `function`."""
+    visibility = function.properties.get("sym_visibility") or function.attributes.get("sym_visibility")
+    linkage = getattr(function.properties.get("linkage"), "linkage", None)
+    return getattr(visibility, "data", "public") == "private" or getattr(linkage, "data", "") in LOCAL_LINKAGES
 
 
 def name_of(argument: BlockArgument) -> str:
