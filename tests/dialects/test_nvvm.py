@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable
 
 import pytest
-from xdsl.dialects import test
-from xdsl.dialects.builtin import i1, i16, i32, i64
+from xdsl.dialects import llvm, test
+from xdsl.dialects.builtin import IntAttr, VectorType, f32, i1, i8, i16, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
+from tests.dialects import nvvm_matrix_lines
 from tests.support.ir import assert_round_trips, parse, print_custom, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.upstream import OpTable
@@ -28,14 +29,18 @@ from tileas_xdsl.dialects.nvvm import (
     fence,
     mbarrier,
     registers,
+    tcgen05,
+    tcgen05_mma,
     thread,
     wgmma,
 )
+from tileas_xdsl.dialects.nvvm import matrix_attributes as matrix
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
 
 ARGUMENTS = (
     "%p: !llvm.ptr, %g: !llvm.ptr<1>, %s: !llvm.ptr<3>, %m: !llvm.ptr<3>, %d: !llvm.ptr<7>, %t: !llvm.ptr<6>, "
-    "%i: i32, %j: i32, %k: i32, %l: i64, %h: i16, %b: i1, %c: !llvm.ptr<4>, %o: !llvm.ptr<5>, %f: f32"
+    "%i: i32, %j: i32, %k: i32, %l: i64, %h: i16, %b: i1, %c: !llvm.ptr<4>, %o: !llvm.ptr<5>, %f: f32, "
+    + nvvm_matrix_lines.ARGUMENTS
 )
 """The values that the lines below use: pointers into each address space, integers, a predicate and a float."""
 
@@ -214,6 +219,7 @@ TABLE = OpTable(
             CP_ASYNC_LINES,
             BULK_LINES,
             WGMMA_LINES,
+            nvvm_matrix_lines.LINES,
             BARRIER_LINES,
             FENCE_LINES,
             THREAD_LINES,
@@ -268,6 +274,7 @@ def test_a_range_in_the_generic_form(written: str) -> None:
 PURE = {
     *(op for op in registers.REGISTER_OPS if issubclass(op, registers.SpecialRegisterOp | registers.RangedRegisterOp)),
     barrier.MapaOp,
+    tcgen05.Tcgen05MmaSmemDescOp,
 }
 
 
@@ -339,12 +346,18 @@ _TYPES = {
     "l": i64,
     "h": i16,
     "b": i1,
+    "t": pointer_type(6),
+    "e": i8,
+    "q": VectorType(i32, [4]),
+    "u": llvm.LLVMStructType.from_type_list([f32] * 4),
 }
 _VALUES = test.TestOp(result_types=list(_TYPES.values())).results
 for _name, _value in zip(_TYPES, _VALUES, strict=True):
     _value.name_hint = _name
-P, G, S, M, D, N, N2, N3, STATE, MASK, FLAG = _VALUES
+P, G, S, M, D, N, N2, N3, STATE, MASK, FLAG, T, BYTE, LANES, SUMS = _VALUES
+MMA = (T, STATE, STATE, N, FLAG)
 
+ACCUMULATOR = "!llvm.struct<(f32, f32, f32, f32)>"
 CLUSTER = attributes.MemScope.CLUSTER
 
 BUILDERS: dict[str, Callable[[], Operation]] = {
@@ -420,6 +433,72 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
     "nvvm.wgmma.fence.aligned": wgmma.WgmmaFenceAlignedOp,
     "nvvm.wgmma.commit.group.sync.aligned": wgmma.WgmmaGroupSyncAlignedOp,
     "nvvm.wgmma.wait.group.sync.aligned 1": lambda: wgmma.WgmmaWaitGroupSyncOp(1),
+    "%0 = nvvm.wgmma.mma_async %l, %l, %u, <m = 64, n = 8, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], "
+    f"B[<f16>, <neg>, <row>] : {ACCUMULATOR} -> {ACCUMULATOR}": (
+        lambda: wgmma.WgmmaMmaAsyncOp(
+            SUMS,
+            (STATE, STATE),
+            matrix.MMAShapeAttr(IntAttr(64), IntAttr(8), IntAttr(16)),
+            (matrix.WGMMAType.F16, matrix.WGMMAType.F16, matrix.WGMMAType.F32),
+            negated=(False, True),
+            layouts=(matrix.MMALayout.ROW, matrix.MMALayout.ROW),
+        )
+    ),
+    "nvvm.tcgen05.alloc %s, %i : !llvm.ptr<3>, i32": lambda: tcgen05.Tcgen05AllocOp(S, N),
+    "nvvm.tcgen05.dealloc %t, %i : !llvm.ptr<6>, i32": lambda: tcgen05.Tcgen05DeallocOp(T, N),
+    "nvvm.tcgen05.relinquish_alloc_permit": tcgen05.Tcgen05RelinquishAllocPermitOp,
+    "nvvm.tcgen05.fence <after>": lambda: tcgen05.Tcgen05FenceOp(matrix.Tcgen05Fence.AFTER),
+    "nvvm.tcgen05.wait <load>": lambda: tcgen05.Tcgen05WaitOp(matrix.Tcgen05Wait.LOAD),
+    "nvvm.tcgen05.commit %s, multicast_mask = %h : !llvm.ptr<3>, i16": lambda: tcgen05.Tcgen05CommitOp(S, MASK),
+    "nvvm.tcgen05.shift %t {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<6>": (
+        lambda: tcgen05.Tcgen05ShiftOp(T, attributes.CTAGroup.CTA_2)
+    ),
+    "nvvm.tcgen05.cp %t, %l {shape = #nvvm.tcgen05_cp_shape<shape_4x256b>, "
+    "srcFormat = #nvvm.tcgen05_cp_src_fmt<b4x16_p64>}": (
+        lambda: tcgen05.Tcgen05CpOp(
+            T,
+            STATE,
+            matrix.Tcgen05CpShape.SHAPE_4X256B,
+            source_format=matrix.Tcgen05CpSourceFormat.B4X16_P64,
+        )
+    ),
+    "%0 = nvvm.tcgen05.ld %t pack {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<4xi32>": (
+        lambda: tcgen05.Tcgen05LdOp(T, matrix.Tcgen05LdStShape.SHAPE_32X32B, 4, pack=True)
+    ),
+    "nvvm.tcgen05.st %t, %q unpack {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<4xi32>": (
+        lambda: tcgen05.Tcgen05StOp(T, LANES, matrix.Tcgen05LdStShape.SHAPE_32X32B, unpack=True)
+    ),
+    "%0 = nvvm.tcgen05.mma_smem_desc(%i, %i, %i, %e, %b, %e) : (i32, i32, i32, i8, i1, i8) -> i64": (
+        lambda: tcgen05.Tcgen05MmaSmemDescOp((N, N, N, BYTE, FLAG, BYTE))
+    ),
+    "nvvm.tcgen05.mma %t, %l, %l, %i, %b mask = %q {ctaGroup = #nvvm.cta_group<cta_1>, "
+    "kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, i64, i64, i32, i1, vector<4xi32>)": (
+        lambda: tcgen05_mma.Tcgen05MMAOp(MMA, matrix.Tcgen05MMAKind.F16, mask=LANES)
+    ),
+    "nvvm.tcgen05.mma.sp %t, %l, %l, %i, %b, %t {ctaGroup = #nvvm.cta_group<cta_1>, "
+    "kind = #nvvm.tcgen05_mma_kind<i8>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>)": (
+        lambda: tcgen05_mma.Tcgen05MMASparseOp(MMA, T, matrix.Tcgen05MMAKind.I8)
+    ),
+    "nvvm.tcgen05.mma.block_scale %t, %l, %l, %i, %b, %t, %t {ctaGroup = #nvvm.cta_group<cta_1>, "
+    "kind = #nvvm.block_scale_kind<mxf4>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>)": (
+        lambda: tcgen05_mma.Tcgen05MMABlockScaleOp(MMA, (T, T), matrix.BlockScaleKind.MXF4)
+    ),
+    "nvvm.tcgen05.mma.sp.block_scale %t, %l, %l, %i, %b, %t, %t, %t {blockScale = "
+    "#nvvm.tcgen05_mma_block_scale<block16>, ctaGroup = #nvvm.cta_group<cta_1>, "
+    "kind = #nvvm.block_scale_kind<mxf4nvf4>} "
+    ": (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>, !llvm.ptr<6>)": (
+        lambda: tcgen05_mma.Tcgen05MMASparseBlockScaleOp(
+            MMA, T, (T, T), matrix.BlockScaleKind.MXF4NVF4, matrix.Tcgen05BlockScale.BLOCK16
+        )
+    ),
+    "nvvm.tcgen05.mma.ws %t, %l, %l, %i, %b, %l {kind = #nvvm.tcgen05_mma_kind<f16>} "
+    ": (!llvm.ptr<6>, i64, i64, i32, i1, i64)": (
+        lambda: tcgen05_mma.Tcgen05MMAWsOp(MMA, matrix.Tcgen05MMAKind.F16, zero_columns=STATE)
+    ),
+    "nvvm.tcgen05.mma.ws.sp %t, %l, %l, %i, %b, %t {collectorBBuffer = #nvvm.tcgen05_mma_collectorb<b2>, "
+    "kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>)": (
+        lambda: tcgen05_mma.Tcgen05MMAWsSparseOp(MMA, T, matrix.Tcgen05MMAKind.F16, buffer=matrix.Tcgen05CollectorB.B2)
+    ),
     "nvvm.barrier0": barrier.Barrier0Op,
     "nvvm.barrier id = %i number_of_threads = %j": lambda: barrier.BarrierOp(N, N2),
     "%0 = nvvm.barrier #nvvm.reduction<and> %i -> i32": (

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from tests.dialects import nvvm_matrix_lines
 from tests.dialects.test_nvvm import LOAD, REDUCE, STORE, TABLE
 from tests.support.ir import parse
 from tests.support.mlir import mlir_opt_rejects
@@ -254,7 +255,8 @@ REFUSALS = {
     '"nvvm.prefetch"(%p) <{cacheLevel = #nvvm<prefetch_cache_level L1>, tensormap}> : (!llvm.ptr) -> ()': (
         "cannot specify both tensormap and cache level"
     ),
-    # wgmma
+    # matrices
+    **nvvm_matrix_lines.REFUSALS,
     '"nvvm.wgmma.wait.group.sync.aligned"() <{group = 0 : i32}> : () -> ()': (
         "op attribute 'group' failed to satisfy constraint: 64-bit signless integer attribute"
     ),
@@ -378,6 +380,7 @@ REFUSALS = {
 }
 
 OTHER_WORDS = {
+    **nvvm_matrix_lines.OTHER_WORDS,
     # Rejected by both; what parses and counts operands is xDSL's, and so are its words.
     '"nvvm.mbarrier.expect_tx"(%s) : (!llvm.ptr<3>) -> ()': "Expected 2 operands, but got 1",
     '%0:2 = "nvvm.mbarrier.arrive"(%s) : (!llvm.ptr<3>) -> (i64, i64)': "Expected 0 or 1 results, but got 2",

@@ -45,6 +45,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     f32,
     i1,
+    i8,
     i16,
     i32,
     i64,
@@ -147,6 +148,7 @@ def address_space(type_: Attribute) -> int | None:
 
 
 I1 = exactly(i1, "1-bit signless integer")
+I8 = exactly(i8, "8-bit signless integer")
 I16 = exactly(i16, "16-bit signless integer")
 I32 = exactly(i32, "32-bit signless integer")
 I64 = exactly(i64, "64-bit signless integer")

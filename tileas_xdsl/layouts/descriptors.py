@@ -69,6 +69,76 @@ def tcgen05_descriptor(operand: Operand, *, atom_32: bool = False, absolute_lead
     return _common(operand) | 0b001 << 46 | int(absolute_leading) << 52 | swizzle << 61
 
 
+# Reading them ---------------------------------------------------------------------------------------------------------
+
+
+def wgmma_operand(word: int) -> Operand:
+    """The operand that a descriptor of wgmma names. `pattern` is where the pattern begins modulo 1024."""
+    swizzle = {code: size for size, code in WGMMA_SWIZZLE.items()}[word >> 62 & 0b11]
+    return _operand(word, swizzle)
+
+
+def tcgen05_operand(word: int) -> Operand:
+    """
+    The same of tcgen05. Raises `LayoutError` for a swizzle that does not exist, for other bits than the constant ones,
+    and where the leading dimension is an address.
+    """
+    code = word >> 61 & 0b111
+    sizes = {code: size for size, code in TCGEN05_SWIZZLE.items()} | {TCGEN05_SWIZZLE_128_ATOM_32: 128}
+    if word >> 46 & 0b111 != 0b001 or word >> 53 & 0xFF:
+        raise LayoutError("bits 46 to 48 of a descriptor of tcgen05 are 0b001, and 53 to 60 are 0")
+    if code not in sizes:
+        raise LayoutError(f"a swizzle of tcgen05 is one of {', '.join(map(str, sorted(sizes)))}, not {code}")
+    if word >> 52 & 1:
+        raise LayoutError("the leading dimension is given as an address, and its distance is not followed")
+    return _operand(word, sizes[code])
+
+
+def _operand(word: int, swizzle: int) -> Operand:
+    address, leading, stride = ((word >> start & 0x3FFF) << 4 for start in (0, 16, 32))
+    return Operand(address, leading, stride, swizzle, (word >> 49 & 0b111) << 7)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Bytes of shared memory: runs of `length` from `start` on, `counts` of them, `steps` apart, in each dimension."""
+
+    start: int
+    counts: tuple[int, ...]
+    steps: tuple[int, ...]
+    length: int
+
+
+CHUNK = 16
+"""Bytes that no layout takes apart."""
+ROWS = 8
+"""Rows of a core matrix, and of the pattern of a swizzle."""
+
+
+def bytes_of(operand: Operand, rows: int, row_bytes: int, *, k_major: bool = True) -> Runs:
+    """
+    The bytes that an instruction reads of `operand`: `rows` rows of M or N, each of `row_bytes` along K; or, where M or
+    N is the contiguous dimension (not `k_major`), `rows` rows of K with `row_bytes` along M or N.
+
+    With a swizzle these are whole patterns, of which the instruction may read a part: one step along K of several.
+    (PTX ISA, "Strides"; the canonical layouts are those that CUTLASS gives in `mma_sm90_desc.hpp`.)
+    """
+    groups = -(-rows // ROWS)
+    if operand.swizzle == 0:
+        chunks = -(-row_bytes // CHUNK)
+        steps = (operand.stride, operand.leading) if k_major else (operand.leading, operand.stride)
+        return Runs(operand.address, (groups, chunks), steps, ROWS * CHUNK)
+    period = PATTERN[operand.swizzle]
+    start = operand.address - (operand.address - operand.pattern) % period
+    if k_major:
+        return Runs(start, (groups,), (operand.stride,), period)
+    across = -(-row_bytes // operand.swizzle)
+    return Runs(start, (groups, across), (operand.stride, operand.leading), period)
+
+
+# Their fields ---------------------------------------------------------------------------------------------------------
+
+
 def _common(operand: Operand) -> int:
     fields = (
         (operand.address, 0, "start address"),

@@ -312,3 +312,12 @@ func.func @refused(%s: !llvm.ptr<3>, %i: i32) {
   func.return
 }
 // CHECK: Operation nvvm.mbarrier.try_wait.parity.shared is not registered
+
+// -----
+
+// A lane has as many registers as the shape of a transfer asks for.
+func.func @refused(%t: !llvm.ptr<6>) {
+  %v = nvvm.tcgen05.ld %t {shape = #nvvm.tcgen05_ldst_shape<shape_16x256b>} : vector<2xi32>
+  func.return
+}
+// CHECK: invalid result type length 2 for shape shape_16x256b in tcgen05.ld Op

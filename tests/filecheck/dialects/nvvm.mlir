@@ -190,6 +190,22 @@ func.func @wgmma() {
 
 // -----
 
+// A product of a warpgroup, and one in tensor memory.
+func.func @products(%a: i64, %c: !llvm.struct<(f32, f32, f32, f32)>, %t: !llvm.ptr<6>, %shape: i32, %adds: i1) {
+// CHECK-LABEL: func.func @products(
+  %d = nvvm.wgmma.mma_async %a, %a, %c, <m = 64, n = 8, k = 16>, D[<f32>, <one>], A[#nvvm.wgmma_type<f16>, <one>, <row>], B[<f16>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32)>
+  // CHECK-NEXT: nvvm.wgmma.mma_async %a, %a, %c, <m = 64, n = 8, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32)>
+  nvvm.tcgen05.mma %t, %a, %a, %shape, %adds {kind = #nvvm.tcgen05_mma_kind<f16>, ctaGroup = #nvvm.cta_group<cta_1>} : (!llvm.ptr<6>, i64, i64, i32, i1)
+  // CHECK-NEXT: nvvm.tcgen05.mma %t, %a, %a, %shape, %adds {ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.tcgen05_mma_kind<f16>} : (!llvm.ptr<6>, i64, i64, i32, i1)
+  %v = nvvm.tcgen05.ld %t pack {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<4xi32>
+  // CHECK-NEXT: nvvm.tcgen05.ld %t pack {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<4xi32>
+  nvvm.tcgen05.wait #nvvm.tcgen05_wait<load>
+  // CHECK-NEXT: nvvm.tcgen05.wait <load>
+  func.return
+}
+
+// -----
+
 // Barriers of CTA, warp, cluster and grid.
 func.func @barrier(%p: !llvm.ptr, %s: !llvm.ptr<3>, %i: i32, %j: i32) {
 // CHECK-LABEL: func.func @barrier(

@@ -20,6 +20,7 @@ from tileas_xdsl.machine.core.standings import Position
 from tileas_xdsl.machine.meanings.memref import EndOnStack
 from tileas_xdsl.machine.meanings.scf import WhileTurn
 from tileas_xdsl.machine.parts.divergence import Arms
+from tileas_xdsl.machine.parts.divergent_jumps import JumpSides
 from tileas_xdsl.machine.parts.forks import Seat
 
 
@@ -140,5 +141,16 @@ def _arms(drawing: Drawing, arms: Arms) -> None:
     for region, active in arms.ahead:
         drawing.literal((id(region), active))
     for active, values in arms.done:
+        drawing.literal(active)
+        drawing.value(values)
+
+
+@draws_value(JumpSides)
+def _jump_sides(drawing: Drawing, sides: JumpSides) -> None:
+    drawing.literal((sides.outside, sides.varies))
+    for block, arguments, active in sides.ahead:
+        drawing.literal((id(block), active))
+        drawing.value(arguments)
+    for active, values in sides.done:
         drawing.literal(active)
         drawing.value(values)

@@ -11,6 +11,7 @@ from tileas_xdsl.machine.core.late_values import LateValue
 from tileas_xdsl.machine.core.synchronization import (
     PromiseGroup,
 )
+from tileas_xdsl.machine.parts.register_works import RegistersInFlight
 
 TURN = -1
 """Stands for an agent: its moments are the order in which works became ready."""
@@ -91,6 +92,13 @@ def _countdown(drawing: Drawing, countdown: Countdown) -> None:
 @draws_thing(LateValue)
 def _late_value(_drawing: Drawing, _value: LateValue) -> None:
     raise UnknownStateError("a value that is named before it is there")
+
+
+@draws_thing(RegistersInFlight)
+def _registers(drawing: Drawing, registers: RegistersInFlight) -> None:
+    assert isinstance(registers.maker, AsyncWork)
+    drawing.literal(id(registers.op))
+    drawing.thing(registers.maker)
 
 
 @draws_thing(PromiseGroup)

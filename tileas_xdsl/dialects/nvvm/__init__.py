@@ -2,12 +2,13 @@
 The dialect `nvvm`: the part of MLIR's that synchronises, as in LLVM 22.1.
 
 One file a family: `mbarrier` (barriers that count arrivals and bytes), `cp_async` (small copies),
-`bulk` (bulk and tensor copies), `wgmma` (the order of matrix multiplications), `barrier` (named
-barriers, warp, cluster, grid), `fence`, `registers` (election, register counts, special registers)
-and `thread` (exchange within a warp, inline PTX). Each op prints and refuses what mlir-opt 22
-prints and refuses. What the ops do is that of the PTX instructions that they lower to (PTX ISA).
+`bulk` (bulk and tensor copies), `wgmma` (matrix multiplications of a warpgroup, and their order),
+`tcgen05` and `tcgen05_mma` (tensor memory, and multiplications there), `barrier` (named barriers,
+warp, cluster, grid), `fence`, `registers` (election, register counts, special registers) and
+`thread` (exchange within a warp, inline PTX). Each op prints and refuses what mlir-opt 22 prints
+and refuses. What the ops do is that of the PTX instructions that they lower to (PTX ISA).
 
-Not here: the ops that compute (`mma`, `wgmma.mma_async`, `tcgen05`, conversions).
+Not here: the ops that compute at once (`mma`, conversions).
 """
 
 from __future__ import annotations
@@ -37,8 +38,11 @@ from tileas_xdsl.dialects.nvvm.barrier import BARRIER_OPS
 from tileas_xdsl.dialects.nvvm.bulk import BULK_OPS
 from tileas_xdsl.dialects.nvvm.cp_async import CP_ASYNC_OPS
 from tileas_xdsl.dialects.nvvm.fence import FENCE_OPS
+from tileas_xdsl.dialects.nvvm.matrix_attributes import MATRIX_ATTRIBUTES
 from tileas_xdsl.dialects.nvvm.mbarrier import MBARRIER_OPS
 from tileas_xdsl.dialects.nvvm.registers import REGISTER_OPS
+from tileas_xdsl.dialects.nvvm.tcgen05 import TCGEN05_OPS
+from tileas_xdsl.dialects.nvvm.tcgen05_mma import TCGEN05_MMA_OPS
 from tileas_xdsl.dialects.nvvm.thread import THREAD_OPS
 from tileas_xdsl.dialects.nvvm.wgmma import WGMMA_OPS
 
@@ -49,6 +53,8 @@ NVVM = Dialect(
         *CP_ASYNC_OPS,
         *BULK_OPS,
         *WGMMA_OPS,
+        *TCGEN05_OPS,
+        *TCGEN05_MMA_OPS,
         *BARRIER_OPS,
         *FENCE_OPS,
         *REGISTER_OPS,
@@ -72,5 +78,6 @@ NVVM = Dialect(
         TMAReduxKindAttr,
         TMAStoreModeAttr,
         VoteSyncKindAttr,
+        *MATRIX_ATTRIBUTES,
     ],
 )

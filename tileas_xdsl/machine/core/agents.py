@@ -554,6 +554,8 @@ class Agent:
                         if kind is not Kind.JUMP:
                             self._stack.insert(depth, Position(block, place, step, taken))
                         return outcome
+            if kind is Kind.JUMP:
+                return outcome
             if is_opaque and kind is Kind.PURE:
                 outcome = computed(step, operands, outcome)
             elif machine.opaque_names and type(outcome) is PerThread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.evidence import Misuse
-from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy
+from tileas_xdsl.machine.core.happens_before import TENSOR_MEMORY, Access, Conflict, Proxy
 from tileas_xdsl.machine.core.memory import ByteRegion
 from tileas_xdsl.machine.core.resources import Resource
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
@@ -64,6 +64,12 @@ def violation_of_conflict(conflict: Conflict) -> Violation:
     if conflict.missing_fence and later.proxy is Proxy.TENSORMAP:
         message = f"generic {_noun(earlier)}, then use as a tensor map of {where}, and no proxy fences between them"
         missing = "a fence.proxy.release after the descriptor is written, and a fence.proxy.acquire before it is used"
+    elif conflict.missing_fence and later.proxy in TENSOR_MEMORY:
+        message = f"{_dependence(earlier, later)} on {where}, and no tcgen05.fence between the threads"
+        missing = (
+            "a tcgen05.fence <after> behind the synchronisation by which the later one learns of the earlier one, and "
+            "a <before> ahead of it if the earlier one is a load or store of registers"
+        )
     elif conflict.missing_fence:
         message = (
             f"generic {_noun(earlier)}, then asynchronous {_noun(later)} of {where}, and no proxy fence between them"

@@ -52,10 +52,27 @@ class Proxy(Enum):
     ASYNC = auto()
     TENSORMAP = auto()
     """The descriptor of a tensor copy, which the copy engine reads."""
+    TENSOR_CORE = auto()
+    """Tensor memory, as products and copies of `tcgen05` reach it."""
+    TENSOR_REGISTERS = auto()
+    """Tensor memory, as its transfers from and to registers reach it."""
 
 
 FENCE_SPACES = ("global", "shared")
 """The state spaces that `fence.proxy.async` can order, together or one by one."""
+
+
+TENSOR_MEMORY = (Proxy.TENSOR_CORE, Proxy.TENSOR_REGISTERS)
+BEFORE_SYNC = "tensor memory, before"
+"""The clock of what `tcgen05.fence <before>` has covered."""
+
+
+def after_sync(proxy: Proxy, agent: int) -> str:
+    """
+    The clock of the accesses by `proxy` that come before a `tcgen05.fence <after>` of `agent`, and, where transfers
+    from and to registers are concerned, a `<before>` of who made them. (What a commit tells of needs no `<before>`.)
+    """
+    return f"tensor memory, {proxy.name}, after in {agent}"
 
 
 def map_key(base: MemoryObject, offset: int) -> str:
@@ -243,7 +260,7 @@ class Conflict:
     @property
     def is_unfenced_refill(self) -> bool:
         """Whether all that is missing is a fence between a generic read and an asynchronous write."""
-        return self.missing_fence and not self.earlier.is_write
+        return self.missing_fence and self.later.proxy is Proxy.ASYNC and not self.earlier.is_write
 
 
 def may_conflict(one: Access, other: Access) -> bool:
@@ -345,6 +362,8 @@ class AccessHistory:
                 del self._grid[cell]
 
     def _lacks_fence(self, other: Access, access: Access, mind: Mind) -> bool:
+        if access.proxy in TENSOR_MEMORY:
+            return _lacks_tensor_fence(other, access, mind)
         if other.proxy is not Proxy.GENERIC:
             return False
         if access.proxy is Proxy.TENSORMAP:
@@ -419,6 +438,19 @@ class AccessHistory:
         self._grid, self._anywhere = {}, {}
         for access in filed:
             self._file(access)
+
+
+def _lacks_tensor_fence(other: Access, access: Access, mind: Mind) -> bool:
+    """
+    Whether the two are not fenced. In one thread no fence is asked for, but before transfers to registers of what the
+    tensor core has made (PTX ISA, "tcgen05 memory consistency model").
+    """
+    if other.proxy not in TENSOR_MEMORY:
+        return False
+    is_result = other.proxy is Proxy.TENSOR_CORE and access.proxy is Proxy.TENSOR_REGISTERS
+    if other.agent is access.agent and not is_result:
+        return False
+    return not mind.has_fenced(other, after_sync(other.proxy, access.agent.number))
 
 
 def _extents(box: Sequence[tuple[int, int]]) -> tuple[int, ...]:

@@ -52,6 +52,21 @@ class LateValue:
         assert self.maker is not None
         return self.maker.issuer if isinstance(self.maker, AsyncWork) else self.maker
 
+    def looked_at(self, agent: Agent) -> None:
+        """Called when `agent` looks at the value in an op."""
+
+    def way_out(self, user: Operation) -> str:
+        """What would make it right that `user` looks at the value, in words."""
+        region = op_name(self.op)
+        asynchronous = AsyncOpInterface.of(user)
+        waits = asynchronous is not None and asynchronous.async_token is not None
+        token = f"token of '{region}', one whose group covers the value"
+        return (
+            f"a dependency of '{op_name(user)}' on a {token}"
+            if waits
+            else f"a wait for a {token}, before '{op_name(user)}'"
+        )
+
     def known_to(self, mind: Mind) -> bool:
         """Whether the value was made before whatever `mind` does now."""
         if isinstance(self.maker, AsyncWork):
@@ -83,6 +98,7 @@ def seen_by_agent(value: Any, agent: Agent, op: Operation) -> Any:
     while isinstance(value, LateValue):
         if not value.known_to(agent.mind):
             _report(value, agent, agent, op, agent.iteration)
+        value.looked_at(agent)
         value = value.actual
     return value
 
@@ -102,10 +118,6 @@ def report_missing(value: LateValue, agent: Agent, op: Operation) -> None:
 
 
 def _report(value: LateValue, agent: Agent, where: Side, op: Operation, iteration: tuple[int, ...]) -> None:
-    region, user = op_name(value.op), op_name(op)
-    asynchronous = AsyncOpInterface.of(op)
-    waits = asynchronous is not None and asynchronous.async_token is not None
-    token = f"token of '{region}', one whose group covers the value"
     maker = value.made_by
     parties = (
         Party(value.op, maker.name, maker.iteration, "returns a value that comes later"),
@@ -113,8 +125,8 @@ def _report(value: LateValue, agent: Agent, where: Side, op: Operation, iteratio
     )
     violation = Violation(
         ViolationKind.RACE,
-        f"a value of '{region}' is used with nothing that orders the use after the value is there",
+        f"a value of '{op_name(value.op)}' is used with nothing that orders the use after the value is there",
         parties,
-        f"a dependency of '{user}' on a {token}" if waits else f"a wait for a {token}, before '{user}'",
+        value.way_out(op),
     )
     agent.machine.report(violation, Unordered(maker, where, parties))

@@ -123,8 +123,11 @@ def issues(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
 
 
 def jump(*ops: type[Operation], **said: Unpack[Said]) -> Callable[[F], F]:
-    """The decorated function returns the block to `Enter`, with its arguments."""
-    return _register(Kind.JUMP, ops, said)
+    """
+    The decorated function returns the block to `Enter`, with its arguments, or what it hands over where no block
+    follows. It takes late values as they are.
+    """
+    return _register(Kind.JUMP, ops, said, looks_later=True)
 
 
 def terminators(*ops: type[Operation], **said: Unpack[Said]) -> None:

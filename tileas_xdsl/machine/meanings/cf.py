@@ -11,22 +11,22 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import ASSERTION_HOLDS
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import effect, jump
-from tileas_xdsl.machine.core.standings import Enter
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.divergent_jumps import branch_to, jump_to
 
 
 @jump(cf.BranchOp, may_move=("arguments",))
-def _branch(_agent: Agent, op: cf.BranchOp, *arguments: Any) -> Enter:
-    return Enter(op.successor, arguments)
+def _branch(agent: Agent, op: cf.BranchOp, *arguments: Any) -> Answer:
+    return jump_to(agent, (op.successor, arguments))
 
 
 @jump(cf.ConditionalBranchOp, may_move=("then_arguments", "else_arguments"), deciding=1)
-def _conditional_branch(agent: Agent, op: cf.ConditionalBranchOp, condition: Any, *arguments: Any) -> Enter:
+def _conditional_branch(agent: Agent, op: cf.ConditionalBranchOp, condition: Any, *arguments: Any) -> Answer:
     middle = len(op.then_arguments)
-    if agent.known(condition, op, "branches on"):
-        return Enter(op.then_block, arguments[:middle])
-    return Enter(op.else_block, arguments[middle:])
+    targets = (op.then_block, arguments[:middle]), (op.else_block, arguments[middle:])
+    return branch_to(agent, op, condition, targets)
 
 
 @per_op
@@ -41,15 +41,15 @@ def _cases(op: cf.SwitchOp) -> dict[int, int]:
 
 
 @jump(cf.SwitchOp, deciding=1)
-def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Enter:
+def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Answer:
     value = unsigned(agent.known(flag, op, "branches on"), op.flag.type)
     case = _cases(agent, op).get(value)
     defaults = len(op.default_operands)
     if case is None:
-        return Enter(op.default_block, arguments[:defaults])
+        return jump_to(agent, (op.default_block, arguments[:defaults]))
     sizes: Sequence[int] = [int(size) for size in op.case_operand_segments.get_values()]
     start = defaults + sum(sizes[:case])
-    return Enter(op.case_blocks[case], arguments[start : start + sizes[case]])
+    return jump_to(agent, (op.case_blocks[case], arguments[start : start + sizes[case]]))
 
 
 @effect(cf.AssertOp)

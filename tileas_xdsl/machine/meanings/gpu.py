@@ -22,7 +22,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.memref import allocate, same_shape
-from tileas_xdsl.machine.meanings.nvvm import barrier_of_all_threads
+from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_of_all_threads
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,

@@ -23,12 +23,14 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Costs, TakesPerThread
-from tileas_xdsl.machine.core.standings import Answer, Enter, give_results
+from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.calls import call_symbol
+from tileas_xdsl.machine.parts.divergent_jumps import branch_to, jump_to
 from tileas_xdsl.machine.parts.globals import global_object
+from tileas_xdsl.machine.parts.tensor_memory import TensorMemory
 from tileas_xdsl.machine.tiles.llvm_types import POINTER_BYTES, element_offset, size_and_alignment, space_of, typed_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object
 
@@ -181,15 +183,25 @@ NUMPY_INTEGERS: Any = (np.integer, np.bool_)
 # Memory -------------------------------------------------------------------------------------------------------------
 
 
+MOST_DYNAMIC = 227 << 10
+"""Bytes of shared memory that a launch may ask for, where a global of no bytes stands for them (CUDA C++ Programming
+Guide, "Technical Specifications per Compute Capability")."""
+
+
 @effect(llvm.AddressOfOp)
 def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
     target = SymbolTable.lookup_symbol(op, op.global_name)
     if not isinstance(target, llvm.GlobalOp):
         raise UnsupportedError(op, f"takes the address of {op.global_name}, which is no global of this module")
     size, _ = size_and_alignment(target.global_type, op)
+    space = space_of(op.result.type)
+    is_dynamic = space == "shared" and size == 0
 
     def make() -> MemoryObject:
-        return byte_object(target.sym_name.data, size, space_of(op.result.type), with_data=agent.machine.with_data)
+        name, held = target.sym_name.data, MOST_DYNAMIC if is_dynamic else size
+        made = byte_object(name, held, space, with_data=agent.machine.with_data)
+        made.is_open = is_dynamic
+        return made
 
     return Pointer(global_object(agent.machine, target, make), 0)
 
@@ -235,12 +247,16 @@ def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) ->
 @effect(llvm.IntToPtrOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _int_to_ptr(agent: Agent, op: llvm.IntToPtrOp, address: Any) -> Pointer:
     number = agent.known(address, op, "makes a pointer of")
+    if space_of(op.output.type) == "tensor":
+        return agent.machine.part(TensorMemory).pointer(unsigned(number, op.input.type))
     return agent.machine.part(Addresses).pointer(unsigned(number, op.input.type), op)
 
 
 @effect(llvm.PtrToIntOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _ptr_to_int(agent: Agent, op: llvm.PtrToIntOp, pointer: Any) -> int:
     target: Pointer = agent.known(pointer, op, "takes the address of")
+    if target.base is agent.machine.part(TensorMemory).base:
+        return wrap(target.offset, op.output.type)
     return wrap(agent.machine.part(Addresses).number(target), op.output.type)
 
 
@@ -345,16 +361,15 @@ def _call_intrinsic(agent: Agent, op: llvm.CallIntrinsicOp, *operands: Any) -> N
 
 
 @jump(llvm.BrOp, may_move=EVERY_OPERAND)
-def _br(_agent: Agent, op: llvm.BrOp, *arguments: Any) -> Enter:
-    return Enter(op.successor, arguments)
+def _br(agent: Agent, op: llvm.BrOp, *arguments: Any) -> Answer:
+    return jump_to(agent, (op.successor, arguments))
 
 
 @jump(llvm.CondBrOp, may_move=("then_arguments", "else_arguments"), deciding=1)
-def _cond_br(agent: Agent, op: llvm.CondBrOp, condition: Any, *arguments: Any) -> Enter:
-    split = len(op.then_arguments)
-    if agent.known(condition, op, "branches on"):
-        return Enter(op.then_block, arguments[:split])
-    return Enter(op.else_block, arguments[split:])
+def _cond_br(agent: Agent, op: llvm.CondBrOp, condition: Any, *arguments: Any) -> Answer:
+    middle = len(op.then_arguments)
+    targets = (op.then_block, arguments[:middle]), (op.else_block, arguments[middle:])
+    return branch_to(agent, op, condition, targets)
 
 
 @control(llvm.CallOp, may_move=("args",), calls=True)

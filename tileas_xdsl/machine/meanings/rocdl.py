@@ -27,7 +27,7 @@ from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuati
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import CounterCondition, MarkCondition, Rendezvous
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.nvvm import (
+from tileas_xdsl.machine.meanings.nvvm.synchronization import (
     arrive_at_barrier,
     barrier_of_all_threads,
     barrier_of_threads,

@@ -31,7 +31,7 @@ from tileas_xdsl.machine.core.threads.own_copies import note_own_wait
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError
 
-QUIET = frozenset({Kind.PURE, Kind.TERMINATOR, Kind.CONTROL})
+QUIET = frozenset({Kind.PURE, Kind.TERMINATOR, Kind.CONTROL, Kind.JUMP})
 """Kinds of ops that do nothing that others could see."""
 
 
@@ -68,38 +68,48 @@ def branch(agent: Agent, op: scf.IfOp, condition: PerThread) -> Request:
 
     Raises `UndecidedError` where two arms act, and where nobody says which threads take one.
     """
-    if any(condition.values[lane] is UNKNOWN for lane in agent.lanes):
-        raise UndecidedError(op, "branches on data that is not computed when checking")
-    is_common, _ = common_value(condition.values, agent.lanes)
-    if is_common or agent.is_elected:
+    if known_by_all(agent, condition):
         taken = op.true_region if known_to_all(agent, condition, op, "branches on") else op.false_region
         return agent.run_region(taken).then(give_results)
-    if all(agent.machine.code.fact(_acting_arms, op)):
-        raise UndecidedError(
-            op,
-            "lets threads of one warp take both arms, and how these are scheduled is open; branch on the warp, or let "
-            "only one arm do something",
-        )
-    arms = [(region, active) for region, active in _taken(agent, op, condition) if _matters(agent, op, region)]
+    yes, no = split(agent, op, condition)
+    must_not_both_act(op, agent.machine.code.fact(_acting_arms, op))
+    taken_by = ((op.true_region, yes), (op.false_region, no))
+    arms = [(region, active) for region, active in taken_by if _matters(agent, op, region)]
     if not arms:
         return agent.run_region(op.false_region).then(give_results)
     agent.machine.assume(ORDERS_ITS_WARP)
     return _run_next(agent, Arms(agent.active, condition.varies, arms[0][1], tuple(arms)))
 
 
-def _taken(agent: Agent, op: scf.IfOp, condition: PerThread) -> list[tuple[Region, Active]]:
-    """The two arms, with the threads that take each."""
+def known_by_all(agent: Agent, condition: Any) -> bool:
+    """Whether all active threads of `agent` have the same `condition`, or it is one thread that was elected."""
+    if not isinstance(condition, PerThread) or agent.is_elected:
+        return True
+    return common_value(condition.values, agent.lanes)[0]
+
+
+def must_not_both_act(op: Operation, acting: tuple[bool, bool]) -> None:
+    """Raises `UndecidedError` if both sides of `op`, which threads of one warp take, do what others can see."""
+    if all(acting):
+        raise UndecidedError(
+            op,
+            "lets threads of one warp take both arms, and how these are scheduled is open; branch on the warp, or let "
+            "only one arm do something",
+        )
+
+
+def split(agent: Agent, op: Operation, condition: PerThread) -> tuple[Active, Active]:
+    """The threads for which `condition` holds, and the others; it must differ between the active ones."""
+    if any(condition.values[lane] is UNKNOWN for lane in agent.lanes):
+        raise UndecidedError(op, "branches on data that is not computed when checking")
     yes = tuple(lane for lane in agent.lanes if condition.values[lane])
     no = tuple(lane for lane in agent.lanes if not condition.values[lane])
-    regions = (op.true_region, op.false_region)
     if condition.varies is Varies.BY_THREAD:
-        return [(regions[0], Active(yes)), (regions[1], Active(no))]
+        return Active(yes), Active(no)
     if condition.varies is not Varies.BY_ELECTION or 1 not in (len(yes), len(no)):
         raise UndecidedError(op, "branches on an election and on the number of the thread; nobody says who is elected")
     one = Active(tuple(agent.lanes), is_elected=True)
-    if len(yes) == 1:
-        return [(regions[0], one), (regions[1], Active(no))]
-    return [(regions[0], Active(yes)), (regions[1], one)]
+    return (one, Active(no)) if len(yes) == 1 else (Active(yes), one)
 
 
 def _matters(agent: Agent, op: scf.IfOp, region: Region) -> bool:
@@ -108,12 +118,12 @@ def _matters(agent: Agent, op: scf.IfOp, region: Region) -> bool:
 
 
 def _acting_arms(op: scf.IfOp) -> tuple[bool, bool]:
-    return _acts(op.true_region), _acts(op.false_region)
+    return acts(op.true_region.walk()), acts(op.false_region.walk())
 
 
-def _acts(region: Region) -> bool:
-    """Whether something in `region` can be seen by others."""
-    for op in region.walk():
+def acts(ops: Iterable[Operation]) -> bool:
+    """Whether something among `ops` can be seen by others."""
+    for op in ops:
         meaning = meaning_of(op)
         if meaning is None or meaning.kind not in QUIET or meaning.facts.calls:
             return True
@@ -133,12 +143,12 @@ def _leave_arm(agent: Agent, op: Operation, values: tuple[Any, ...], arms: Arms)
         ahead = arms.ahead[1:]
         return _run_next(agent, Arms(arms.outside, arms.varies, ahead[0][1], ahead, done))
     agent.active = arms.outside
-    results = tuple(_merged(agent, number, done, arms.varies) for number in range(len(op.results)))
+    results = tuple(merged(agent, number, done, arms.varies) for number in range(len(op.results)))
     return results[0] if len(results) == 1 else results
 
 
-def _merged(agent: Agent, number: int, done: Sequence[tuple[Active, tuple[Any, ...]]], varies: Varies) -> Any:
-    """Result `number` of a branch, from what its arms yield."""
+def merged(agent: Agent, number: int, done: Sequence[tuple[Active, tuple[Any, ...]]], varies: Varies) -> Any:
+    """Value `number` behind a branch, from what its arms hand over."""
     merged: list[Any] = [UNKNOWN] * agent.size
     for active, values in done:
         value = values[number]

@@ -47,12 +47,19 @@ class Pointer:
         return (self.base.serial, self.offset)
 
 
+SHARED_BITS = 18
+"""Of an address in shared memory, as a number within the block: what a descriptor of a matrix has room for."""
+LARGE, SMALL = 1024, 128
+"""Bytes to a multiple of which objects in shared memory are aligned; the large ones hold at least `LARGE` bytes."""
+
+
 class Addresses(SharedPart):
     """
     Addresses as numbers. The low bits count bytes; the bits above them are the number of the object, in the order of
     first use, from 1 on.
 
-    So objects lie far apart, and each is aligned to any power of two.
+    So objects lie far apart, and each is aligned to any power of two. Objects in shared memory also have places of
+    their own in its first 256 KiB: what is left of their addresses there, or in 32 bits, still tells them apart.
     """
 
     OFFSET_BITS = 40
@@ -60,6 +67,7 @@ class Addresses(SharedPart):
     def __init__(self) -> None:
         self._objects: list[MemoryObject] = []
         self._numbers: dict[MemoryObject, int] = {}
+        self._next_shared = LARGE
 
     def draw(self, canvas: Canvas) -> None:
         canvas.sequence(self._objects)
@@ -68,8 +76,17 @@ class Addresses(SharedPart):
         """The address of the first byte of `base`."""
         if base not in self._numbers:
             self._objects.append(base)
-            self._numbers[base] = len(self._objects)
-        return self._numbers[base] << self.OFFSET_BITS
+            self._numbers[base] = (len(self._objects) << self.OFFSET_BITS) + self._place(base)
+        return self._numbers[base]
+
+    def _place(self, base: MemoryObject) -> int:
+        """Where `base` begins in shared memory; 0 for an object elsewhere."""
+        if base.space != "shared":
+            return 0
+        alignment = LARGE if base.size >= LARGE else SMALL
+        start = -(-self._next_shared // alignment) * alignment
+        self._next_shared = start + base.size
+        return start
 
     def number(self, pointer: Pointer) -> int:
         """`pointer` as a number."""
@@ -78,11 +95,29 @@ class Addresses(SharedPart):
     def base(self, number: int) -> MemoryObject | None:
         """The object in which the address `number` lies, if there is one."""
         which = number >> self.OFFSET_BITS
-        return self._objects[which - 1] if 1 <= which <= len(self._objects) else None
+        if which == 0:
+            return self._shared_object(number)
+        return self._objects[which - 1] if which <= len(self._objects) else None
+
+    def _shared_object(self, number: int) -> MemoryObject | None:
+        """The object in shared memory around the byte `number` there; None too where that is beyond what it holds."""
+        if self._next_shared > 1 << SHARED_BITS:
+            return None
+        for base in self._objects:
+            start = self.offset_bits(self._numbers[base])
+            if base.space == "shared" and start <= number < start + max(base.size, 1):
+                return base
+        return None
+
+    def offset_bits(self, number: int) -> int:
+        """The low bits of the address `number`."""
+        return number & ((1 << self.OFFSET_BITS) - 1)
 
     def offset(self, number: int) -> int:
         """How far from the beginning of its object the address `number` lies."""
-        return number & ((1 << self.OFFSET_BITS) - 1)
+        base = self.base(number)
+        start = 0 if base is None else self.offset_bits(self._numbers[base])
+        return self.offset_bits(number) - start
 
     def pointer(self, number: int, op: Operation) -> Pointer:
         """The pointer that is `number`. Raises `UnsupportedError` where no object has that address."""

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.answers import AnswerUse, use_of_answer
-from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread, wgmma
+from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread
 from tileas_xdsl.dialects.nvvm.attributes import MemScope
 from tileas_xdsl.dialects.nvvm.barrier import (
     Barrier0Op,
@@ -66,6 +65,7 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_parity,
     wait_for_queue,
 )
+from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
 from tileas_xdsl.machine.parts.copy_groups import (
     CP_ASYNC,
     CopyOfThread,
@@ -105,14 +105,10 @@ from tileas_xdsl.machine.parts.thread_numbers import (
 )
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
-BOX_BYTES = "tileas.box_bytes"
-"""Discardable attribute on a tensor copy: the bytes of its box, which only the descriptor knows."""
-
-
 # Barriers with phases -------------------------------------------------------------------------------------------------
 
 
-def _at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
+def barrier_at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
     """The barrier at `address`; see `use_barrier` for what is reported."""
     return use_barrier(agent, op, agent.known(address, op, "uses a barrier at"))
 
@@ -170,7 +166,7 @@ def _may_complete(op: Operation) -> bool:
 
 @sync(mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveNocompleteOp)
 def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
-    barrier = _at(agent, op, address).state
+    barrier = barrier_at(agent, op, address).state
     phase = barrier.phases_completed
     arrive(agent, barrier, op, _count(agent, op, count), hands_over=_hands_over(op), may_complete=_may_complete(op))
     return phase if op.results else None
@@ -178,7 +174,7 @@ def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | Non
 
 @sync(mbarrier.MBarrierArriveDropOp, mbarrier.MBarrierArriveDropNocompleteOp)
 def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
-    barrier = _at(agent, op, address).state
+    barrier = barrier_at(agent, op, address).state
     phase, arrivals = barrier.phases_completed, _count(agent, op, count)
     barrier.expected -= arrivals
     arrive(agent, barrier, op, arrivals, hands_over=_hands_over(op), may_complete=_may_complete(op))
@@ -187,7 +183,7 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
 
 @sync(mbarrier.MBarrierExpectTxOp)
 def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
-    barrier, count = _at(agent, op, address).state, agent.known(size, op, "expects") * agent.threads
+    barrier, count = barrier_at(agent, op, address).state, agent.known(size, op, "expects") * agent.threads
     expect_bytes(agent, barrier, op, count)
     phase = barrier.phases_completed
     agent.machine.happened(agent, op, "expect", f"expects {count} bytes at {barrier.name}", on=barrier, turn=phase)
@@ -195,7 +191,7 @@ def _expect_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
 
 @sync(mbarrier.MBarrierCompleteTxOp)
 def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
-    barrier = _at(agent, op, address).state
+    barrier = barrier_at(agent, op, address).state
     report_bytes(agent, barrier, op, agent.known(size, op, "completes") * agent.threads)
 
 
@@ -209,7 +205,7 @@ def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, pred
 
 
 def _arrive_with_bytes(agent: Agent, op: Operation, address: Any, size: int) -> int | None:
-    barrier = _at(agent, op, address).state
+    barrier = barrier_at(agent, op, address).state
     phase = barrier.phases_completed
     expect_bytes(agent, barrier, op, size * agent.threads)
     if isinstance(op, mbarrier.MBarrierArriveDropExpectTxOp):
@@ -220,7 +216,7 @@ def _arrive_with_bytes(agent: Agent, op: Operation, address: Any, size: int) -> 
 
 @suspends(mbarrier.MBarrierTryWaitParityOp)
 def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Answer:
-    barrier = _at(agent, op, address).state
+    barrier = barrier_at(agent, op, address).state
     return wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
 
 
@@ -234,7 +230,7 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
 
     Where the program branches on the answer, that is a question (`questions`).
     """
-    barrier, wanted = _at(agent, op, address).state, agent.known(which, op, "asks for")
+    barrier, wanted = barrier_at(agent, op, address).state, agent.known(which, op, "asks for")
     use = _use_of_answer(agent, op)
     if use is AnswerUse.SPINS:
         return _wait_until_over(agent, op, barrier, wanted)
@@ -348,7 +344,7 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
     """
     Arrive once every copy of the thread is complete. Without `noinc` the barrier expects this arrival in addition.
     """
-    placed = _at(agent, op, address)
+    placed = barrier_at(agent, op, address)
     barrier = placed.state
     if not op.noinc.value.data:
         barrier.pending += agent.threads
@@ -361,7 +357,8 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
 # Bulk copies ----------------------------------------------------------------------------------------------------------
 
 
-def _check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
+def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
+    """Report that asynchronous work of `op` is to signal a barrier that no fence has shown to its proxy."""
     if barrier.fenced:
         return
     parties = (
@@ -402,7 +399,7 @@ def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
 
 
 def _load_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
-    count = _box_bytes(agent, op)
+    count = bytes_of_load(agent, op)
     into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
     box = reading_box(agent, op, descriptor, [_for_all(agent, op, values[each]) for each in op.coordinates])
@@ -410,21 +407,12 @@ def _load_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
     _signal_bytes(agent, op, values[op.mbar], touches, None, count)
 
 
-def _box_bytes(agent: Agent, op: Operation) -> int:
-    size = op.attributes.get(BOX_BYTES)
-    if not isinstance(size, IntegerAttr) or agent.machine.with_data:
-        raise UnsupportedError(
-            op, f"copies a box that only its descriptor knows: to check it, add {BOX_BYTES}; to run it, use a bulk copy"
-        )
-    return size.value.data
-
-
 def _signal_bytes(
     agent: Agent, op: Operation, address: Any, touches: list[Touch], move: Callable[[], None] | None, count: int
 ) -> None:
     """Issue a copy whose bytes arrive at the barrier at `address` when it is complete."""
-    barrier = _at(agent, op, address)
-    _check_init_fence(agent, op, barrier)
+    barrier = barrier_at(agent, op, address)
+    check_init_fence(agent, op, barrier)
     work = agent.issue(op, touches, move, label=f"a bulk copy of {count} bytes", engine="tma")
     promise_bytes(agent, work, barrier.state, count * agent.threads)
     note_signal(barrier, work)
@@ -458,7 +446,7 @@ def _for_all(agent: Agent, op: Operation, coordinate: Any) -> Any:
 
 
 def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
-    count = _box_bytes(agent, op)
+    count = bytes_of_store(agent, op, op.src_mem)
     out_of: View = agent.known(values[op.src_mem], op, "copies from").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
     coordinates = [values[coordinate] for coordinate in op.coordinates]
@@ -499,16 +487,6 @@ def _bulk_commit(agent: Agent, op: Operation) -> None:
 def _bulk_wait(agent: Agent, op: Any) -> Answer:
     families = ["bulk reads"] if op.read is not None else ["bulk reads", "bulk"]
     return _wait_for_own_copies(agent, op, families, op.group.value.data)
-
-
-@sync(wgmma.WgmmaGroupSyncAlignedOp)
-def _wgmma_commit(agent: Agent, op: Operation) -> None:
-    commit_copies(agent, "wgmma", op)
-
-
-@suspends(wgmma.WgmmaWaitGroupSyncOp)
-def _wgmma_wait(agent: Agent, op: Any) -> Answer:
-    return wait_for_queue(agent, copy_groups(agent, "wgmma").queue, op.group.value.data, op)
 
 
 # Barriers of threads --------------------------------------------------------------------------------------------------
@@ -678,7 +656,6 @@ def _elect(agent: Agent, op: Operation, *_mask: Any) -> Any:
     fence.FenceScClusterOp,
     fence.FenceSyncRestrictOp,
     fence.FenceProxySyncRestrictOp,
-    wgmma.WgmmaFenceAlignedOp,
     registers.SetMaxRegisterOp,
     thread.NanosleepOp,
     GriddepcontrolOp,

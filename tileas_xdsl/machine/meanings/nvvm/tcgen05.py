@@ -1,0 +1,321 @@
+"""
+What the ops of `tcgen05` do (PTX ISA, "TensorCore 5th Generation Family Instructions").
+
+Products, copies and shifts are works of the tensor core, in order for the thread that starts them; `commit` lets an
+mbarrier track them. Loads and stores of registers are works of their own, and `wait` waits for them. What a product
+touches in tensor memory is what the instruction descriptor says: M rows and N columns of D.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.dialects.nvvm import tcgen05, tcgen05_mma
+from tileas_xdsl.dialects.nvvm.attributes import CTAGroup
+from tileas_xdsl.dialects.nvvm.matrix_attributes import (
+    BlockScaleKind,
+    Tcgen05CpShape,
+    Tcgen05Fence,
+    Tcgen05LdStShape,
+    Tcgen05MMAKind,
+    Tcgen05Wait,
+)
+from tileas_xdsl.layouts.descriptors import tcgen05_operand
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import Touch
+from tileas_xdsl.machine.core.happens_before import Proxy
+from tileas_xdsl.machine.core.meaning import issues, pure, suspends, sync
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, continuation
+from tileas_xdsl.machine.core.values import element_type, unsigned, wrap
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at, check_init_fence
+from tileas_xdsl.machine.parts.barrier_lives import note_signal
+from tileas_xdsl.machine.parts.barriers import promise_arrival, wait_for_queue
+from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
+from tileas_xdsl.machine.parts.register_works import RegistersInFlight
+from tileas_xdsl.machine.parts.tensor_core import (
+    LastOnTensorCore,
+    must_be_one_thread,
+    must_be_whole_warp,
+    start_in_order,
+)
+from tileas_xdsl.machine.parts.tensor_memory import (
+    LANE_STEP,
+    LANES,
+    RoomCondition,
+    TensorMemory,
+    allocated_cells,
+    check_count,
+    check_lanes_of_warp,
+    fence_after,
+    fence_before,
+    give_columns_back,
+    take_columns,
+)
+from tileas_xdsl.machine.tiles.matrix_operands import operand_view
+from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer
+
+
+def _must_be_one_cta(op: Operation) -> None:
+    group = op.properties.get("group") or op.properties.get("ctaGroup")
+    if group is not None and getattr(group, "data", None) is CTAGroup.CTA_2:
+        raise UnsupportedError(op, "speaks for a pair of CTAs, and one block is executed; check it with cta_1")
+
+
+# Allocation -----------------------------------------------------------------------------------------------------------
+
+
+@suspends(tcgen05.Tcgen05AllocOp)
+def _alloc(agent: Agent, op: Operation, slot: Any, columns: Any) -> Answer:
+    _must_be_one_cta(op)
+    must_be_whole_warp(agent, op)
+    memory, count = agent.machine.part(TensorMemory), agent.known(columns, op, "allocates")
+    check_count(op, count)
+    if memory.is_relinquished:
+        raise UnsupportedError(op, "allocates after the block has given up its permit to; allocate before")
+    place: Pointer = agent.known(slot, op, "writes the address to")
+    return agent.wait(RoomCondition(memory, count), op).then(_take, place, count)
+
+
+@continuation
+def _take(agent: Agent, op: Operation, _: None, slot: Pointer, count: int) -> Answer:
+    word = element_type(op.operands[1].type)
+    assert word is not None
+    agent.store(slot.view((), word), take_columns(agent, op, count), op)
+
+
+@sync(tcgen05.Tcgen05RelinquishAllocPermitOp)
+def _relinquish(agent: Agent, op: Operation) -> None:
+    _must_be_one_cta(op)
+    must_be_whole_warp(agent, op)
+    agent.machine.part(TensorMemory).is_relinquished = True
+
+
+@sync(tcgen05.Tcgen05DeallocOp)
+def _dealloc(agent: Agent, op: Operation, address: Any, columns: Any) -> None:
+    _must_be_one_cta(op)
+    must_be_whole_warp(agent, op)
+    count = agent.known(columns, op, "gives back")
+    check_count(op, count)
+    give_columns_back(agent, op, agent.known(address, op, "gives columns back at"), count)
+
+
+# Order ----------------------------------------------------------------------------------------------------------------
+
+
+@sync(tcgen05.Tcgen05FenceOp)
+def _fence(agent: Agent, op: tcgen05.Tcgen05FenceOp) -> None:
+    is_before = op.kind.data is Tcgen05Fence.BEFORE
+    if is_before:
+        fence_before(agent)
+    else:
+        fence_after(agent)
+    text = "what comes before" if is_before else "what comes after"
+    agent.machine.happened(agent, op, "fence", f"orders accesses of tensor memory: {text} a synchronisation")
+
+
+FAMILIES = {Tcgen05Wait.LOAD: "tcgen05.ld", Tcgen05Wait.STORE: "tcgen05.st"}
+"""The families of transfers, each a queue that is waited for as a whole."""
+
+
+@suspends(tcgen05.Tcgen05WaitOp)
+def _wait(agent: Agent, op: tcgen05.Tcgen05WaitOp) -> Answer:
+    must_be_whole_warp(agent, op)
+    family = FAMILIES[op.kind.data]
+    commit_copies(agent, family, op)
+    return wait_for_queue(agent, copy_groups(agent, family).queue, 0, op)
+
+
+@sync(tcgen05.Tcgen05CommitOp)
+def _commit(agent: Agent, op: tcgen05.Tcgen05CommitOp, address: Any, *mask: Any) -> None:
+    _must_be_one_cta(op)
+    if mask:
+        raise UnsupportedError(op, "arrives at mbarriers of several CTAs, and one block is executed")
+    barrier = barrier_at(agent, op, address)
+    check_init_fence(agent, op, barrier)
+    last = agent.part(LastOnTensorCore).work
+    before = [] if last is None else [agent.machine.event_of(last)]
+    label = "an arrival behind works of the tensor core"
+    work = agent.issue(op, [], None, label=label, engine="tensor core", dependencies=before)
+    promise_arrival(agent, work, barrier.state, agent.threads)
+    note_signal(barrier, work)
+
+
+# Transfers ------------------------------------------------------------------------------------------------------------
+
+STEPS: dict[Tcgen05LdStShape, tuple[int, int, int]] = {
+    Tcgen05LdStShape.SHAPE_32X32B: (32, 1, 1),
+    Tcgen05LdStShape.SHAPE_16X64B: (16, 2, 1),
+    Tcgen05LdStShape.SHAPE_16X128B: (16, 4, 2),
+    Tcgen05LdStShape.SHAPE_16X256B: (16, 8, 4),
+    Tcgen05LdStShape.SHAPE_16X32BX2: (16, 1, 1),
+}
+"""Lanes, columns, and registers of a thread of one step of a transfer."""
+
+
+def _cells_moved(
+    agent: Agent, op: tcgen05.LdStOp, address: Any, offset: Any, registers: int, *, packs: bool
+) -> list[View]:
+    """The cells that a warp loads or stores."""
+    must_be_whole_warp(agent, op)
+    place: Pointer = agent.known(address, op, "reaches tensor memory at")
+    lanes, columns, each = STEPS[op.shape.data]
+    width = columns * (registers // each) * (2 if packs else 1)
+    places = [place]
+    if op.shape.data is Tcgen05LdStShape.SHAPE_16X32BX2:
+        places.append(place.plus(lanes * LANE_STEP + agent.known(offset, op, "takes as the distance of its halves")))
+    for each_place in places:
+        check_lanes_of_warp(agent, op, each_place, lanes)
+    return [allocated_cells(agent, op, each_place, lanes, width) for each_place in places]
+
+
+def _start_transfer(agent: Agent, op: Operation, views: list[View], family: str, *, write: bool) -> RegistersInFlight:
+    if agent.machine.with_data:
+        raise UnsupportedError(op, "moves what the machine does not compute; check the program instead")
+    touches = [Touch(view, write, Proxy.TENSOR_REGISTERS) for view in views]
+    verb = "store to" if write else "load of"
+    work = agent.issue(op, touches, None, label=f"a {verb} tensor memory", engine="tensor memory")
+    copy_groups(agent, family).uncommitted.append(work)
+    return RegistersInFlight(op, work, f"{tcgen05.Tcgen05WaitOp.name} <load>")
+
+
+@issues(tcgen05.Tcgen05LdOp)
+def _load(agent: Agent, op: tcgen05.Tcgen05LdOp, address: Any, offset: Any = None) -> Answer:
+    registers = tcgen05.register_count(op.res.type)
+    views = _cells_moved(agent, op, address, offset, registers, packs=op.pack is not None)
+    agent.machine.late_values = True
+    return _start_transfer(agent, op, views, FAMILIES[Tcgen05Wait.LOAD], write=False)
+
+
+@sync(tcgen05.Tcgen05StOp)
+def _store(agent: Agent, op: tcgen05.Tcgen05StOp, address: Any, _value: Any, offset: Any = None) -> None:
+    registers = tcgen05.register_count(op.val.type)
+    views = _cells_moved(agent, op, address, offset, registers, packs=op.unpack is not None)
+    _start_transfer(agent, op, views, FAMILIES[Tcgen05Wait.STORE], write=True)
+
+
+COPIES: dict[Tcgen05CpShape, tuple[int, int, int]] = {
+    Tcgen05CpShape.SHAPE_128X256B: (128, 32, 8),
+    Tcgen05CpShape.SHAPE_4X256B: (4, 32, 8),
+    Tcgen05CpShape.SHAPE_128X128B: (128, 16, 4),
+    Tcgen05CpShape.SHAPE_64X128B: (64, 16, 4),
+    Tcgen05CpShape.SHAPE_32X128B: (32, 16, 4),
+}
+"""Rows and bytes of a row in shared memory, and columns in tensor memory, of which all lanes count as written."""
+SHIFTED_COLUMNS = 8
+
+
+@sync(tcgen05.Tcgen05CpOp)
+def _copy(agent: Agent, op: tcgen05.Tcgen05CpOp, address: Any, word: Any) -> None:
+    _must_be_one_cta(op)
+    must_be_one_thread(agent, op)
+    rows, row_bytes, columns = COPIES[op.shape.data]
+    number = agent.known(word, op, "reads a matrix through")
+    source = operand_view(agent.machine.part(Addresses), op, number, tcgen05_operand, rows, row_bytes, k_major=True)
+    target = allocated_cells(agent, op, agent.known(address, op, "copies to"), LANES, columns)
+    touches = [Touch(source, False, Proxy.ASYNC), Touch(target, True, Proxy.TENSOR_CORE)]
+    start_in_order(agent, op, touches, "a copy to tensor memory")
+
+
+@sync(tcgen05.Tcgen05ShiftOp)
+def _shift(agent: Agent, op: Operation, address: Any) -> None:
+    _must_be_one_cta(op)
+    must_be_one_thread(agent, op)
+    rows = allocated_cells(agent, op, agent.known(address, op, "shifts"), LANES, SHIFTED_COLUMNS)
+    start_in_order(agent, op, [Touch(rows, True, Proxy.TENSOR_CORE)], "a shift of rows")
+
+
+@pure(tcgen05.Tcgen05MmaSmemDescOp)
+def _descriptor(_agent: Agent, op: tcgen05.Tcgen05MmaSmemDescOp, *fields: int) -> int:
+    word = 0b001 << 46
+    for (bits, start), value in zip(op.FIELDS, fields, strict=True):
+        word |= (value & ((1 << bits) - 1)) << start
+    return wrap(word, op.res.type)
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+K_BYTES = 32
+"""Of one row along K, whatever the elements are."""
+ELEMENTS_ALONG_K = {
+    Tcgen05MMAKind.F16: 16,
+    Tcgen05MMAKind.TF32: 8,
+    Tcgen05MMAKind.F8F6F4: 32,
+    Tcgen05MMAKind.I8: 32,
+    BlockScaleKind.MXF8F6F4: 32,
+    BlockScaleKind.MXF4: 64,
+    BlockScaleKind.MXF4NVF4: 64,
+}
+COLUMNS_OF_A = 8
+COLUMNS_OF_FACTORS = 4
+"""The most that metadata, and scale factors, of one product take."""
+TRANSPOSES_A, TRANSPOSES_B = 15, 16
+"""Bits of the instruction descriptor."""
+
+
+def _extents(op: Operation, word: int) -> tuple[int, int]:
+    """Rows and columns of D, as the instruction descriptor says (PTX ISA, "Instruction descriptor")."""
+    scaled = isinstance(op, tcgen05_mma.ScaledProductOp)
+    rows = (word >> 27 & 0b11) << 7 if scaled else (word >> 24 & 0b11111) << 4
+    columns = (word >> 17 & 0b111111) << 3
+    sizes = (32, 64, 128) if isinstance(op, tcgen05_mma.WeightStationaryOp) else (128,) if scaled else (64, 128)
+    if rows not in sizes or not 8 <= columns <= 256:
+        words = " or ".join(map(str, sizes))
+        raise UnsupportedError(
+            op, f"has an instruction descriptor for {rows} x {columns}; there are {words} rows and 8 to 256 columns"
+        )
+    return rows, columns
+
+
+@sync(
+    tcgen05_mma.Tcgen05MMAOp,
+    tcgen05_mma.Tcgen05MMASparseOp,
+    tcgen05_mma.Tcgen05MMABlockScaleOp,
+    tcgen05_mma.Tcgen05MMASparseBlockScaleOp,
+    tcgen05_mma.Tcgen05MMAWsOp,
+    tcgen05_mma.Tcgen05MMAWsSparseOp,
+)
+def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape: Any, _adds: Any, *rest: Any) -> None:
+    _must_be_one_cta(op)
+    must_be_one_thread(agent, op)
+    word = unsigned(agent.known(shape, op, "takes its shape from"), op.operands[3].type)
+    rows, columns = _extents(op, word)
+    sum_ = _sum(agent, op, agent.known(d, op, "adds to"), rows, columns)
+    others = [rest[number - 5] for number in op.reads]
+    touches = [
+        _input(agent, op, a, rows, is_transposed=bool(word >> TRANSPOSES_A & 1)),
+        _input(agent, op, b, columns, is_transposed=bool(word >> TRANSPOSES_B & 1)),
+        *(_factors(agent, op, agent.known(place, op, "reads factors or metadata at")) for place in others),
+        Touch(sum_, True, Proxy.TENSOR_CORE),
+    ]
+    start_in_order(agent, op, touches, f"a product of {rows} x {columns}")
+
+
+def _sum(agent: Agent, op: Operation, place: Pointer, rows: int, columns: int) -> View:
+    """The cells of D. Fewer than 128 rows lie in part of the lanes of each warp, or side by side."""
+    if isinstance(op, tcgen05_mma.WeightStationaryOp):
+        return allocated_cells(agent, op, place, LANES, columns * rows // LANES)
+    whole = allocated_cells(agent, op, place, LANES, columns)
+    if rows == LANES:
+        return whole
+    return View(whole.base, whole.offset, (4, rows // 4, columns), (32 * LANE_STEP, LANE_STEP, 1), BYTE)
+
+
+def _input(agent: Agent, op: tcgen05_mma.ProductOp, given: Any, rows: int, *, is_transposed: bool) -> Touch:
+    """The read of A or B: through a descriptor, or in tensor memory."""
+    known = agent.known(given, op, "reads a matrix through")
+    if isinstance(known, Pointer):
+        return Touch(allocated_cells(agent, op, known, LANES, COLUMNS_OF_A), False, Proxy.TENSOR_CORE)
+    k = ELEMENTS_ALONG_K[cast("Any", op).kind.data]
+    along_k = K_BYTES * (2 if op.IS_SPARSE else 1)
+    shape = (k, rows * K_BYTES // k) if is_transposed else (rows, along_k)
+    view = operand_view(agent.machine.part(Addresses), op, known, tcgen05_operand, *shape, k_major=not is_transposed)
+    return Touch(view, False, Proxy.ASYNC)
+
+
+def _factors(agent: Agent, op: Operation, place: Pointer) -> Touch:
+    width = min(COLUMNS_OF_FACTORS, max(agent.machine.part(TensorMemory).columns_left(place), 1))
+    return Touch(allocated_cells(agent, op, place, LANES, width), False, Proxy.TENSOR_CORE)

@@ -1,0 +1,123 @@
+"""
+Branches between blocks that some threads of a warp take and others do not.
+
+    llvm.cond_br %elected, ^issue, ^wait       one thread goes to ^issue, and comes to ^wait behind it
+
+As with `scf.if` (`divergence`), the threads of each side are the active ones while it runs, and all go on together
+where the sides meet (`analysis.control_flow`). What a block argument is there differs between the threads that came
+from here and from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Block, Operation
+
+from tileas_xdsl.analysis.control_flow import Sides, sides_of
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.standings import Answer, Enter, continuation
+from tileas_xdsl.machine.core.state import Canvas, OwnPart
+from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Varies
+from tileas_xdsl.machine.core.violations import UndecidedError
+from tileas_xdsl.machine.parts.divergence import (
+    ORDERS_ITS_WARP,
+    acts,
+    known_by_all,
+    merged,
+    must_not_both_act,
+    split,
+)
+
+Target = tuple[Block, Sequence[Any]]
+"""A block, and its arguments."""
+
+
+@dataclass
+class OpenBranches(OwnPart):
+    """The branches that an agent has taken by some of its threads, innermost last."""
+
+    joins: list[tuple[Block | None, int]] = field(default_factory=list[tuple[Block | None, int]])
+    """Where the sides of each meet, and how many calls are around it."""
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        canvas.literal(tuple((id(join), depth) for join, depth in self.joins))
+
+
+@dataclass(frozen=True)
+class JumpSides:
+    """The sides of a branch that have been run, and those that are to run: each with the threads that take it."""
+
+    outside: Active | None
+    """The threads that are active around the branch."""
+    varies: Varies
+    ahead: tuple[tuple[Block, tuple[Any, ...], Active], ...]
+    """The one that is running, and those behind it."""
+    done: tuple[tuple[Active, tuple[Any, ...]], ...] = ()
+    """What each side hands over that is at its end."""
+
+
+def jump_to(agent: Agent, target: Target) -> Answer:
+    """Go on in a block, or end the side of a branch that meets the other side there."""
+    block, arguments = target
+    if agent.active is not None:
+        joins = agent.part(OpenBranches).joins
+        if joins and joins[-1] == (block, agent.activation.depth):
+            return tuple(arguments)
+    return Enter(block, tuple(arguments))
+
+
+def branch_to(agent: Agent, op: Operation, condition: Any, targets: tuple[Target, Target]) -> Answer:
+    """
+    Go on in the first of `targets`, where `condition` holds, or in the second.
+
+    Raises `UndecidedError` where threads of one warp take both and both act, where they leave a loop in different
+    turns, and where nobody says which threads go where.
+    """
+    if known_by_all(agent, condition):
+        return jump_to(agent, targets[0 if agent.known(condition, op, "branches on") else 1])
+    assert isinstance(condition, PerThread)
+    active = split(agent, op, condition)
+    sides = agent.machine.code.fact(sides_of, op)
+    if sides.comes_back:
+        raise UndecidedError(op, "lets threads of one warp leave a loop in different turns; branch on the warp instead")
+    must_not_both_act(op, agent.machine.code.fact(_acting_sides, op))
+    agent.machine.assume(ORDERS_ITS_WARP)
+    ahead = [(block, tuple(arguments), one) for (block, arguments), one in zip(targets, active, strict=True)]
+    at_join = [(one, arguments) for block, arguments, one in ahead if block is sides.join]
+    to_run = tuple(entry for entry in ahead if entry[0] is not sides.join)
+    if not to_run:
+        return jump_to(agent, (targets[0][0], _together(agent, at_join, condition.varies)))
+    agent.part(OpenBranches).joins.append((sides.join, agent.activation.depth))
+    return _run_next(agent, JumpSides(agent.active, condition.varies, to_run, tuple(at_join)))
+
+
+def _acting_sides(op: Operation) -> tuple[bool, bool]:
+    sides: Sides = sides_of(op)
+    yes, no = (any(acts(block.walk()) for block in side) for side in sides.blocks)
+    return yes, no
+
+
+def _run_next(agent: Agent, sides: JumpSides) -> Enter:
+    block, arguments, active = sides.ahead[0]
+    agent.active = active
+    return Enter(block, arguments).then(_leave_side, sides)
+
+
+@continuation
+def _leave_side(agent: Agent, _op: Operation, values: tuple[Any, ...], sides: JumpSides) -> Answer:
+    done = (*sides.done, (sides.ahead[0][2], values))
+    if len(sides.ahead) > 1:
+        return _run_next(agent, JumpSides(sides.outside, sides.varies, sides.ahead[1:], done))
+    agent.active = sides.outside
+    join, _ = agent.part(OpenBranches).joins.pop()
+    together = _together(agent, done, sides.varies)
+    return together if join is None else jump_to(agent, (join, together))
+
+
+def _together(agent: Agent, done: Sequence[tuple[Active, tuple[Any, ...]]], varies: Varies) -> tuple[Any, ...]:
+    """What all sides hand over, thread by thread."""
+    _, values = done[0]
+    return tuple(merged(agent, number, done, varies) for number in range(len(values)))

@@ -1,0 +1,94 @@
+"""
+Registers that asynchronous work fills: accumulators of `wgmma`, what `tcgen05.ld` loads.
+
+    %d = nvvm.wgmma.mma_async %a, %b, %c, ..      the name is there, its registers are being written
+    nvvm.wgmma.wait.group.sync.aligned 0
+    %x = llvm.extractvalue %d[0]                  before the wait: a race
+
+The next product may take them as its accumulator while they are being written. Ordinary instructions may touch them
+only behind a wait; and from then on `wgmma.fence` has to come before the next product that takes them (PTX ISA,
+"wgmma.fence"), as well as before the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.late_values import LateValue
+from tileas_xdsl.machine.core.state import Canvas, OwnPart
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+
+PREPARED_IN_TIME = Assumption("registers that wgmma is given to add to are written before the last wgmma.fence")
+"""Of an accumulator that is no result of `wgmma`: which instructions write its registers, and when, is left open."""
+
+
+class RegistersInFlight(LateValue):
+    """The registers that `work` fills, which nobody may touch before it is known to be complete."""
+
+    __slots__ = ("wait",)
+
+    def __init__(self, op: Operation, work: AsyncWork, wait: str) -> None:
+        super().__init__(op)
+        self.wait = wait
+        """The op that waits for such works."""
+        self.maker = work
+        self.there = work.issuer.machine.event_of(work)
+        self.actual = UNKNOWN
+
+    def looked_at(self, agent: Agent) -> None:
+        agent.part(TouchedRegisters).touched.append(self)
+
+    def way_out(self, user: Operation) -> str:
+        return f"an {self.wait} that covers '{op_name(self.op)}', before '{op_name(user)}'"
+
+
+@dataclass
+class TouchedRegisters(OwnPart):
+    """What an agent has done to registers since its last `wgmma.fence`."""
+
+    touched: list[RegistersInFlight] = field(default_factory=list[RegistersInFlight])
+    """Those that products had filled, and ordinary instructions have touched."""
+    has_fenced: bool = False
+    """Whether there was a fence before."""
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        canvas.literal(self.has_fenced)
+        canvas.sequence(self.touched)
+
+
+def fence_registers(agent: Agent) -> None:
+    """`wgmma.fence`: what is done to registers so far comes before the products that follow."""
+    registers = agent.part(TouchedRegisters)
+    registers.touched, registers.has_fenced = [], True
+
+
+def take_accumulator(agent: Agent, op: Operation, accumulator: Any) -> None:
+    """`op` starts a product that adds to `accumulator`: reports where a fence is missing."""
+    registers = agent.part(TouchedRegisters)
+    is_own = isinstance(accumulator, RegistersInFlight)
+    if not registers.has_fenced:
+        _report(agent, op, "starts a product of matrices, and no wgmma.fence has come before it")
+    elif is_own and any(accumulator is touched for touched in registers.touched):
+        _report(agent, op, "adds to registers that other instructions have touched, with no wgmma.fence in between")
+    if not is_own:
+        agent.machine.assume(PREPARED_IN_TIME)
+
+
+def _report(agent: Agent, op: Operation, role: str) -> None:
+    party = Party(op, agent.name, agent.iteration, role)
+    violation = Violation(
+        ViolationKind.MISSING_FENCE,
+        "registers are touched by ordinary instructions, and then by wgmma without a fence",
+        (party,),
+        "an nvvm.wgmma.fence.aligned before it, behind the last instruction that touches the accumulator",
+    )
+    agent.machine.report(violation, Misuse(agent, (), [party]))

@@ -1,0 +1,53 @@
+"""
+Works of the tensor core: products, and for `tcgen05` copies and shifts. Those of one thread are performed in order.
+
+They read shared memory through the asynchronous proxy. Here no numbers are computed: a check follows what they touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
+from tileas_xdsl.machine.core.state import Canvas, OwnPart
+from tileas_xdsl.machine.core.violations import UnsupportedError
+
+TENSOR_CORE = "tensor core"
+
+
+@dataclass
+class LastOnTensorCore(OwnPart):
+    """The work that an agent has started last on the tensor core."""
+
+    work: AsyncWork | None = None
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        canvas.works([] if self.work is None else [self.work])
+
+
+def start_in_order(agent: Agent, op: Operation, touches: Sequence[Touch], label: str) -> AsyncWork:
+    """Start a work of the tensor core, behind those that `agent` has started before."""
+    machine, last = agent.machine, agent.part(LastOnTensorCore)
+    if machine.with_data:
+        raise UnsupportedError(op, "is not computed on the machine; check the program, which follows what it touches")
+    before = [] if last.work is None else [machine.event_of(last.work)]
+    last.work = agent.issue(op, touches, None, label=label, engine=TENSOR_CORE, dependencies=before)
+    return last.work
+
+
+def must_be_one_thread(agent: Agent, op: Operation) -> None:
+    """Raises `UnsupportedError` unless one thread executes `op`, which speaks for the whole block."""
+    if agent.threads != 1:
+        raise UnsupportedError(
+            op, f"is executed by {agent.threads} threads, each of which starts it; let one start it (elect.sync)"
+        )
+
+
+def must_be_whole_warp(agent: Agent, op: Operation) -> None:
+    """Raises `UnsupportedError` where only some threads of a warp execute `op`, in which all take part."""
+    if agent.active is not None:
+        raise UnsupportedError(op, "is executed by some threads of a warp, and all of it have to (.sync.aligned)")

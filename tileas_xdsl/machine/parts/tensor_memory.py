@@ -1,0 +1,201 @@
+"""
+Tensor memory (`tcgen05`): its columns, who has allocated them, and the fences between threads that use it.
+
+The memory of a block is one object with a place for each cell of 32 bits: 128 lanes, of which 512 columns can be
+allocated. An address is a number with the lane in bits 16 to 31 and the column below, which is the offset in the object
+as well. (PTX ISA, "Tensor Memory Addressing".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.happens_before import BEFORE_SYNC, Proxy, after_sync, join
+from tileas_xdsl.machine.core.memory import MemoryObject, View
+from tileas_xdsl.machine.core.state import Canvas, SharedPart
+from tileas_xdsl.machine.core.synchronization import Condition
+from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
+
+LANES = 128
+COLUMNS = 512
+LANE_STEP = 1 << 16
+"""From an address to the same column in the next lane."""
+LEAST_COLUMNS = 32
+LANES_OF_WARP = 32
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """`count` columns from `start` on, and who has allocated them."""
+
+    start: int
+    count: int
+    party: Party
+
+
+@dataclass
+class TensorMemory(SharedPart):
+    """The tensor memory of an execution."""
+
+    base: MemoryObject = field(
+        default_factory=lambda: MemoryObject("tensor memory", (LANES, LANE_STEP), BYTE, "tensor")
+    )
+    allocations: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
+    """By their first columns."""
+    is_relinquished: bool = False
+    """Whether the block has promised to allocate no more."""
+
+    def draw(self, canvas: Canvas) -> None:
+        canvas.thing(self.base)
+        canvas.literal(self.is_relinquished)
+        for start in sorted(self.allocations):
+            canvas.literal((start, self.allocations[start].count))
+
+    def pointer(self, number: int) -> Pointer:
+        return Pointer(self.base, number)
+
+    def free_start(self, count: int) -> int | None:
+        """The first of `count` columns that are free; None if there are not so many side by side."""
+        start = 0
+        for taken in sorted(self.allocations.values(), key=lambda taken: taken.start):
+            if start + count <= taken.start:
+                break
+            start = taken.start + taken.count
+        return start if start + count <= COLUMNS else None
+
+    def columns_left(self, place: Pointer) -> int:
+        """How many allocated columns there are from `place` on; as many as there can be in memory of a caller's."""
+        if place.base is not self.base:
+            return COLUMNS
+        column = place.offset % LANE_STEP
+        around = (taken for taken in self.allocations.values() if taken.start <= column < taken.start + taken.count)
+        found = next(around, None)
+        return 0 if found is None else found.start + found.count - column
+
+
+@dataclass
+class RoomCondition(Condition):
+    """There are so many free columns."""
+
+    memory: TensorMemory
+    count: int
+
+    def holds(self) -> bool:
+        return self.memory.free_start(self.count) is not None
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return ()
+
+    def observe(self, agent: Agent) -> None:
+        """Nothing: whoever gives columns back hands over nothing by that."""
+
+    def describe(self) -> str:
+        return f"{self.count} free columns of tensor memory"
+
+
+# Allocation -----------------------------------------------------------------------------------------------------------
+
+
+def check_count(op: Operation, count: int) -> None:
+    """Raises `UnsupportedError` for a number of columns that cannot be allocated."""
+    if not LEAST_COLUMNS <= count <= COLUMNS or count & (count - 1):
+        raise UnsupportedError(
+            op, f"speaks of {count} columns; they are allocated by powers of 2 from {LEAST_COLUMNS} to {COLUMNS}"
+        )
+
+
+def take_columns(agent: Agent, op: Operation, count: int) -> int:
+    """Allocate `count` columns, of which there must be as many; returns the first."""
+    machine = agent.machine
+    memory = machine.part(TensorMemory)
+    start = memory.free_start(count)
+    assert start is not None
+    if report_what_is_kept not in machine.at_end:
+        machine.at_end.append(report_what_is_kept)
+    party = Party(op, agent.name, agent.iteration, f"allocates {count} columns of tensor memory")
+    memory.allocations[start] = Allocation(start, count, party)
+    machine.shares(memory.base.name, alone=True)
+    return start
+
+
+def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -> None:
+    """Whoever still uses them races with it. Raises `UnsupportedError` unless they were allocated just so."""
+    memory = agent.machine.part(TensorMemory)
+    agent.touch(cells(op, place, LANES, count), op, write=True, proxy=Proxy.UNSPECIFIED)
+    agent.machine.shares(memory.base.name, alone=True)
+    if place.base is not memory.base:
+        return
+    taken = memory.allocations.pop(place.offset, None)
+    if taken is None or taken.count != count:
+        raise UnsupportedError(op, f"gives {count} columns back from {place.offset} on, which nobody has allocated so")
+
+
+def report_what_is_kept(first: Agent) -> None:
+    """Report columns that have not been given back when the function ends (PTX ISA, "tcgen05.alloc")."""
+    for taken in first.machine.part(TensorMemory).allocations.values():
+        violation = Violation(
+            ViolationKind.UNDRAINED,
+            f"{taken.count} columns of tensor memory are still allocated when the kernel ends",
+            (taken.party,),
+            "an nvvm.tcgen05.dealloc of them on every path to the end",
+        )
+        first.machine.report(violation, Misuse(first, (), [taken.party]))
+
+
+# Cells ----------------------------------------------------------------------------------------------------------------
+
+
+def cells(op: Operation, place: Pointer, lanes: int, columns: int) -> View:
+    """
+    `columns` columns of `lanes` lanes from `place` on. Raises `UnsupportedError` where `place` points elsewhere.
+    """
+    if place.base.space != "tensor":
+        raise UnsupportedError(op, f"takes an address of '{place.base.name}' for one of tensor memory")
+    return View(place.base, place.offset, (lanes, columns), (LANE_STEP, 1), BYTE)
+
+
+def allocated_cells(agent: Agent, op: Operation, place: Pointer, lanes: int, columns: int) -> View:
+    """The same; raises `UnsupportedError` too where some of them are not allocated."""
+    left = agent.machine.part(TensorMemory).columns_left(place)
+    lane, column = divmod(place.offset, LANE_STEP) if place.base.shape == (LANES, LANE_STEP) else (0, 0)
+    if columns > left or lane + lanes > LANES:
+        raise UnsupportedError(
+            op,
+            f"reaches {columns} columns of {lanes} lanes from lane {lane}, column {column} on, of which {left} columns "
+            "are allocated",
+        )
+    return cells(op, place, lanes, columns)
+
+
+def check_lanes_of_warp(agent: Agent, op: Operation, place: Pointer, lanes: int) -> None:
+    """Raises `UnsupportedError` where a warp reaches for lanes that are not its own: 32 (w % 4) and the 31 behind."""
+    if agent.hardware is None or place.base.shape != (LANES, LANE_STEP):
+        return
+    own = agent.hardware.first // LANES_OF_WARP % 4 * LANES_OF_WARP
+    lane = place.offset // LANE_STEP
+    if not own <= lane <= own + LANES_OF_WARP - lanes:
+        raise UnsupportedError(
+            op, f"reaches lanes {lane} to {lane + lanes - 1}, and this warp has {own} to {own + LANES_OF_WARP - 1}"
+        )
+
+
+# Fences ---------------------------------------------------------------------------------------------------------------
+
+
+def fence_before(agent: Agent) -> None:
+    """`tcgen05.fence <before>`: what was loaded and stored so far is ordered before what is synchronised next."""
+    agent.fence_proxies((BEFORE_SYNC,))
+
+
+def fence_after(agent: Agent) -> None:
+    """`tcgen05.fence <after>`: what is known so far is ordered before later accesses of this agent."""
+    own = after_sync(Proxy.TENSOR_REGISTERS, agent.number)
+    join(agent.fenced.setdefault(own, {}), agent.fenced.get(BEFORE_SYNC, {}))
+    agent.fence_proxies((after_sync(Proxy.TENSOR_CORE, agent.number),))
