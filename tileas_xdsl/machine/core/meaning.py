@@ -139,6 +139,15 @@ def terminators(*ops: type[Operation], **said: Unpack[Said]) -> None:
     _register(Kind.TERMINATOR, ops, said)(hand_over)
 
 
+def same_as(known: type[Operation], *ops: type[Operation]) -> None:
+    """The ops do what `known` does, and what else is known of it is so of them: one op in two dialects."""
+    meaning = meaning_of(known.__new__(known))
+    assert meaning is not None
+    for op in ops:
+        assert op not in _meanings
+        _meanings[op] = meaning
+
+
 def refused(reason: str, *ops: type[Operation]) -> None:
     """
     Ops that synchronise, and that the machine does not model: `reason` completes "'the.op' op ..." and says the way

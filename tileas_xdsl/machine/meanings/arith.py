@@ -395,7 +395,7 @@ def _float_to_integer(agent: Agent, op: Operation, value: Any) -> Any:
     attribute = op.results[0].type
     scalar = scalar_of(attribute)
     bits = width_of(scalar)
-    signed = isinstance(op, arith.FPToSIOp)
+    signed = op.name.endswith(".fptosi")
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     numbers, fits = float_to_integer(value, low, high)
     if fits is False:

@@ -11,16 +11,17 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects import llvm
+from xdsl.dialects import arith, llvm, ub
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects.extensions import llvm as extended
+from tileas_xdsl.dialects.extensions import llvm_values as values
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, sync, terminators
+from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, same_as, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Costs, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, give_results
@@ -133,6 +134,32 @@ FLOATS: dict[type[Operation], Callable[[Any, Any], Any]] = {
 def _float_arithmetic(_agent: Agent, op: Operation, lhs: Any, rhs: Any) -> Any:
     with np.errstate(all="ignore"):
         return FLOATS[type(op)](lhs, rhs)
+
+
+AS_ELSEWHERE: dict[type[Operation], type[Operation]] = {
+    llvm.FNegOp: arith.NegfOp,
+    llvm.FCmpOp: arith.CmpfOp,
+    llvm.FPExtOp: arith.ExtFOp,
+    llvm.FPTruncOp: arith.TruncFOp,
+    llvm.SIToFPOp: arith.SIToFPOp,
+    llvm.VectorFMaxOp: arith.MaxnumfOp,
+    llvm.VectorFMinOp: arith.MinnumfOp,
+    values.UIToFPOp: arith.UIToFPOp,
+    values.FPToSIOp: arith.FPToSIOp,
+    values.FPToUIOp: arith.FPToUIOp,
+    values.MaximumOp: arith.MaximumfOp,
+    values.MinimumOp: arith.MinimumfOp,
+    values.PoisonOp: ub.PoisonOp,
+}
+"""Ops that another dialect has too."""
+
+for _op, _known in AS_ELSEWHERE.items():
+    same_as(_known, _op)
+
+
+@pure(values.ExtractElementOp)
+def _extract_element(agent: Agent, op: values.ExtractElementOp, vector: Any, position: Any) -> Any:
+    return vector[unsigned(agent.known(position, op, "takes an element by"), op.position.type)]
 
 
 COMPARISONS = (

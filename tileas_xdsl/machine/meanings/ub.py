@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects import ub
+from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import jump, pure
@@ -13,8 +14,8 @@ from tileas_xdsl.machine.tiles.numerics import poison
 
 
 @pure(ub.PoisonOp)
-def _poison(agent: Agent, op: ub.PoisonOp) -> Any:
-    return poison(agent, op, op.result.type)
+def _poison(agent: Agent, op: Operation) -> Any:
+    return poison(agent, op, op.results[0].type)
 
 
 @jump(ub.UnreachableOp)
