@@ -46,6 +46,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "convert-pipeline-to-queue": ("queues.convert_pipeline_to_queue", "ConvertPipelineToQueuePass"),
     "convert-nvvm-to-llvm": ("to_llvm.convert_nvvm_to_llvm", "ConvertNVVMToLLVMPass"),
     "convert-nvgpu-to-queue": ("queues.convert_nvgpu_to_queue", "ConvertNVGPUToQueuePass"),
+    "convert-to-llvm": ("to_llvm.convert_to_llvm", "ConvertToLLVMPass"),
     "convert-queue-to-async": ("queues.convert_queue_to_async", "ConvertQueueToAsyncPass"),
     "convert-queue-to-nvvm": ("queues.convert_queue_to_nvvm", "ConvertQueueToNVVMPass"),
     "convert-queue-to-pipeline": ("queues.convert_queue_to_pipeline", "ConvertQueueToPipelinePass"),

@@ -53,8 +53,9 @@ def _renamed(arguments: str, body: str) -> list[str]:
     return [re.sub(r"%[\w.]+", rename, line) for line in labels if line]
 
 
-def assert_prints_as_mlir_translates(module: ModuleOp) -> str:
-    """Our text of a module of `llvm` is that of mlir-translate, up to names. Returns our text."""
+def assert_prints_as_mlir_translates(module: ModuleOp, *passes: str) -> str:
+    """Our text of a module of `llvm` is that of mlir-translate, up to names, after `passes`. Returns our text."""
     ours = llvm_ir_of(module)
-    assert bodies(ours) == bodies(translated(module))
+    found, expected = bodies(ours, *passes), bodies(translated(module), *passes)
+    assert found == expected, f"{found}\n--- and not ---\n{expected}"
     return ours

@@ -81,10 +81,24 @@ def _elements(value: DenseIntOrFPElementsAttr[Any], type_: Attribute, op: Operat
     match type_:
         case VectorType():
             return _aggregate(numbers, cast("VectorType[Any]", type_).element_type, "<>", op)
-        case LLVMArrayType(size=size, type=element) if size.data == len(numbers):
-            return _aggregate(numbers, element, "[]", op)
+        case LLVMArrayType() if _length(type_) == len(numbers):
+            return _array(numbers, type_, op)
         case _:
-            refuse(op, f"is a constant of type '{type_}', which LLVM IR has no text for", "use vectors or flat arrays")
+            refuse(op, f"is a constant of type '{type_}', which LLVM IR has no text for", "use vectors or arrays")
+
+
+def _length(type_: Attribute) -> int:
+    """How many numbers an array holds, those of its arrays counted."""
+    return type_.size.data * _length(type_.type) if isinstance(type_, LLVMArrayType) else 1
+
+
+def _array(numbers: Sequence[float], type_: LLVMArrayType, op: Operation) -> str:
+    element = type_.type
+    if not isinstance(element, LLVMArrayType):
+        return _aggregate(numbers, element, "[]", op)
+    step = _length(element)
+    parts = [numbers[start : start + step] for start in range(0, len(numbers), step)]
+    return f"[{', '.join(f'{type_text(element, op)} {_array(part, element, op)}' for part in parts)}]"
 
 
 def _aggregate(numbers: Sequence[float], element: Attribute, brackets: str, op: Operation) -> str:

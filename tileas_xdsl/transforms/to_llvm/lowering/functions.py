@@ -1,0 +1,71 @@
+"""Functions and globals."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects import func, llvm, memref
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, UnitAttr, i32
+from xdsl.ir import Attribute, Region
+
+from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.transforms.to_llvm.lowering.control import all_types, lower_blocks
+from tileas_xdsl.transforms.to_llvm.lowering.state import start
+from tileas_xdsl.transforms.to_llvm.lowering.types import buffer_type, types_for
+
+KERNEL, BLOCK = "nvvm.kernel", "nvvm.reqntid"
+
+
+def refuse_function(op: func.FuncOp, *, is_kernel: bool) -> None:
+    """Refuse what of a function's own type LLVM does not have."""
+    types = [*op.function_type.inputs.data, *op.function_type.outputs.data]
+    unknown = next((type_ for type_ in types if types_for(type_) is None), None)
+    if unknown is not None:
+        refuse(
+            op, f"hands over a '{unknown}', which nothing in LLVM stands for", "hand over numbers, buffers, pointers"
+        )
+    if is_kernel and op.function_type.outputs.data:
+        refuse(op, "returns values, and nobody waits for those of a kernel", "write them to memory")
+
+
+def lowered_function(op: func.FuncOp, threads: int) -> llvm.FuncOp:
+    """The function of `llvm`; a kernel of `threads` threads a block if that is not 0."""
+    inputs = [type_ for given in op.function_type.inputs.data for type_ in types_for(given) or ()]
+    outputs = [type_ for given in op.function_type.outputs.data for type_ in types_for(given) or ()]
+    type_ = llvm.LLVMFunctionType(inputs, outputs[0] if outputs else llvm.LLVMVoidType())
+    attributes: dict[str, Attribute] = {name: value for name, value in op.attributes.items() if "." in name}
+    if threads:
+        attributes |= {KERNEL: UnitAttr(), BLOCK: DenseArrayBase.from_list(i32, [threads, 1, 1])}
+    linkage = llvm.LinkageAttr("external")
+    return llvm.FuncOp(op.sym_name.data, type_, linkage, body=_body(op, inputs), extra_attrs=attributes)
+
+
+def _body(op: func.FuncOp, inputs: list[Attribute]) -> Region:
+    if not op.body.blocks:
+        return Region()
+    low = start(inputs)
+    first = op.body.blocks[0]
+    low.bind(first.args, low.block.args)
+    assert len(all_types(first.args)) == len(inputs)
+    lower_blocks(list(op.body.blocks), low)
+    return low.region
+
+
+def lowered_global(op: memref.GlobalOp) -> llvm.GlobalOp:
+    """The global of `llvm`."""
+    kind = buffer_type(op.type)
+    assert kind is not None
+    type_: Attribute = kind.element
+    for size in reversed(kind.sizes):
+        type_ = llvm.LLVMArrayType(size or 0, type_)
+    value = op.initial_value if isinstance(op.initial_value, DenseIntOrFPElementsAttr) else None
+    alignment = cast("IntegerAttr[Any]", op.alignment).value.data if op.alignment is not None else 16
+    return llvm.GlobalOp(
+        type_,
+        op.sym_name,
+        "internal",
+        kind.space,
+        constant=True if op.constant is not None else None,
+        value=value,
+        alignment=alignment,
+    )

@@ -1,0 +1,181 @@
+"""What the rules work on: the place where ops are built, and which values of `llvm` stand for which value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from tileas_xdsl.transforms.to_llvm.lowering.types import BufferType, buffer_type, types_for
+
+OpT = TypeVar("OpT", bound=Operation)
+Rule = Callable[[Any, "Lowering"], None]
+Number = int | SSAValue
+"""A number of 64 bits, known or computed."""
+
+RULES: dict[type[Operation], Rule] = {}
+"""The table: each op that has a meaning in LLVM."""
+REFUSALS: dict[type[Operation], Callable[[Any], tuple[str, str] | None]] = {}
+"""What of an op cannot be lowered, and the way out; asked before anything is touched."""
+
+
+def rule(*ops: type[OpT]) -> Callable[[Callable[[OpT, Lowering], None]], Any]:
+    """Register how `ops` are lowered."""
+
+    def register(lower: Callable[[OpT, Lowering], None]) -> Callable[[OpT, Lowering], None]:
+        RULES.update(dict.fromkeys(ops, lower))
+        return lower
+
+    return register
+
+
+def refusal(*ops: type[OpT]) -> Callable[[Callable[[OpT], tuple[str, str] | None]], Any]:
+    """Register what of `ops` cannot be lowered."""
+
+    def register(judge: Callable[[OpT], tuple[str, str] | None]) -> Callable[[OpT], tuple[str, str] | None]:
+        REFUSALS.update(dict.fromkeys(ops, judge))
+        return judge
+
+    return register
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """What stands for a buffer: a pointer to its base, and in elements the offset, sizes and strides."""
+
+    type: BufferType
+    pointer: SSAValue
+    offset: Number
+    sizes: tuple[Number, ...]
+    strides: tuple[Number, ...]
+
+
+@dataclass
+class Lowering:
+    """One function under way."""
+
+    region: Region
+    block: Block
+    """Where ops are built now, at the end."""
+    values: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
+    blocks: dict[Block, Block] = field(default_factory=dict[Block, Block])
+    """The blocks that stand for those of the function's own body."""
+
+    # Building ---------------------------------------------------------------------------------------------------------
+
+    def insert(self, op: OpT) -> OpT:
+        """Build an op at the end of the block."""
+        return Builder(InsertPoint.at_end(self.block)).insert(op)
+
+    def result(self, op: Operation) -> SSAValue:
+        """Build an op and take its only result."""
+        return self.insert(op).results[0]
+
+    def new_block(self, types: Sequence[Attribute] = ()) -> Block:
+        """A block behind all others."""
+        block = Block(arg_types=types)
+        self.region.add_block(block)
+        return block
+
+    def integer(self, value: int, type_: IntegerType = i64) -> SSAValue:
+        """A constant."""
+        return self.result(llvm.ConstantOp(IntegerAttr(value, type_), type_))
+
+    def as_value(self, number: Number) -> SSAValue:
+        """The value of a number."""
+        return self.integer(number) if isinstance(number, int) else number
+
+    def add(self, a: Number, b: Number) -> Number:
+        """The sum; what is known is added up here."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if 0 in (a, b):
+            return b if a == 0 else a
+        return self.result(llvm.AddOp(self.as_value(a), self.as_value(b)))
+
+    def multiply(self, a: Number, b: Number) -> Number:
+        """The product; what is known is multiplied here."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if 1 in (a, b):
+            return b if a == 1 else a
+        if 0 in (a, b):
+            return 0
+        return self.result(llvm.MulOp(self.as_value(a), self.as_value(b)))
+
+    # Values -----------------------------------------------------------------------------------------------------------
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The value that stands for `value`, which is no buffer."""
+        (found,) = self.values[value]
+        return found
+
+    def number(self, value: SSAValue) -> Number:
+        """The number that stands for an index, itself where it is a constant."""
+        found = self.of(value)
+        constant = found.owner.value if isinstance(found.owner, llvm.ConstantOp) else None
+        return cast("IntegerAttr[Any]", constant).value.data if isinstance(constant, IntegerAttr) else found
+
+    def all_of(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """The values that stand for `values`, one behind the other."""
+        return [found for value in values for found in self.values[value]]
+
+    def give(self, result: SSAValue, *found: SSAValue) -> None:
+        """`found` stands for `result` from now on."""
+        self.values[result] = found
+        for value in found:
+            if value.name_hint is None:
+                value.name_hint = result.name_hint
+
+    def bind(self, arguments: Sequence[SSAValue], found: Sequence[SSAValue]) -> None:
+        """The arguments of a block stand, in order, for those of one before the lowering."""
+        rest = list(found)
+        for argument in arguments:
+            types = types_for(argument.type)
+            assert types is not None
+            self.give(argument, *rest[: len(types)])
+            del rest[: len(types)]
+
+    # Buffers ----------------------------------------------------------------------------------------------------------
+
+    def buffer(self, value: SSAValue) -> Buffer:
+        """What stands for a buffer; strides that follow from the sizes are computed here."""
+        kind = buffer_type(value.type)
+        assert kind is not None
+        pointer, *open_numbers = self.values[value]
+        given = iter(open_numbers)
+        offset, *rest = [next(given) if number is None else number for number in kind.numbers]
+        sizes, strides = rest[: len(kind.sizes)], rest[len(kind.sizes) :]
+        if kind.strides is None:
+            strides = self._row_by_row(sizes)
+        return Buffer(kind, pointer, offset, tuple(sizes), tuple(strides))
+
+    def _row_by_row(self, sizes: Sequence[Number]) -> list[Number]:
+        strides: list[Number] = [1] * len(sizes)
+        for number in range(len(sizes) - 1, 0, -1):
+            strides[number - 1] = self.multiply(strides[number], sizes[number])
+        return strides
+
+    def give_buffer(
+        self, result: SSAValue, pointer: SSAValue, offset: Number, sizes: Sequence[Number], strides: Sequence[Number]
+    ) -> None:
+        """A buffer stands for `result`: of its numbers those that its type leaves open."""
+        kind = buffer_type(result.type)
+        assert kind is not None
+        numbers = (offset, *sizes, *strides)
+        open_numbers = [
+            self.as_value(number) for number, known in zip(numbers, kind.numbers, strict=False) if known is None
+        ]
+        self.give(result, pointer, *open_numbers)
+
+
+def start(types: Sequence[Attribute]) -> Lowering:
+    """A function with one block that takes values of these types."""
+    block = Block(arg_types=types)
+    return Lowering(Region(block), block)
