@@ -50,7 +50,11 @@ FAMILY = (
     FamilyPass("lower-tma-load-store-to-async"),
     FamilyPass("tileas-attach-tma-desc-args"),
     FamilyPass("tileas-legalize-tmem-copy"),
-    FamilyPass("tileas-prepare-for-scheduling", PIPELINED, (("compute_capability", "compute_capability"),)),
+    FamilyPass(
+        "tileas-prepare-for-scheduling",
+        PIPELINED,
+        (("compute_capability", "compute_capability"), ("sub_tiles", "sub_tiles")),
+    ),
     FamilyPass(
         "tileas-generate-schedule",
         PIPELINED,
@@ -217,6 +221,9 @@ class TileIRPass(ChoosingPass):
     )
     schedule_strategy: str = field(
         default="cost-based", metadata={"help": "how loops are scheduled: cost-based, fast, serial, default or none"}
+    )
+    sub_tiles: int = field(
+        default=1, metadata={"help": "1, or 2: into how many tiles of fewer rows products are split"}
     )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
     schedule_trace_file: str = field(

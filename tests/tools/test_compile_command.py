@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.ir import ROOT, parse, print_custom, run_passes
 from tileas_xdsl.tools import main as command
+from tileas_xdsl.transforms.tileas.materialize_schedule import ONE_COMPUTES
 
 EXAMPLE = ROOT / "examples/gemm_loop.mlir"
 
@@ -27,6 +28,7 @@ def test_agents_and_what_each_has(tmp_path: Path, capsys: pytest.CaptureFixture[
         "loop: 3 stages, a turn every 530 cycles (RecMII)",
         "@gemm: 98,304 bytes of smem in 2 rings",
         "@gemm: 2 agents; agent 0: 4 warps, 40 registers a thread; agent 1: 4 warps, 232 registers a thread",
+        f"@gemm: {ONE_COMPUTES}",
     ]
     driver = "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}"
     expected = print_custom(run_passes(parse(EXAMPLE.read_text()), driver))

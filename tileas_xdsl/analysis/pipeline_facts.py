@@ -152,18 +152,24 @@ def _taken(op: Operation) -> tuple[Attribute, ...]:
 
 def _consumers(root: Operation | None, members: Iterable[Operation]) -> int:
     """
-    The number of agents of the region that consumes; 1 outside of agent regions, or if each agent has its own pipeline.
+    The number of agents of the regions that consume; 1 outside of agent regions, or if each agent has its own pipeline.
     """
+    regions: dict[Region, int] = {}
     for op in members:
-        if not isinstance(op, ConsumeOp | ConsumerReadOp | ConsumerWaitOp):
-            continue
-        region = op.parent_region()
-        while region is not None and region.parent is not None and not _holds_its_creation(region, root):
-            agents = AgentLikeOpInterface.of(region.parent)
-            if agents is not None:
-                return agents.group_sizes[list(agents.agent_regions).index(region)]
-            region = region.parent.parent_region()
-    return 1
+        if isinstance(op, ConsumeOp | ConsumerReadOp | ConsumerWaitOp):
+            regions |= _agents_around(op, root)
+    return sum(regions.values()) or 1
+
+
+def _agents_around(op: Operation, root: Operation | None) -> dict[Region, int]:
+    """The innermost agent region around `op`, with the number of its agents, if all of them share the pipeline."""
+    region = op.parent_region()
+    while region is not None and region.parent is not None and not _holds_its_creation(region, root):
+        agents = AgentLikeOpInterface.of(region.parent)
+        if agents is not None:
+            return {region: agents.group_sizes[list(agents.agent_regions).index(region)]}
+        region = region.parent.parent_region()
+    return {}
 
 
 def _holds_its_creation(region: Region, root: Operation | None) -> bool:

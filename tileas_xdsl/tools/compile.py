@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy", default="warp-specialize", choices=get_args(Strategy), help="default: warp-specialize"
     )
     parser.add_argument("--num-stages", type=int, default=4, metavar="N", help="the most stages (default: 4)")
+    parser.add_argument(
+        "--sub-tiles", type=int, default=1, choices=(1, 2), help="split products into two tiles of half the rows"
+    )
     parser.add_argument("--target", default="sm_90", metavar="T", help="compute capability (default: sm_90)")
     parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
     parser.add_argument("--remarks", action="store_true", help="show what the passes remark")
@@ -54,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         compute_capability=arguments.target,
         pipeline_strategy=arguments.strategy,
         unspecialized_pipeline_num_stages=arguments.num_stages,
+        sub_tiles=arguments.sub_tiles,
     )
     driver.refuse_unknown_target()
     written: dict[str, str] = {}
@@ -153,6 +157,8 @@ def agents_of(module: ModuleOp) -> Iterator[str]:
         reason = decided.data.get("reason") if isinstance(decided, DictionaryAttr) else None
         if not switches:
             yield f"{_name(function)}: 1 agent" + (f": {_word(reason)}" if reason is not None else "")
+        elif reason is not None:
+            yield f"{_name(function)}: {_word(reason)}"
 
 
 def _name(function: Operation) -> str:

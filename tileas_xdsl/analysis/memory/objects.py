@@ -118,7 +118,7 @@ class ObjectFinder:
         allocation = AllocationOpInterface.of(owner)
         is_allocated = allocation is not None and value in allocation.allocated_values
         if is_allocated or self._effects.has_own_storage(owner):
-            return MemoryRoot(ObjectKind.ALLOCATION, value, fresh=inside)
+            return MemoryRoot(ObjectKind.ALLOCATION, value, fresh=inside, spaces=spaces)
         return unknown
 
     def _object_of_argument(self, value: SSAValue, block: Block, unknown: MemoryRoot, inside: bool) -> MemoryRoot:

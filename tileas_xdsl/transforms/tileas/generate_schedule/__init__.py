@@ -189,7 +189,7 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
         "bound": StringAttr(result.bounds.binding.name),
         "stages": IntegerAttr(result.peeled_stages, i32),
         "stage_count": IntegerAttr(result.stage_count, i32),
-        "total_work": IntegerAttr(result.total_work, i32),
+        "total_work": IntegerAttr(result.total_work // result.ii, i32),
         "iters": IntegerAttr(1, i32),
         "arms": ArrayAttr([StringAttr(arm) for arm in dict.fromkeys(result.arms)]),
         "truncated": BoolAttr.from_bool(result.is_truncated),

@@ -16,13 +16,14 @@ A plan is made for each function, on a copy of it; the function is replaced when
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i8, i32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
@@ -40,10 +41,12 @@ from tileas_xdsl.diagnostics import (
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReadOp, CreatePipelineOp, ProducerWriteOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
-from tileas_xdsl.transforms.tileas.assign_buffers import assigned_depth
+from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
-from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import extract
-from tileas_xdsl.transforms.tileas.materialize_schedule.partition import AgentRole, NoPartitionError, partition
+from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, ring_of
+from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
+from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
+from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, partition
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import materialize_stages
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import inconsistent_tags
@@ -59,7 +62,7 @@ READERS = (ConsumeOp, ConsumerReadOp)
 ENDS = (*WRITERS, *READERS)
 """Ops that write the slot of a ring, and those that read it."""
 
-ONE_COMPUTES = "TileAS' rule asks for two computing agents, and one is made"
+ONE_COMPUTES = "TileAS' rule asks for two computing agents, and the work of the loops does not fall into two parts"
 
 FEEDS_TWO = 0.6
 """Two agents that compute can be fed where there are more stages than this part of the work of an iteration."""
@@ -72,10 +75,12 @@ class MaterializeSchedulePass(ModulePass):
 
     Rewrites
         A function whose scheduled loops fill and empty rings: an `agent_switch` with a producer, which has all that
-        fills rings, and a consumer, which has all the rest. Arithmetic, loops and branches are in each agent that needs
-        them, and loops carry what their agent needs. Each agent's loop is peeled by the stages that are left in it.
-        Rings get their depth and the numbers of the two groups; ops keep `nv_tile.aws.stage` and `nv_tile.aws.order`.
-        With `use-AUS` the loops stay as they are, for TileASUnspecializedPipeline.
+        fills rings, and one or two consumers, which have all the rest; or the agents that `agent` on the ops of a loop
+        asks for. Values in registers that another agent uses cross through rings of their own. Arithmetic, loops and
+        branches are in each agent that needs them, and loops carry what their agent needs. Each agent's loop is peeled
+        by the stages that are left in it. Rings get their depth and the numbers of the two groups; ops keep
+        `nv_tile.aws.stage` and `nv_tile.aws.order`. With `use-AUS` the loops stay as they are, for
+        TileASUnspecializedPipeline.
 
     Requires
         `nv_tileas.schedule` on the loops (`tileas-generate-schedule`), and rings with places (`tileas-assign-buffers`).
@@ -84,7 +89,7 @@ class MaterializeSchedulePass(ModulePass):
     Refuses
         Nothing, but for an option that is not built. A function of which no partition exists stays as it is, in one
         agent, without a word but bit 2 of this pass's status; `nv_tileas.agents` says why: no schedule, memory that
-        both sides touch, a value that leads back to the producer, or tiles that no division of the registers holds.
+        two agents touch, a value that cannot cross, or tiles that no division of the registers holds.
         Stages that contradict each other on one ring are an error.
     """
 
@@ -133,7 +138,7 @@ class MaterializeSchedulePass(ModulePass):
             _record_dual(loop)
         copy = function.clone()
         try:
-            division = _specialize(copy, self.compute_capability)
+            made = _specialize(copy, self.compute_capability, any(map(_wants_two_computing_agents, loops)))
         except NoPartitionError as found:
             self._stay_in_one_agent(function, found.reason)
             return
@@ -141,8 +146,7 @@ class MaterializeSchedulePass(ModulePass):
             first = refusal.diagnostics[0]
             self._stay_in_one_agent(function, f"'{first.op.name}' op {first.message}")
             return
-        wants_two = any(map(_wants_two_computing_agents, loops))
-        copy.attributes[AGENTS] = _decision(len(division.warps), ONE_COMPUTES if wants_two else None)
+        copy.attributes[AGENTS] = made
         block = function.parent
         assert block is not None
         Rewriter.insert_op(copy, InsertPoint.before(function))
@@ -217,45 +221,99 @@ def _stage(op: Operation) -> int | None:
     return stage.value.data if isinstance(stage, IntegerAttr) else None
 
 
-def _specialize(function: Operation, capability: str) -> WarpPartition:
-    """Cut the body of `function` into agents. Raises `NoPartitionError` or `RefusedError`."""
+@dataclass(frozen=True)
+class _Plan:
+    """A partition, the code of its agents, and the warps and registers of each."""
+
+    found: Partition
+    rings: Mapping[Crossing, CreatePipelineOp]
+    codes: Sequence[Extracted]
+    warps: WarpPartition
+
+
+def _specialize(function: Operation, capability: str, wants_two: bool) -> DictionaryAttr:
+    """
+    Cut the body of `function` into agents; returns what was decided. Raises `NoPartitionError` or `RefusedError`.
+
+    Two agents compute where TileAS' rule asks for them, or where the tiles do not fit into the registers of one.
+    """
     view = FunctionOpInterface.of(function)
     assert view is not None
     if len(view.function_body.blocks) != 1:
         raise NoPartitionError("the function has branches between blocks")
     block = view.function_body.block
-    found = partition(block)
-    rings = [op for op in found.before if isinstance(op, CreatePipelineOp)]
-    regions = [extract(found.inside, share) for share in found.shares]
-    kept = [value.type for op in found.inside if isinstance(op, scf.ForOp) for value in op.results]
-    division = warp_partition([kept], hands_over=_hands_over_registers(function, capability))
-    if division is None:
+    hands_over = _hands_over_registers(function, capability)
+    plan, reason = None, None
+    for computing in (2, 1) if wants_two else (1, 2):
+        found = partition(block, computing=computing)
+        plan = None if found is None else _plan(found, hands_over)
+        if plan is not None:
+            break
+        reason = ONE_COMPUTES if wants_two else None
+    if plan is None:
         raise NoPartitionError("no division of the warps and registers of the multiprocessor holds its tiles")
+    _carry_out(plan, block)
+    if plan.rings:
+        for record in (records := plan_buffers(function, model_of_target(function, capability))):
+            record.op.attributes[BUFFER] = as_attribute(record, records)
+    return _decision(len(plan.codes), reason)
+
+
+def _plan(found: Partition, hands_over: bool) -> _Plan | None:
+    """The code of the agents of `found`; None where their tiles do not fit into registers."""
+    rings = {crossing: ring_of(crossing) for crossing in found.crossings()}
+    codes = [extract(found, share, rings) for share in found.shares]
+    kept = [
+        None if agent in found.ownership.producers else [v.type for loop in _loops(code.region) for v in loop.results]
+        for agent, code in enumerate(codes)
+    ]
+    warps = warp_partition(kept, hands_over=hands_over)
+    return None if warps is None else _Plan(found, rings, codes, warps)
+
+
+def _loops(region: Region) -> list[scf.ForOp]:
+    """The outermost loops of `region`."""
+    return [op for op in region.block.ops if isinstance(op, scf.ForOp)]
+
+
+def _carry_out(plan: _Plan, block: Block) -> None:
+    """Put the agents of `plan` in the place of what they share out."""
+    found = plan.found
+    Rewriter.insert_op(list(plan.rings.values()), InsertPoint.before(found.inside[0]))
+    rings = [*(op for op in found.before if isinstance(op, CreatePipelineOp)), *plan.rings.values()]
     for ring in rings:
-        _lead_from_agent_to_agent(ring)
+        _lead_from_agent_to_agent(ring, plan)
     switch = AgentSwitchOp(
         [end for ring in rings for end in ring.results],
-        regions,
-        [1] * len(regions),
-        max_regs=division.registers,
-        num_warps=division.warps,
+        [code.region for code in plan.codes],
+        [1] * len(plan.codes),
+        max_regs=plan.warps.registers,
+        num_warps=plan.warps.warps,
     )
     last = block.last_op
     assert last is not None
     Rewriter.insert_op(switch, InsertPoint.before(last))
     for op in reversed(found.inside):
         Rewriter.erase_op(op)
-    for region in switch.bodies:
-        materialize_stages(region)
-    return division
+    for code in plan.codes:
+        materialize_stages(code)
 
 
-def _lead_from_agent_to_agent(ring: CreatePipelineOp) -> None:
+def _lead_from_agent_to_agent(ring: CreatePipelineOp, plan: _Plan) -> None:
+    """Give `ring` its depth and its groups: the agent that fills it, and the first of those that empty it."""
     depth = assigned_depth(ring)
     if depth is not None:
         ring.num_stages = IntegerAttr(depth, i32)
-    ring.producer_group = IntegerAttr(int(AgentRole.PRODUCER), i8)
-    ring.consumer_group = IntegerAttr(int(AgentRole.CONSUMER), i8)
+    ring.producer_group = IntegerAttr(_first_agent(ring.producer, plan), i8)
+    ring.consumer_group = IntegerAttr(_first_agent(ring.consumer, plan), i8)
+
+
+def _first_agent(end: SSAValue, plan: _Plan) -> int:
+    """The first agent that works on the side `end` of a ring; iterators are made in front of all agents."""
+    users = [use.operation for use in end.uses]
+    users += [use.operation for user in users for result in user.results for use in result.uses]
+    agents = (agent for agent, code in enumerate(plan.codes) if any(map(code.region.is_ancestor, users)))
+    return next(agents, 0)
 
 
 def _hands_over_registers(function: Operation, capability: str) -> bool:

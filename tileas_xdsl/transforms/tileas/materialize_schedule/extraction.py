@@ -4,36 +4,68 @@ The code of one agent: copies of the ops of its share, in loops that carry no mo
     %r:3 = scf.for ... iter_args(%acc, %in, %out)      %in_end = scf.for ... iter_args(%in)     the producer's
                                                   ->   %r:2 = scf.for ... iter_args(%acc, %out) the consumer's
 
-The ops that are copied stay; nothing but the new block changes.
+Values that cross are given and taken where they are made and used. The ops that are copied stay; nothing but the new
+block changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Share
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import ORDER, Crossing, given, taken
+from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, Share
 
 ControlT = TypeVar("ControlT", scf.ForOp, scf.IfOp)
 
+BEFORE, AT, AFTER = -1, 0, 1
+"""Where an op stands beside those of the same order."""
 
-def extract(ops: Sequence[Operation], share: Share) -> Region:
-    """A region with the copies of those of `ops` that `share` has."""
+
+@dataclass
+class Extracted:
+    """The code of one agent, and those of its ops that it shares with nobody: all but repeated arithmetic."""
+
+    region: Region
+    own: set[Operation] = field(default_factory=set[Operation])
+
+
+def extract(found: Partition, share: Share, rings: Mapping[Crossing, CreatePipelineOp]) -> Extracted:
+    """The code of the agent of `share`."""
     block = Block()
-    _Extraction(share).copy(ops, block)
-    return Region(block)
+    code = Extracted(Region(block))
+    _Extraction(found, share, rings, code).copy(found.inside, block)
+    return code
 
 
 class _Extraction:
-    def __init__(self, share: Share) -> None:
+    def __init__(
+        self, found: Partition, share: Share, rings: Mapping[Crossing, CreatePipelineOp], code: Extracted
+    ) -> None:
+        self._found = found
         self._share = share
+        self._rings = rings
+        self._code = code
         self._values: dict[SSAValue, SSAValue] = {}
+        self._gives: dict[Operation, list[Crossing]] = {}
+        self._takes: dict[Operation, list[Crossing]] = {}
+        self._side: dict[Operation, int] = {}
+        """`BEFORE` or `AFTER` of the ops that let values cross."""
+        for crossing in rings:
+            if found.ownership.owners[crossing.value.op] == share.agent:
+                self._gives.setdefault(crossing.anchor, []).append(crossing)
+            if share.agent in crossing.takers:
+                self._takes.setdefault(crossing.takers[share.agent], []).append(crossing)
 
     def copy(self, ops: Sequence[Operation], into: Block) -> None:
         for op in ops:
+            self._take(op, into)
             if op not in self._share.ops:
                 continue
             if isinstance(op, scf.ForOp):
@@ -41,7 +73,30 @@ class _Extraction:
             elif isinstance(op, scf.IfOp):
                 into.add_op(self._branch(op))
             else:
-                into.add_op(op.clone(self._values))
+                into.add_op(self._leaf(op))
+            self._give(op, into)
+
+    def _leaf(self, op: Operation) -> Operation:
+        copy = op.clone(self._values)
+        if self._found.ownership.is_own(op):
+            self._code.own.add(copy)
+        return copy
+
+    def _take(self, op: Operation, into: Block) -> None:
+        for crossing in self._takes.get(op, ()):
+            ops, value = taken(crossing, self._rings[crossing], self._share.agent)
+            self._values[crossing.value] = value
+            self._add(ops, into, BEFORE)
+
+    def _give(self, op: Operation, into: Block) -> None:
+        for crossing in self._gives.get(op, ()):
+            self._add(given(crossing, self._rings[crossing], self._now(crossing.value)), into, AFTER)
+
+    def _add(self, ops: Sequence[Operation], into: Block, side: int) -> None:
+        for op in ops:
+            into.add_op(op)
+            self._side[op] = side
+            self._code.own.add(op)
 
     def _kept(self, op: Operation, count: int) -> list[int]:
         return [number for number in range(count) if (op, number) in self._share.carried]
@@ -72,10 +127,21 @@ class _Extraction:
         return self._finished(branch, copy, kept)
 
     def _body(self, old: Block, block: Block, kept: Sequence[int]) -> None:
-        self.copy(list(old.ops), block)
         last = old.last_op
         assert last is not None
+        self.copy([op for op in old.ops if op is not last], block)
+        self._take(last, block)
+        self._order_anew(block)
         block.add_op(scf.YieldOp(*(self._now(last.operands[number]) for number in kept)))
+
+    def _order_anew(self, block: Block) -> None:
+        """Number the ops of a scheduled body in their order, those that let values cross beside their neighbours."""
+        ops = list(block.ops)
+        if not any(op in self._side for op in ops) or not all(ORDER in op.attributes for op in ops):
+            return
+        ranked = sorted(ops, key=lambda op: (_order(op), self._side.get(op, AT)))
+        for number, op in enumerate(ranked):
+            op.attributes[ORDER] = IntegerAttr(number, i32)
 
     def _finished(self, old: ControlT, copy: ControlT, kept: Sequence[int]) -> ControlT:
         copy.attributes.update(old.attributes)
@@ -87,3 +153,9 @@ class _Extraction:
         for before, after in zip(old, new, strict=True):
             after.name_hint = before.name_hint
             self._values[before] = after
+
+
+def _order(op: Operation) -> int:
+    value = op.attributes[ORDER]
+    assert isinstance(value, IntegerAttr), "tags that are no integers were refused before (`inconsistent_tags`)"
+    return value.value.data

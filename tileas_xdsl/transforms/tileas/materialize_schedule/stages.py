@@ -10,39 +10,39 @@ from __future__ import annotations
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i32
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.transforms.tileas.materialize_schedule.partition import owner_of
+from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import ITER_OFFSET, ORDER, STAGE, pipeline_loop, schedule_map
 
 AWS_STAGE, AWS_ORDER = "nv_tile.aws.stage", "nv_tile.aws.order"
 """Where an op of an agent has stood in the schedule of the loop that was cut in two."""
 
 
-def materialize_stages(region: Region) -> None:
-    """Peel the scheduled loops in `region`, the code of one agent. Raises `RefusedError` where one cannot be."""
-    loops = [op for op in region.walk() if isinstance(op, scf.ForOp)]
+def materialize_stages(code: Extracted) -> None:
+    """Peel the scheduled loops in the code of one agent. Raises `RefusedError` where one cannot be."""
+    loops = [op for op in code.region.walk() if isinstance(op, scf.ForOp)]
     for loop in reversed(loops):
-        stages = _renumber(loop)
+        stages = _renumber(loop, code.own)
         if stages < 2:
             continue
         found = schedule_map(loop.body.block, stages)
         if found is None:
             refuse(loop, "uses values in an earlier stage than the one that makes them", "schedule it anew")
         pipeline_loop(loop, found, stages)
-    for op in region.walk():
+    for op in code.region.walk():
         _keep_only_what_was_scheduled(op)
 
 
-def _renumber(loop: scf.ForOp) -> int:
+def _renumber(loop: scf.ForOp, mine: set[Operation]) -> int:
     """
     Let the stages of the body begin at 0, with the first op that is the agent's own; returns how many there are.
 
     Arithmetic that stood in an earlier stage moves into the first: it is there for ops of the agent only.
     """
     tagged = {op: _number(op, STAGE) for op in loop.body.block.ops if STAGE in op.attributes}
-    own = [stage for op, stage in tagged.items() if owner_of(op) is not None]
+    own = [stage for op, stage in tagged.items() if op in mine]
     if not own:
         return 1
     first = min(own)

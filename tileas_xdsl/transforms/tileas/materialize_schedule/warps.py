@@ -33,24 +33,27 @@ class WarpPartition:
     registers: tuple[int, ...]
 
 
-def warp_partition(kept: Sequence[Iterable[Attribute]], *, hands_over: bool) -> WarpPartition | None:
+def warp_partition(kept: Sequence[Sequence[Attribute] | None], *, hands_over: bool) -> WarpPartition | None:
     """
-    The partition for a producer and a consumer for each entry of `kept`, the types of the tiles that it carries through
+    The partition for agents of which each is a producer, None in `kept`, or carries tiles of the types there through
     its loops; None where they do not fit. `hands_over` says whether the target can give a thread more registers than
     another one has.
     """
-    agents = 1 + len(kept)
     threads = WARP_GROUP * WARP
-    if agents * WARP_GROUP > MOST_WARPS:
+    if len(kept) * WARP_GROUP > MOST_WARPS:
         return None
-    needed = [WORKING_REGISTERS + _registers_of(types, threads) for types in kept]
+    computing = [types for types in kept if types is not None]
+    needed = [WORKING_REGISTERS + _registers_of(types, threads) for types in computing]
     room = REGISTERS // threads
-    share = min((room - PRODUCER_REGISTERS) // len(kept), CONSUMER_REGISTERS) if hands_over else room // agents
+    share = room // len(kept)
+    if hands_over and computing:
+        share = min((room - PRODUCER_REGISTERS * kept.count(None)) // len(computing), CONSUMER_REGISTERS)
     share = min(share, USABLE_REGISTERS) // REGISTER_STEP * REGISTER_STEP
-    if max(needed) > share:
+    if max(needed, default=0) > share:
         return None
     producer = PRODUCER_REGISTERS if hands_over else share
-    return WarpPartition((WARP_GROUP,) * agents, (producer, *(share for _ in kept)))
+    registers = tuple(producer if types is None else share for types in kept)
+    return WarpPartition((WARP_GROUP,) * len(kept), registers)
 
 
 def _registers_of(types: Iterable[Attribute], threads: int) -> int:

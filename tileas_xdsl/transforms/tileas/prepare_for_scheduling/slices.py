@@ -9,14 +9,15 @@ A product and what hangs on it, split into two sub-tiles along the rows, the axi
 Then one sub-tile can be multiplied while the agent works on the other. What belongs to a product is found from its
 accumulator, in both directions: element-wise ops, reductions along other axes, expansions, broadcasts and products that
 carry rows on, and the values that the loop carries. Factors B serve both halves. Tiles from elsewhere are sliced: those
-in memory by name, those in registers in front of the loop. Behind the loop the halves are put together again.
+in memory by name, those in registers in front of the loop. Behind the loop the halves stay apart up to their stores,
+or are put together again (`halves_behind.py`).
 
 Where an op in between needs all rows at once, the product stays whole, with a remark that names the op.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -29,6 +30,7 @@ from tileas_xdsl.analysis.memory.objects import storage_spaces
 from tileas_xdsl.diagnostics import op_name, remark
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileaa import structure as nv_tileaa_structure
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
 from tileas_xdsl.dialects.nv_tileas.slices import ExtractSliceOp, InsertSliceOp
@@ -37,6 +39,7 @@ from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.targets.machine_model import MachineModel, Products
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
 from tileas_xdsl.transforms.tileas.layout_rules import EXPANSIONS, REDUCTIONS, is_elementwise, new_axis, splat
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.halves_behind import plan_behind, store_halves
 
 SUB_TILES = 2
 
@@ -74,6 +77,8 @@ class SlicePlan:
     """Which values that the loop carries."""
     leaves: list[SSAValue] = field(default_factory=list[SSAValue])
     """Values from outside of the loop, and views."""
+    behind: dict[Operation, Sequence[int]] | None = None
+    """What hangs on the results of the loop, if all of it has a form for half of the rows."""
 
 
 def slice_products(loop: scf.ForOp, model: MachineModel, count: int) -> scf.ForOp:
@@ -111,6 +116,7 @@ def plan_slices(loop: scf.ForOp, product: Operation, model: MachineModel) -> Sli
     plan = _Search(loop, rows).from_product(product)
     plan.ops = {op: plan.ops[op] for op in loop.body.block.ops if op in plan.ops}
     plan.carried.sort()
+    plan.behind = plan_behind(loop, plan.carried, rows, row_operands)
     return plan
 
 
@@ -275,8 +281,29 @@ def _split_carried(plan: SlicePlan, halves: Halves) -> None:
     seconds = carry_through(loop, [halves[init][1] for init in inits], carry, names)
     rebuilt = body.parent_op()
     assert rebuilt is not None
-    for index, init, second in zip(plan.carried, inits, seconds, strict=True):
-        _put_together(rebuilt.results[index], second, init, rebuilt)
+    firsts = [rebuilt.results[index] for index in plan.carried]
+    if plan.behind is not None:
+        halves.update(zip(firsts, zip(firsts, seconds, strict=True), strict=True))
+        _split_behind(plan.behind, halves)
+        return
+    for first, second, init in zip(firsts, seconds, inits, strict=True):
+        _put_together(first, second, init, rebuilt)
+
+
+def _split_behind(behind: Mapping[Operation, Sequence[int]], halves: Halves) -> None:
+    """Double the ops behind the loop; `halves` knows its results."""
+    for op, split in behind.items():
+        for operand in (op.operands[index] for index in split):
+            if operand not in halves:
+                halves[operand] = _slices_at(operand, InsertPoint.before(op))
+        if isinstance(op, TiledStoreOp):
+            store_halves(op, halves[op.value])
+            continue
+        first, second = (_half_of(op, split, number, halves) for number in range(SUB_TILES))
+        Rewriter.insert_op((first, second), InsertPoint.before(op))
+        halves[op.results[0]] = (first.results[0], second.results[0])
+    for op in reversed(list(behind)):
+        Rewriter.erase_op(op)
 
 
 def _put_together(first: SSAValue, second: SSAValue, whole: SSAValue, loop: Operation) -> None:
@@ -318,6 +345,10 @@ def _sliced(value: SSAValue, plan: SlicePlan) -> tuple[SSAValue, SSAValue]:
     point = InsertPoint.before(plan.loop)
     if isinstance(owner, Operation) and owner.parent_block() is plan.loop.body.block:
         point = InsertPoint.after(owner)
+    return _slices_at(value, point)
+
+
+def _slices_at(value: SSAValue, point: InsertPoint) -> tuple[SSAValue, SSAValue]:
     first, second = (_slice(value, number) for number in range(SUB_TILES))
     Rewriter.insert_op((first, second), point)
     return first.results[0], second.results[0]
