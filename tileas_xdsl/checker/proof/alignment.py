@@ -23,7 +23,7 @@ from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
 from tileas_xdsl.checker.proof.recorded_run import Head, LoopKey, RecordedRun, TakenStep, Turns
 from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
 from tileas_xdsl.checker.proof.shifts import Growth
-from tileas_xdsl.checker.proof.steps import Steps
+from tileas_xdsl.checker.proof.steps import GrowingSteps
 from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import MemoryObject
@@ -72,7 +72,7 @@ class Alignment:
         self.first_turns = first_turns
         self.growth = growth
         self.room = ArrayRoom(growth)
-        self.steps = Steps(growth, self.room, smaller.tells_threads_apart)
+        self.steps = GrowingSteps(growth, self.room, smaller.tells_threads_apart)
         self.stages: dict[Ring, _Stages] = {}
         self.overlays: list[Overlay] = []
         self.cut_at: list[LoopKey] = []
@@ -123,11 +123,11 @@ class Alignment:
         start = distance = place = 0
         while place < len(ours):
             if place + distance >= len(theirs):
-                raise IrregularError(_op_of(ours[place]), "is not reached at a larger trip count")
+                raise IrregularError(op_of(ours[place]), "is not reached at a larger trip count")
             mine, other = ours[place], theirs[place + distance]
-            if not _are_the_same_step(mine, other):
+            if not are_the_same_step(mine, other):
                 self.overlays.append(Overlay(start, place, distance))
-                raise IrregularError(_op_of(mine), "is not the same step at a larger trip count")
+                raise IrregularError(op_of(mine), "is not the same step at a larger trip count")
             if isinstance(mine, Head) and isinstance(other, Head):
                 extra = _turns_left(other) - _turns_left(mine)
                 if extra and self._recurs_from(mine):
@@ -138,7 +138,7 @@ class Alignment:
                     self.cut_at.append(mine.turns.key)
             place += 1
         if place + distance != len(theirs):
-            raise IrregularError(_op_of(ours[-1]), "is not the last step at a larger trip count")
+            raise IrregularError(op_of(ours[-1]), "is not the last step at a larger trip count")
         self.overlays.append(Overlay(start, len(ours), distance))
 
     def _recurs_from(self, head: Head) -> bool:
@@ -147,14 +147,14 @@ class Alignment:
     @staticmethod
     def _end_of_round(head: Head, extra: int) -> int:
         if extra < 0 or head.turn + extra >= head.turns.count:
-            raise IrregularError(_op_of(head), "does not turn often enough yet")
+            raise IrregularError(op_of(head), "does not turn often enough yet")
         return head.turns.heads[head.turn + extra]
 
     def _compare_snapshots(self, mine: Head, other: Head, extra: int, end_place: int) -> None:
         """Compare the states at both ends of the round: two in the smaller run, three in the larger one."""
         begin, end = (self._snapshot(self.smaller, mine, turns) for turns in (0, extra))
         first, second, third = (self._snapshot(self.larger, other, turns) for turns in (0, extra, 2 * extra))
-        op = _op_of(mine)
+        op = op_of(mine)
         if len({p.shape for p in (begin, end, first, second, third)}) > 1:
             raise IrregularError(op, "finds another state when it comes round again", gathering_may_help=True)
         rows = zip(begin.numbers, end.numbers, first.numbers, second.numbers, third.numbers, strict=True)
@@ -180,9 +180,9 @@ class Alignment:
     def _snapshot(run: RecordedRun, head: Head, later: int) -> Snapshot:
         snapshot = run.snapshots.get((head.turns.key, head.turn + later))
         if snapshot is None:
-            raise IrregularError(_op_of(head), "does not turn often enough yet")
+            raise IrregularError(op_of(head), "does not turn often enough yet")
         if snapshot.refusal is not None:
-            raise IrregularError(_op_of(head), f"cannot be compared from turn to turn: {snapshot.refusal}")
+            raise IrregularError(op_of(head), f"cannot be compared from turn to turn: {snapshot.refusal}")
         return snapshot
 
     # Step by step -----------------------------------------------------------------------------------------------------
@@ -194,12 +194,12 @@ class Alignment:
         for place in range(start, end):
             mine = ours[place]
             others: list[Any] = [theirs[place + distance] for distance in distances]
-            if not all(_are_the_same_step(mine, other) for other in others):
-                raise IrregularError(_op_of(mine), "is not the same step at a larger trip count")
+            if not all(are_the_same_step(mine, other) for other in others):
+                raise IrregularError(op_of(mine), "is not the same step at a larger trip count")
             if isinstance(mine, TakenStep):
                 for other, names in zip(others, agents, strict=True):
                     if names.setdefault(mine.agent, other.agent) != other.agent:
-                        raise IrregularError(_op_of(mine), "is a step of another agent at a larger trip count")
+                        raise IrregularError(op_of(mine), "is a step of another agent at a larger trip count")
                 self.steps.compare(mine, others)
             elif isinstance(mine, Access):
                 self._compare_accesses(mine, others, overlays)
@@ -229,7 +229,7 @@ class Alignment:
         """The trip count of a loop must grow by exactly as much as its bounds have moved apart."""
         if mine.bounds is None:
             return
-        op = _op_of(mine)
+        op = op_of(mine)
         ours = mine.bounds
         for other in others:
             theirs = other.bounds
@@ -248,19 +248,19 @@ def _distances(snapshot: Snapshot, other: Snapshot) -> tuple[float, ...]:
     return tuple(there - here for here, there in zip(snapshot.numbers, other.numbers, strict=True))
 
 
-def _are_the_same_step(mine: Any, other: Any) -> bool:
+def are_the_same_step(mine: Any, other: Any) -> bool:
     if type(mine) is not type(other):
         return False
     if isinstance(mine, TakenStep):
         return mine.step.op is other.step.op
-    return _op_of(mine) is _op_of(other)
+    return op_of(mine) is op_of(other)
 
 
 def _turns_left(head: Head) -> int:
     return head.turns.count - head.turn
 
 
-def _op_of(entry: Any) -> Operation:
+def op_of(entry: Any) -> Operation:
     if isinstance(entry, TakenStep):
         return entry.step.op
     if isinstance(entry, Access | StageLook | BarrierLook):

@@ -81,6 +81,10 @@ class Separation:
 
     encounters: Mapping[Access, Encounter]
     moves: Mapping[Access | BarrierLook, Moves]
+    both_ways: bool = False
+    """Whether places move on by any sums and differences of their distances, and not by sums alone."""
+    contested: frozenset[str] | None = None
+    """The families of objects on which there may be a race; None: those of the recorded run."""
     cut: Cut | None = None
     recent: dict[Access, None] = field(default_factory=dict[Access, None])
     looks: dict[tuple[int, int, tuple[tuple[int, int], ...]], BarrierLook] = field(
@@ -88,14 +92,17 @@ class Separation:
     )
 
     def check(self, entries: Sequence[object], cuts: Sequence[Cut]) -> None:
-        contested = _contested(entry for entry in entries if isinstance(entry, Access))
+        accesses = [entry for entry in entries if isinstance(entry, Access)]
+        families = self.contested
+        objects = contested(accesses) if families is None else {a.region.base for a in accesses}
+        objects = {base for base in objects if families is None or base.family in families}
         ahead = sorted(cuts, key=lambda cut: cut.place, reverse=True)
         for place, entry in enumerate(entries):
             while ahead and ahead[-1].place <= place:
                 self.cut = ahead.pop()
                 self.recent.clear()
                 self.looks.clear()
-            if isinstance(entry, Access) and entry.region.base in contested:
+            if isinstance(entry, Access) and entry.region.base in objects:
                 self._pass_access(entry)
             elif isinstance(entry, BarrierLook):
                 self._pass_look(entry)
@@ -106,7 +113,9 @@ class Separation:
         encounter = self.encounters.get(access)
         if encounter is not None:
             for others in self._found(access, encounter.strangers):
-                meetings = [meeting(access.region, self.moves[access], other) for other in others]
+                meetings = [
+                    meeting(access.region, self.moves[access], other, both_ways=self.both_ways) for other in others
+                ]
                 _must_never(access.op, access.region.base, meetings)
             for others in self._found(access, encounter.replaced):
                 goes_on = _covers_all(access) or any(self._moves_with(access, other) for other in others)
@@ -142,6 +151,10 @@ class Separation:
             Other(first.region, self.cut.moves(row.first, overlays, op), row.row.step),
         ]
 
+    def _ways(self, shifts: Sequence[int]) -> Sequence[int]:
+        """`shifts`, and those back if they may be taken, too."""
+        return [*shifts, *(-shift for shift in shifts)] if self.both_ways else shifts
+
     def _moves_with(self, access: Access, other: Other) -> bool:
         return all(shift == other.moves[overlay] for overlay, shift in self.moves[access].items())
 
@@ -153,7 +166,7 @@ class Separation:
             if offset == look.offset:
                 parts: Rounds = None if moves == mine else 1
             else:
-                parts = becomes_zero(look.offset - offset, [mine[o] - moves[o] for o in mine])
+                parts = becomes_zero(look.offset - offset, self._ways([mine[o] - moves[o] for o in mine]))
             _must_never(look.op, look.base, [parts])
         for row in self._barrier_rows(look):
             _must_never(look.op, look.base, self._leaves_or_enters(row, look))
@@ -180,8 +193,8 @@ class Separation:
         assert self.cut is not None
         mine, step = self.moves[look], row.row.step
         first, last = row.row.members[0].offset, row.row.members[-1].offset
-        ahead = [mine[o] - m for o, m in self.cut.moves(row.first, mine, look.op).items()]
-        behind = [m - mine[o] for o, m in self.cut.moves(row.last, mine, look.op).items()]
+        ahead = self._ways([mine[o] - m for o, m in self.cut.moves(row.first, mine, look.op).items()])
+        behind = self._ways([m - mine[o] for o, m in self.cut.moves(row.last, mine, look.op).items()])
         if any(member.offset == look.offset for member in row.row.members):
             in_step = all(shift % step == 0 if step else shift == 0 for shift in ahead)
             left = [_falls_below_zero(look.offset - first, ahead), _falls_below_zero(last - look.offset, behind)]
@@ -191,7 +204,7 @@ class Separation:
         return [beyond, becomes_zero(look.offset - first, [*ahead, -step])]
 
 
-def _contested(accesses: Iterable[Access]) -> set[MemoryObject]:
+def contested(accesses: Iterable[Access]) -> set[MemoryObject]:
     """The objects on which there may be a race: one is written, and several agents or works access it."""
     written: set[MemoryObject] = set()
     agents: dict[MemoryObject, set[Agent | AsyncWork]] = {}
@@ -216,11 +229,12 @@ def _covers_all(access: Access) -> bool:
     return region.is_solid and region.start <= 0 and region.stop >= region.base.size
 
 
-def meeting(region: ByteRegion, moves: Moves, other: Other) -> Rounds:
-    """When `region`, which moves on by `moves`, may come to overlap `other`."""
+def meeting(region: ByteRegion, moves: Moves, other: Other, *, both_ways: bool = False) -> Rounds:
+    """When `region`, which moves on by `moves`, forwards and perhaps backwards, may come to overlap `other`."""
     if region.overlaps(other.region):
         return 1
     apart = [shift - other.moves[overlay] for overlay, shift in moves.items()]
+    apart += [-shift for shift in apart] if both_ways else []
     return _first_sum(
         [*apart, -other.continues],
         (other.region.start - region.stop + 1, other.region.stop - region.start - 1),

@@ -5,19 +5,20 @@ that goes on for ever (`shifts`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
 from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
 from tileas_xdsl.checker.proof.recorded_run import TakenStep
 from tileas_xdsl.checker.proof.shifts import Growth, check_moves
 from tileas_xdsl.machine.core.agents import Step
+from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, Moving, selected
@@ -30,16 +31,35 @@ from tileas_xdsl.machine.tiles.tiled_views import TiledView
 PLACES = (Pointer, View)
 
 
-@dataclass
-class Steps:
-    """Compares steps of executions that differ by `growth`; notes in `room` how far their indices go."""
+class Room(Protocol):
+    """How much room the places that move on have."""
 
-    growth: Growth
-    room: ArrayRoom
-    tells_threads_apart: bool = False
-    """Whether some value differs between the threads of an agent."""
-    read_from: dict[MemoryObject, Operation] = field(default_factory=dict[MemoryObject, Operation])
-    """The objects from which known numbers are read -> an op that reads one."""
+    def access(self, access: Access, shift: int) -> None:
+        """Note an access that moves on by `shift` bytes."""
+        ...
+
+    def index(self, op: Operation, number: int, value: Moving) -> None:
+        """Note that operand `number` of `op` moves on."""
+        ...
+
+
+class Steps(ABC):
+    """Compares the same step in several executions; notes in `room` how far indices go."""
+
+    def __init__(self, room: Room, tells_threads_apart: bool = False) -> None:
+        self.room = room
+        self.tells_threads_apart = tells_threads_apart
+        """Whether some value differs between the threads of an agent."""
+        self.read_from: dict[MemoryObject, Operation] = {}
+        """The objects from which known numbers are read -> an op that reads one."""
+
+    @abstractmethod
+    def moving(self, step: Step, number: int, value: int, shifts: tuple[int, ...]) -> Moving:
+        """Operand `number` of `step`, which is `value` and moves on by `shifts`. Raises `IrregularError`."""
+
+    @abstractmethod
+    def check_moves(self, op: Operation, value: Moving, type_: Attribute) -> None:
+        """Raises `IrregularError` where `value`, a result of `op`, moves on too far for its type."""
 
     def compare(self, mine: TakenStep, others: list[TakenStep]) -> None:
         """
@@ -104,17 +124,15 @@ class Steps:
             raise IrregularError(op, "computes with numbers that change from turn to turn")
         if not all(isinstance(other.outcome, int) for other in others):
             raise IrregularError(op, "is known in some turns only")
-        values = [self._moving(op, step, number, mine, others) for number in range(len(mine.operands))]
+        values = [self._moving(step, number, mine, others) for number in range(len(mine.operands))]
         found = tuple(int(other.outcome) - int(mine.outcome) for other in others)
         if found != rule(op, values):
             raise IrregularError(op, "does not move on evenly from turn to turn")
-        check_moves(op, Moving(int(mine.outcome), found), step.results[0].type, self.growth)
+        self.check_moves(op, Moving(int(mine.outcome), found), step.results[0].type)
 
-    def _moving(self, op: Operation, step: Step, number: int, mine: TakenStep, others: list[TakenStep]) -> Moving:
+    def _moving(self, step: Step, number: int, mine: TakenStep, others: list[TakenStep]) -> Moving:
         value = int(mine.operands[number])
-        moving = Moving(value, tuple(int(other.operands[number]) - value for other in others))
-        check_moves(op, moving, step.operands[number].type, self.growth)
-        return moving
+        return self.moving(step, number, value, tuple(int(other.operands[number]) - value for other in others))
 
     def _compare_effects(self, mine: TakenStep, others: list[TakenStep], moving: dict[int, tuple[int, ...]]) -> None:
         step = mine.step
@@ -124,7 +142,7 @@ class Steps:
             if number not in allowed:
                 raise IrregularError(op, f"depends on a number that changes from turn to turn (operand {number})")
             if isinstance(mine.operands[number], int):
-                self.room.index(op, number, self._moving(op, step, number, mine, others))
+                self.room.index(op, number, self._moving(step, number, mine, others))
             self._check_place(op, mine.operands)
         facts = facts_of(op)
         # An id of a block that decides something is an argument, which is larger in the larger execution.
@@ -138,6 +156,22 @@ class Steps:
         for operand in operands:
             if isinstance(operand, TiledView) and any(len(group) > 1 for group in operand.groups):
                 raise IrregularError(op, "walks through several axes of an array at once")
+
+
+class GrowingSteps(Steps):
+    """Compares steps of executions whose trip counts differ by `growth`."""
+
+    def __init__(self, growth: Growth, room: ArrayRoom, tells_threads_apart: bool = False) -> None:
+        super().__init__(room, tells_threads_apart)
+        self.growth = growth
+
+    def moving(self, step: Step, number: int, value: int, shifts: tuple[int, ...]) -> Moving:
+        moving = Moving(value, shifts)
+        check_moves(step.op, moving, step.operands[number].type, self.growth)
+        return moving
+
+    def check_moves(self, op: Operation, value: Moving, type_: Attribute) -> None:
+        check_moves(op, value, type_, self.growth)
 
 
 def lanes_of(taken: TakenStep) -> int:

@@ -7,7 +7,8 @@ the SSA values of an activation only the live ones are drawn (`liveness`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 from xdsl.ir import Block, Operation
 
@@ -15,7 +16,9 @@ from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
-from tileas_xdsl.machine.core.agents import Activation, Agent, LoopTurn, Team
+from tileas_xdsl.machine.core.agents import Activation, Agent, Team
+from tileas_xdsl.machine.core.loops.open_counts import Bound, OpenTurns
+from tileas_xdsl.machine.core.loops.turns import LoopTurn
 from tileas_xdsl.machine.core.standings import Position
 from tileas_xdsl.machine.meanings.memref import EndOnStack
 from tileas_xdsl.machine.meanings.scf import WhileTurn
@@ -80,14 +83,24 @@ def _draw_standings(drawing: Drawing, agent: Agent) -> None:
         for value in standing.data:
             if not isinstance(value, Activation):
                 drawing.value(value)
-    for activation, frames in _activations(agent):
+        _draw_residues_of_carried(drawing, standing.data)
+    for activation, frames in activations(agent):
         for name in drawing.unsettled.liveness.alive(activation.values, frames):
             drawing.literal(id(name))
             drawing.value(activation.values[name])
+            drawing.residue(name, activation.values[name])
         _draw_activation(drawing, agent, activation)
 
 
-def _activations(agent: Agent) -> Iterator[tuple[Activation, Frames]]:
+def _draw_residues_of_carried(drawing: Drawing, data: Sequence[Any]) -> None:
+    """At the head of a loop the values that it carries go by the names of the arguments of its body."""
+    if len(data) == 2 and isinstance(data[0], tuple) and isinstance(turn := data[1], LoopTurn):
+        carried = cast("tuple[object, ...]", data[0])
+        for name, value in zip(turn.body.args[1:], carried, strict=True):
+            drawing.residue(name, value)
+
+
+def activations(agent: Agent) -> Iterator[tuple[Activation, Frames]]:
     """
     The function activations of the agent, innermost first, each with its frames.
 
@@ -116,7 +129,25 @@ def _draw_activation(drawing: Drawing, agent: Agent, activation: Activation) -> 
 @draws_value(LoopTurn)
 def _iteration(drawing: Drawing, iteration: LoopTurn) -> None:
     drawing.value(iteration.inductions)
-    drawing.value(iteration.inductions[iteration.number])
+    induction = iteration.inductions[iteration.number]
+    drawing.value(induction)
+    drawing.residue(iteration.body.args[0], induction)
+
+
+@draws_value(OpenTurns)
+def _open_turns(drawing: Drawing, turns: OpenTurns) -> None:
+    """The bound and the step: where the agent is, is drawn with its progress."""
+    drawing.thing(turns.bound)
+    drawing.literal((turns.offset, turns.step))
+
+
+@draws_thing(Bound)
+def _bound(drawing: Drawing, bound: Bound) -> None:
+    """By what is known of it, from what is decided on; how often its loops have turned makes no difference."""
+    drawing.literal((bound.term, None if bound.high is None else bound.high - bound.low))
+    for outer, induction in bound.place:
+        drawing.thing(outer)
+        drawing.literal(induction - outer.low)
 
 
 @draws_value(WhileTurn)

@@ -97,8 +97,9 @@ def _alike(
     leftovers: Iterable[Leftover], clocks: Sequence[Clock], places: Mapping[AsyncWork, int]
 ) -> dict[Key, list[Leftover]]:
     heaps: dict[Key, list[Leftover]] = {}
+    columns: dict[int, list[int]] = {}
     for leftover in leftovers:
-        known = tuple(_is_known(moment, clock) for moment in leftover.known_by for clock in clocks)
+        known = tuple(entry for moment in leftover.known_by for entry in _known_by(moment, clocks, columns))
         brought_by = tuple(sorted(places[work] for work in leftover.brought_by if work in places))
         heaps.setdefault((leftover.kind, known, brought_by, leftover.apart), []).append(leftover)
     return heaps
@@ -109,8 +110,15 @@ def _heap(key: Key, members: Sequence[Leftover]) -> Heap:
     return Heap((*kind, brought_by), known, _rows(members), tuple(_learnt_from(members)))
 
 
-def _is_known(moment: Mapping[int, int], clock: Clock) -> bool:
-    return any(clock.get(agent, -1) >= when for agent, when in moment.items())
+def _known_by(moment: Mapping[int, int], clocks: Sequence[Clock], columns: dict[int, list[int]]) -> list[bool]:
+    """For each of `clocks` whether it knows `moment`, of one agent or another. `columns` keeps them by agent."""
+    known = [False] * len(clocks)
+    for agent, when in moment.items():
+        column = columns.get(agent)
+        if column is None:
+            column = columns[agent] = [clock.get(agent, -1) for clock in clocks]
+        known = [before or entry >= when for before, entry in zip(known, column, strict=True)]
+    return known
 
 
 def _learnt_from(members: Iterable[Leftover]) -> list[Clock]:

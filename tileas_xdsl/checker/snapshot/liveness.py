@@ -24,9 +24,13 @@ class Liveness:
     def __init__(self) -> None:
         self._alive: dict[tuple[Frame, ...], dict[SSAValue, bool]] = {}
         self._places: dict[Block, dict[Operation, int]] = {}
+        self._numbers: dict[SSAValue, int] = {}
 
     def alive(self, values: Iterable[SSAValue], frames: Iterable[Frame]) -> list[SSAValue]:
-        """Those of `values` that are live in an agent with these `frames`, in the same order."""
+        """
+        Those of `values` that are live in an agent with these `frames`, in program order: in which order they came
+        about is history, and makes no difference.
+        """
         key = tuple(frames)
         known = self._alive.setdefault(key, {})
         at = dict(key)
@@ -34,10 +38,37 @@ class Liveness:
         for value in values:
             alive = known.get(value)
             if alive is None:
-                alive = known[value] = any(self._is_ahead(use, value, at) for use in value.uses)
+                uses = () if self._is_to_be_defined(value, at) else value.uses
+                alive = known[value] = any(self._is_ahead(use, value, at) for use in uses)
             if alive:
                 found.append(value)
-        return found
+        return sorted(found, key=self._number)
+
+    def _number(self, value: SSAValue) -> int:
+        """The place of `value` in its program."""
+        number = self._numbers.get(value)
+        if number is None:
+            home = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+            assert home is not None
+            top = home.get_toplevel_object()
+            assert isinstance(top, Operation)
+            for op in top.walk():
+                for name in (
+                    *op.results,
+                    *(arg for region in op.regions for block in region.blocks for arg in block.args),
+                ):
+                    self._numbers.setdefault(name, len(self._numbers))
+            number = self._numbers[value]
+        return number
+
+    def _is_to_be_defined(self, value: SSAValue, at: dict[Block, Operation]) -> bool:
+        """Whether what `value` is now is left from an earlier turn: its op is yet to run, or running."""
+        op = value.owner
+        if isinstance(op, Block) or (block := op.parent) is None or block not in at:
+            return False
+        if block.next_block is not None or block.prev_block is not None:
+            return False
+        return self._place(block, op) >= self._place(block, at[block])
 
     def _is_ahead(self, use: Use, value: SSAValue, at: dict[Block, Operation]) -> bool:
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from xdsl.ir import SSAValue
+
 from tileas_xdsl.checker.snapshot import agents, asynchronous_work, barriers, rings, values
 from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.put_off import PutOff
@@ -13,18 +17,27 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import PartsOfArrays
 from tileas_xdsl.machine.parts.rings import Rings
 
+NO_MODULI: Mapping[SSAValue, int] = {}
+
 # Importing these files registers how things and values are drawn.
 ROOMS = (agents, asynchronous_work, barriers, rings, values)
 
 
-def take_snapshot(machine: Machine, unsettled: Unsettled, *, as_slots_turn: bool, gathers_leftovers: bool) -> Snapshot:
+def take_snapshot(
+    machine: Machine,
+    unsettled: Unsettled,
+    *,
+    as_slots_turn: bool,
+    gathers_leftovers: bool,
+    moduli: Mapping[SSAValue, int] = NO_MODULI,
+) -> Snapshot:
     """
     Take a snapshot of `machine`, all agents of which have paused.
 
-    `as_slots_turn` and `gathers_leftovers` are explained in `snapshot`. A state that cannot be drawn gives a snapshot
-    with a `refusal`.
+    `as_slots_turn`, `gathers_leftovers` and `moduli` are explained in `snapshot`. A state that cannot be drawn gives a
+    snapshot with a `refusal`.
     """
-    drawing = Drawing(machine, unsettled, as_slots_turn, gathers_leftovers)
+    drawing = Drawing(machine, unsettled, as_slots_turn, gathers_leftovers, moduli)
     try:
         draw_machine(drawing)
     except UnknownStateError as error:

@@ -25,7 +25,7 @@ Through Symmetry", 1996), applied to one deterministic execution.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -126,6 +126,8 @@ class Drawing:
     as_slots_turn: bool = False
     gathers_leftovers: bool = False
     """Whether leftovers are gathered in rows (see `leftovers`)."""
+    moduli: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Value -> the number modulo which states that differ in it count as different; other values may be any."""
     shape: list[object] = field(default_factory=list[object])
     numbers: list[int | float] = field(default_factory=list["int | float"])
     accesses: list[tuple[int, Access]] = field(default_factory=list[tuple[int, Access]])
@@ -167,6 +169,11 @@ class Drawing:
         """A number that may move on from turn to turn."""
         self.shape.append("number")
         self.numbers.append(value)
+
+    def residue(self, name: SSAValue, value: object) -> None:
+        """What of `value`, which is that of `name`, tells states apart."""
+        if isinstance(value, int) and (modulus := self.moduli.get(name, 1)) > 1:
+            self.shape.append(value % modulus)
 
     def thing(self, value: Any) -> None:
         """Something with an identity: its name is drawn here, the thing itself later and once."""

@@ -21,7 +21,7 @@ from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
-from tileas_xdsl.checker.verdict.proving import check_every_trip_count
+from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import (
@@ -206,7 +206,7 @@ def _check_bounds(case: Case, counts: tuple[int, ...], may_add_counts: bool) -> 
     arguments = argument_names(case.subject.body)
     report.may_be_negative += [bound for bound in bounds if bound in arguments and bound not in report.may_be_negative]
     asks_for_all = report.tries_every_trip_count and may_add_counts
-    if bounds or not asks_for_all or not _holds_in_general(case, counts):
+    if not asks_for_all or not (_holds_in_general(case, counts) or holds_with_open_loops(case)):
         counts = _decide(case, counts, may_add_counts=may_add_counts)
     return counts if bounds else None
 
@@ -225,7 +225,7 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
 
     If so that is reported. If not, nothing is: the function may still be right with the bounds as they stand.
     """
-    general = generalised(case.subject.op)
+    general = None if case.bounds else generalised(case.subject.op)
     if general is None:
         return False
     report = Report([case.name], counts, tries_every_trip_count=True)

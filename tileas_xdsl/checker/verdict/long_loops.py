@@ -65,7 +65,7 @@ def generalised(function: Operation) -> Generalised | None:
     """
     if not isinstance(function, FuncOp):
         return None
-    long_loops = [bounds for bounds in _constant_bounds(function) if bounds.turns > LONG]
+    long_loops = [bounds for bounds in constant_bounds(function) if bounds.turns > LONG]
     uppers = {(bounds.upper, bounds.type): bounds for bounds in long_loops}
     kinds = {(bounds.turns, bounds.type) for bounds in long_loops}
     if len(kinds) != 1 or len(uppers) != len(set(long_loops)) or not all(b.is_even for b in long_loops):
@@ -78,7 +78,7 @@ def generalised(function: Operation) -> Generalised | None:
     return Generalised(copied, body, turns, long_loops[0].turns)
 
 
-def _constant_bounds(function: Operation) -> Iterable[_Bounds]:
+def constant_bounds(function: Operation) -> Iterable[_Bounds]:
     for op in function.walk():
         if isinstance(op, scf.ForOp):
             numbers = [_constant(value) for value in (op.lb, op.ub, op.step)]

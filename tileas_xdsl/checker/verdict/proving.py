@@ -8,20 +8,26 @@ other takes the values that were executed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.verdict.answers import Unguided
+from tileas_xdsl.checker.verdict.blocks import TURNS
 from tileas_xdsl.checker.verdict.cases import Case
+from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.deadline import TimeUpError
-from tileas_xdsl.machine.core.orders import Prompt
+from tileas_xdsl.machine.core.execution import Machine
+from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
+from tileas_xdsl.machine.core.orders import InStep, Order, Prompt
 from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
+    from tileas_xdsl.checker.decisions.open_loops import OpenLoops
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 STEPS_OF_PROOFS = 2_000_000
@@ -46,7 +52,8 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     if tuple(counts) != tuple(range(len(counts))):
         return "the trip counts that were executed do not begin at 0 without gaps"
     if len(case.bounds) > 1:
-        return _reason_with_several(case, counts)
+        reason = reason_against_all_at_once(case)
+        return _reason_with_several(case, counts, reason) if reason else None
     if case.too_deep:
         return case.too_deep
     if case.left_out:
@@ -57,14 +64,45 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     try:
         case.report.proofs[case.name] = prove(partial(_execute, case), counts[-1], case.target)
     except NoProofError as error:
-        return str(error)
+        return str(error) if reason_against_all_at_once(case) else None
     except WrongError as error:
         case.check((error.trip_count,))
         return f"trip count {error.trip_count} could not be shown to be right" if not case.is_open else None
     return None
 
 
-def _reason_with_several(case: Case, counts: Sequence[int]) -> str | None:
+def reason_against_all_at_once(case: Case) -> str:
+    """Prove the function for all loop counts at once; return what is against it, or nothing where that is done."""
+    from tileas_xdsl.checker.decisions.prove import prove_all_counts
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    if case.left_out:
+        return case.left_out.reason_against_a_proof()
+    if TURNS in case.bounds or not case.subject.numbers.isdisjoint(case.bounds):
+        return "ids of blocks are among what bounds them"
+    try:
+        proof = prove_all_counts(case.subject.body, case.bounds, partial(_steer, case))
+    except NoProofError as error:
+        return str(error)
+    case.report.proofs_by_decisions[case.name] = proof
+    return ""
+
+
+def holds_with_open_loops(case: Case) -> bool:
+    """
+    Whether the function, in which loops with constant bounds are long, is right however often its loops turn. If not,
+    it may still be right with the bounds as they stand.
+    """
+    if not any(bounds.turns > LONG for bounds in constant_bounds(case.subject.op)):
+        return False
+    # If that fails, there must be time left to execute the function as it stands.
+    subject = replace(case.subject, deadline=case.subject.deadline.halfway())
+    return not reason_against_all_at_once(
+        Case(case.name, subject, case.fixed, case.bounds, case.report, case.tell, case.told)
+    )
+
+
+def _reason_with_several(case: Case, counts: Sequence[int], reason: str) -> str | None:
     """Prove each of two arguments where the other takes the values that were executed; return what is left open."""
     names = case.bounds
     proved = [name for name in names if len(names) == 2 and not case.is_open and _is_proved(case, name, counts)]
@@ -77,7 +115,8 @@ def _reason_with_several(case: Case, counts: Sequence[int]) -> str | None:
     ]
     deadline = case.subject.deadline
     stopped = [f"the proof was stopped after {deadline}"] if deadline.has_passed() else []
-    what = "; ".join([f"{len(names)} arguments bound loops ({', '.join(names)})", *known, *stopped])
+    several = f"{len(names)} arguments bound loops ({', '.join(names)}), and not all at once are proved: {reason}"
+    what = "; ".join([several, *known, *stopped])
     return f"{what}; fix all but one with --arg to prove the rest"
 
 
@@ -121,17 +160,46 @@ def is_proved_with(case: Case, changed: WhatIf, counts: Sequence[int]) -> bool:
     return True
 
 
+def _steer(case: Case, opened: OpenLoops, run: RecordedRun) -> bool:
+    """An execution with the open loops of `opened`, under the guide of `run`."""
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    case.report.executions += 1
+    case.tell(f"@{case.name}: proving all loop counts at once")
+    machine = _machine_of_proof(case, InStep(), run)
+    machine.part(OpenCounts).loops = opened.loops
+    try:
+        case.subject.execute(machine, case.scalars([COUNTLESS] * len(case.bounds)))
+    except TimeUpError as error:
+        raise NoProofError(f"the proof was stopped after {error.deadline}") from None
+    except (UndecidedError, UnsupportedError) as error:
+        raise NoProofError(f"it cannot be executed with open loops: {error}") from None
+    case.report.assumed.update(machine.assumptions)
+    if machine.opaque_names:
+        raise NoProofError("numbers that differ between blocks are not followed with open loops")
+    return machine.is_right_beyond_doubt
+
+
+COUNTLESS = 1 << 19
+"""What an argument is that bounds open loops only: nothing comes of it."""
+
+
+def _machine_of_proof(case: Case, order: Order, run: RecordedRun) -> Machine:
+    machine = case.subject.machine(order)
+    machine.trace.recording = False
+    machine.observer = run
+    machine.guide = Unguided()
+    machine.step_budget = STEPS_OF_PROOFS
+    return machine
+
+
 def _execute(case: Case, trip_count: int, run: RecordedRun, changed: WhatIf = AS_WRITTEN) -> bool:
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
     case.report.executions += changed is AS_WRITTEN
     case.tell(f"{case.call((trip_count,))}: proving every trip count")
-    machine = case.subject.machine(Prompt())
+    machine = _machine_of_proof(case, Prompt(), run)
     machine.what_if = changed
-    machine.trace.recording = False
-    machine.observer = run
-    machine.guide = Unguided()
-    machine.step_budget = STEPS_OF_PROOFS
     try:
         case.subject.execute(machine, case.scalars((trip_count,)))
     except TimeUpError as error:

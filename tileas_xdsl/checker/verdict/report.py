@@ -4,7 +4,7 @@ The report of `check`: a verdict, and for each mistake both parties, the missing
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.violations import Party, Violation
 
 if TYPE_CHECKING:
+    from tileas_xdsl.checker.decisions.prove import ProofByDecisions
     from tileas_xdsl.checker.proof.outcomes import Proof
     from tileas_xdsl.checker.verdict.over_waits import OverWait
 
@@ -120,6 +121,8 @@ class Report:
     tries_every_trip_count: bool = False
     """Whether a proof for every trip count was asked for."""
     proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
+    proofs_by_decisions: dict[str, ProofByDecisions] = field(default_factory=dict[str, "ProofByDecisions"])
+    """Of functions whose loops are bounded by several numbers, or by each other."""
     """Name of a function -> its proof for every trip count."""
     varies_trip_counts: bool = True
     """Whether any of the functions has an argument that takes `trip_counts`."""
@@ -153,6 +156,7 @@ class Report:
         self.cut_short += other.cut_short
         self.executions += other.executions
         self.proofs |= other.proofs
+        self.proofs_by_decisions |= other.proofs_by_decisions
         self.left_out += [calls for calls in dict.fromkeys(other.left_out) if calls not in self.left_out]
         self.bounded += [reason for reason in dict.fromkeys(other.bounded) if reason not in self.bounded]
         self.assumed |= other.assumed
@@ -264,7 +268,10 @@ class Report:
             "every_trip_count": self.holds_for_every_trip_count,
             "bounded": self.bounds_that_matter,
             "cut_short": self.cut_short,
-            "proofs": {name: _proof_data(proof) for name, proof in self.proofs.items()},
+            "proofs": {
+                **{name: _proof_data(proof) for name, proof in self.proofs.items()},
+                **{name: asdict(proof) for name, proof in self.proofs_by_decisions.items()},
+            },
         }
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -20,6 +20,8 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Knowledge, Mind, Proxy, TeamStore, join, observe
 from tileas_xdsl.machine.core.late_values import LateValue, first_missing, report_missing, seen_by_agent
+from tileas_xdsl.machine.core.loops.open_counts import OpenTurns
+from tileas_xdsl.machine.core.loops.turns import LoopTurn, run_iteration
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
@@ -654,9 +656,10 @@ class Agent:
         block = region.first_block
         return Enter(block, tuple(arguments)) if block is not None else Done(())
 
-    def run_iterations(self, body: Block, inductions: Sequence[Any], carried: Sequence[Any]) -> Request:
+    def run_iterations(self, body: Block, inductions: Sequence[Any] | OpenTurns, carried: Sequence[Any]) -> Request:
         """
-        Run a counted loop: `body` once for each value of `inductions`. The outcome is what the last iteration yields.
+        Run a counted loop: `body` once for each value of `inductions`, or as often as is decided where that is open.
+        The outcome is what the last iteration yields.
         """
         observer = self.machine.observer
         turns = observer.loop(self, body, inductions) if observer.watches_steps else None
@@ -761,46 +764,3 @@ def _leave_call(agent: Agent, _op: Operation, results: Any, caller: Activation) 
         ending(agent)
     agent.activation = caller
     return results
-
-
-class LoopTurn(NamedTuple):
-    """Iteration `number` of a counted loop."""
-
-    body: Block
-    inductions: Sequence[Any]
-    outside: tuple[int, ...]
-    """The iterations of the loops around it."""
-    turns: Any
-    """What the observer of the execution notes of the loop."""
-    number: int = 0
-
-    def next(self) -> LoopTurn:
-        return LoopTurn(self.body, self.inductions, self.outside, self.turns, self.number + 1)
-
-
-def run_iteration(agent: Agent, carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
-    """Run `iteration`, if the loop has it, and those after it. The outcome is what the last one yields."""
-    number, turns = iteration.number, iteration.turns
-    if number == len(iteration.inductions):
-        agent.end_loop(iteration.body, iteration.outside)
-        return Done(carried)
-    agent.machine.check_budget(iteration.body)
-    agent.begin_iteration(iteration.body, iteration.outside, number)
-    if turns is not None and turns.begins():
-        return Pause().then(_run_body, carried, iteration)
-    return _body_of(carried, iteration)
-
-
-def _body_of(carried: tuple[Any, ...], iteration: LoopTurn) -> Request:
-    induction = iteration.inductions[iteration.number]
-    return Enter(iteration.body, (induction, *carried)).then(_next_iteration, iteration)
-
-
-@continuation
-def _run_body(_agent: Agent, _op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
-    return _body_of(carried, iteration)
-
-
-@continuation
-def _next_iteration(agent: Agent, _op: Operation, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
-    return run_iteration(agent, carried, iteration.next())

@@ -220,27 +220,26 @@ class Machine:
 
     def _force(self) -> bool:
         """Perform one work that somebody waits for, and whatever it depends on. False when there is none."""
-        for agent in self.live:
-            condition = agent.waiting_for
-            if condition is None:
-                continue
-            for work in condition.helpers():
-                if self._force_work(work):
-                    return True
-        return False
+        work = next((work for agent in self.live if (work := self.work_awaited_by(agent)) is not None), None)
+        if work is not None:
+            self.perform(work)
+        return work is not None
 
-    def _force_work(self, work: AsyncWork) -> bool:
-        stack, seen = [work], {work}
-        while stack:
-            current = stack.pop()
-            if current.can_start:
-                self.perform(current)
-                return True
-            for helper in current.held_up_by():
-                if helper not in seen:
-                    seen.add(helper)
-                    stack.append(helper)
-        return False
+    def work_awaited_by(self, agent: Agent) -> AsyncWork | None:
+        """The first work that can be performed now of those that `agent` waits for, or of what holds these up."""
+        if agent.waiting_for is None:
+            return None
+        for work in agent.waiting_for.helpers():
+            stack, seen = [work], {work}
+            while stack:
+                current = stack.pop()
+                if current.can_start:
+                    return current
+                for helper in current.held_up_by():
+                    if helper not in seen:
+                        seen.add(helper)
+                        stack.append(helper)
+        return None
 
     def check_budget(self, at: Operation | Block) -> None:
         """

@@ -69,6 +69,11 @@ class Moving:
         return not any(self.shifts)
 
     @property
+    def goes_one_way(self) -> bool:
+        """Whether it moves on by sums of its shifts only, never back."""
+        return True
+
+    @property
     def never_negative(self) -> bool:
         return self.value >= 0 and all(shift >= 0 for shift in self.shifts)
 
@@ -153,6 +158,8 @@ def order_stays(op: Operation, left: Moving, right: Moving) -> None:
     """
     Raises `IrregularError` unless the two numbers compare alike for ever: they move alike, or away from each other.
     """
+    if not (left.goes_one_way and right.goes_one_way) and left.shifts != right.shifts:
+        raise IrregularError(op, NO_END)
     gap = left.value - right.value
     for one, other in zip(left.shifts, right.shifts, strict=True):
         closer = other - one

@@ -80,6 +80,19 @@ class Observer:
         """An agent has paused. Returns whether it paused for the observer and may go on."""
         return False
 
+    # Loops of which it is open how often they turn -------------------------------------------------------------------
+
+    def asks(self, agent: Agent, body: Block) -> None:
+        """
+        `agent` is at the head of the loop around `body`, of which it is open whether it goes on. It pauses for the
+        observer (`stopped`), which then decides.
+        """
+        raise NotImplementedError
+
+    def decides_to_go_on(self) -> bool:
+        """Whether the loop at whose head the last question was asked has one more turn."""
+        raise NotImplementedError
+
     # Mistakes --------------------------------------------------------------------------------------------------------
 
     def explained(self, machine: Machine, violation: Violation, evidence: Evidence) -> Violation:

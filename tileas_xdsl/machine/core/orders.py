@@ -16,6 +16,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
+from tileas_xdsl.machine.core.loops.open_counts import rank
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -82,6 +83,27 @@ class Prompt(Order):
         if woken is not None or self.last not in runnable:
             self.last = woken or next(iter(runnable), None)
         return self.last
+
+
+class InStep(Order):
+    """
+    The agent that is least advanced goes first, by its turns in the loops of which it is open how often they turn. What
+    it waits for is performed before others may step.
+
+    The choice depends only on what a snapshot of the machine has, not on who has stepped before.
+    """
+
+    pauses = Pauses.AT_SYNCHRONISATION
+    reads_sources_at_once = True
+
+    def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
+        for agent in sorted(machine.live, key=rank):
+            if agent in runnable:
+                return agent
+            work = machine.work_awaited_by(agent)
+            if work is not None:
+                return work
+        return None
 
 
 class Random(Order):

@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.dialects.extensions import DYNAMIC
 from tileas_xdsl.dialects.extensions.scf import ForallOp, InParallelOp
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
 from tileas_xdsl.machine.core.meaning import control, suspends, terminators
 from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS
 from tileas_xdsl.machine.core.opaque_numbers import turns_over_blocks
@@ -44,6 +45,9 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
             _give_results
         )
     low = agent.known(lower, op, "takes as its lower bound")
+    if op in (opened := agent.machine.part(OpenCounts)).loops:
+        turns = opened.begin(agent, op, low, agent.known(step, op, "takes as its step"))
+        return agent.run_iterations(op.body.block, turns, inits).then(_give_results)
     high = agent.known(upper, op, "takes as its upper bound")
     stride = agent.known(step, op, "takes as its step")
     if stride <= 0:

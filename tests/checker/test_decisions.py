@@ -1,0 +1,245 @@
+"""
+Proofs of nests and of several loop counts (`checker.decisions`): what is right is proved, what is wrong never is, and
+each rule on which that rests is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+import pytest
+
+from tests.checker.nest_programs import PARTS, nest
+from tests.support.ir import parse
+from tileas_xdsl.checker.decisions import open_loops, prove, segments
+from tileas_xdsl.checker.decisions.lattice import Lattice
+from tileas_xdsl.checker.verdict.cases import Case
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.deciding import Subject
+from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
+from tileas_xdsl.checker.verdict.proving import reason_against_all_at_once
+from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.machine.arguments import find_function
+from tileas_xdsl.machine.core.deadline import Deadline
+
+CORNERS = (0, 1, 2, 3, 5)
+PAIRS = tuple(product(CORNERS, CORNERS))
+
+
+def wrong_pairs(text: str, pairs: Iterable[tuple[int, int]] = PAIRS) -> list[tuple[int, int]]:
+    """The calls (n, m) that are wrong, each decided by itself."""
+    verdicts = {pair: check(parse(text), args=dict(zip("nm", pair, strict=True)), prove=False) for pair in pairs}
+    return [pair for pair, report in verdicts.items() if report.verdict is not Verdict.SAFE]
+
+
+def is_proved(report: Report) -> bool:
+    return report.verdict is Verdict.SAFE and "k" in report.proofs_by_decisions
+
+
+# Right programs -------------------------------------------------------------------------------------------------------
+
+CARRIED = {"first": "%c0", "consumer_first": "%c0"}
+RIGHT: Mapping[str, str] = {
+    "two slots": nest(2),
+    "three slots": nest(3),
+    "both loops begin at 1": nest(2, steps="%c1 to %m step %c1", consumer_steps="%c1 to %m step %c1"),
+    "steps of 2": nest(2, steps="%c0 to %m step %c2", consumer_steps="%c0 to %m step %c2"),
+    "as often as the tile says": nest(2, steps="%c0 to %t step %c1", consumer_steps="%c0 to %t step %c1"),
+    "a constant of many steps": nest(2, steps="%c0 to %c1024 step %c1", consumer_steps="%c0 to %c1024 step %c1"),
+    "one more step in both": nest(
+        2,
+        before="%m1 = arith.addi %m, %c1 : i32",
+        steps="%c0 to %m1 step %c1",
+        consumer_before="%m1 = arith.addi %m, %c1 : i32",
+        consumer_steps="%c0 to %m1 step %c1",
+    ),
+    "the consumer counts from 1 to one more": nest(
+        2, consumer_before="%m1 = arith.addi %m, %c1 : i32", consumer_steps="%c1 to %m1 step %c1"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_nests_are_proved(name: str) -> None:
+    report = check(parse(RIGHT[name]))
+    assert is_proved(report), str(report)
+    assert report.verdict_line == "safe for every trip count"
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHT if "many" not in name])
+def test_what_is_proved_is_right_call_by_call(name: str) -> None:
+    assert wrong_pairs(RIGHT[name], [*PAIRS, (1, 9), (9, 1), (4, 4)]) == []
+
+
+def test_the_report_tells_counts_states_and_decisions() -> None:
+    data = check(parse(RIGHT["two slots"])).as_data()["proofs"]["k"]
+    assert data["counts"] == ("n", "m")
+    assert data["decisions"] == 2 * data["states"] > 20
+    assert data["directions"] == 3
+
+
+# Wrong programs, and where each first goes wrong ----------------------------------------------------------------------
+
+WRONG: Mapping[str, tuple[str, tuple[int, int]]] = {
+    "the count is reset in each tile": (nest(2, **CARRIED), (2, 1)),
+    "the consumer takes one step more": (
+        nest(2, consumer_before="%m1 = arith.addi %m, %c1 : i32", consumer_steps="%c0 to %m1 step %c1"),
+        (1, 0),
+    ),
+    "the consumer leaves out the first step": (nest(2, consumer_steps="%c1 to %m step %c1"), (1, 1)),
+    "no wait for a free slot": (nest(2, wait=""), (2, 2)),
+    "no fence": (nest(2, fence=""), (2, 2)),
+    "no release": (nest(2, release=""), (2, 2)),
+    "the other parity": (nest(2, parity="%bit"), (1, 1)),
+    "a tile of 8 rows, and more steps than that": (
+        nest(
+            2,
+            read="%row = arith.muli %t, %c8 : i32\n%place = arith.addi %row, %j : i32\n"
+            "%o = llvm.getelementptr %out[%place] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32\n"
+            "llvm.store %one, %o : f32, !llvm.ptr<1>",
+            copy="%row = arith.muli %t, %c8 : i32\n%place = arith.addi %row, %c8 : i32\n"
+            "%o = llvm.getelementptr %out[%place] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32\n"
+            "%seen = llvm.load %o : !llvm.ptr<1> -> f32\n"
+            "nvvm.mbarrier.arrive.expect_tx %f, %bytes : !llvm.ptr<3>, i32\n"
+            "nvvm.cp.async.bulk.shared.cluster.global %slot, %tile, %f, %bytes : !llvm.ptr<3>, <1>",
+        ),
+        (1, 10),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_nests_are_not_proved(name: str) -> None:
+    text, call = WRONG[name]
+    assert wrong_pairs(text, [call]) == [call]
+    report = check(parse(text), timeout=6)
+    assert not report.is_proved
+    assert not report.proofs_by_decisions
+
+
+FAR: Mapping[str, str] = {
+    "in tile 300": nest(
+        2,
+        consumer_after_tile="%is = arith.cmpi eq, %t, %c300 : i32\nscf.if %is {\n"
+        "%o = llvm.getelementptr %out[%c0] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32\n"
+        "%f0 = llvm.getelementptr %full[%c0] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64\n"
+        "nvvm.mbarrier.try_wait.parity %f0, %c0, %ticks : !llvm.ptr<3>, i32, i32\n"
+        "nvvm.mbarrier.try_wait.parity %f0, %c1, %ticks : !llvm.ptr<3>, i32, i32\n}",
+    ),
+    "a counter of 8 bits": nest(
+        2,
+        consumer_after_tile="%low = arith.trunci %k1 : i32 to i8\n%zero = arith.constant 100 : i8\n"
+        "%is = arith.cmpi eq, %low, %zero : i8\nscf.if %is {\n"
+        "%f0 = llvm.getelementptr %full[%c0] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64\n"
+        "nvvm.mbarrier.arrive %f0 : !llvm.ptr<3>\n}",
+    ),
+    "1028 steps, counted anew in each tile, and 4 slots": nest(
+        4, **CARRIED, steps="%c0 to %c1028 step %c1", consumer_steps="%c0 to %c1028 step %c1"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_what_goes_wrong_far_away_is_not_proved(name: str) -> None:
+    report = check(parse(FAR[name]), timeout=6)
+    assert not report.is_proved, str(report)
+
+
+def test_two_arguments_that_are_taken_for_each_other_are_not_linked() -> None:
+    """n tiles of m steps, consumed as m tiles of n steps: right, for the products are equal, but not by the links."""
+    text = nest(2, consumer_tiles="%c0 to %m step %c1", consumer_steps="%c0 to %n step %c1")
+    assert wrong_pairs(text) == []
+    report = check(parse(text), timeout=10)
+    assert not report.is_proved
+    assert "differently often" in str(report) or "stopped" in str(report)
+
+
+def test_an_argument_that_decides_something_else_is_refused() -> None:
+    text = nest(2, after="%more = arith.cmpi sgt, %n, %c3 : i32\nscf.if %more {\n}")
+    report = check(parse(text), timeout=10)
+    assert not report.is_proved
+    assert "'arith.cmpi' takes 'n', which also bounds loops that are left open" in str(report)
+
+
+# Ablation: without one of the rules something wrong is proved ---------------------------------------------------------
+
+
+def proves(text: str) -> bool:
+    """Whether all counts are proved at once, without a look at single calls."""
+    op, body = find_function(parse(text), "k")
+    names = bounding_arguments(body)
+    case = Case("k", Subject(op, body, deadline=Deadline.after(60)), {}, names, Report(["k"], ()), lambda _: None)
+    return not reason_against_all_at_once(case)
+
+
+def test_the_links_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert proves(RIGHT["two slots"])
+    original = open_loops.open_loops
+
+    def unlinked(*arguments: object) -> open_loops.OpenLoops:
+        found = original(*arguments)  # pyright: ignore[reportArgumentType]
+        loops = {op: open_loops.OpenLoop(None, loop.offset) for op, loop in found.loops.items()}
+        return open_loops.OpenLoops(loops, found.counts)
+
+    monkeypatch.setattr(prove, "open_loops", unlinked)
+    assert not proves(RIGHT["two slots"])
+
+
+THIRDS = nest(
+    2,
+    read="%third = arith.remui %k, %c3 : i32\n"
+    "%o = llvm.getelementptr %out[%third] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, "
+    "f32\nllvm.store %one, %o : f32, !llvm.ptr<1>",
+)
+"""The consumer writes one of three places in turn: that the barriers come round says nothing of them."""
+
+
+def test_the_residues_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert proves(THIRDS)
+    monkeypatch.setattr(prove, "demand", lambda _body: {})  # pyright: ignore[reportUnknownLambdaType]
+    assert not proves(THIRDS)
+
+
+FAR_AHEAD = nest(
+    2,
+    head="%far = arith.constant 100000 : i32",
+    read="%o = llvm.getelementptr %out[%k] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32\n"
+    "llvm.store %one, %o : f32, !llvm.ptr<1>",
+    copy="%there = arith.addi %t, %far : i32\n%o = llvm.getelementptr %out[%there] : (!llvm.ptr<1>, i32) "
+    "-> !llvm.ptr<1>, f32\n%seen = llvm.load %o : !llvm.ptr<1> -> f32\n" + PARTS["copy"],
+)
+"""The producer reads element t + 100000, and the consumer writes element k, which gets there some day."""
+
+
+def test_meetings_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not proves(FAR_AHEAD)
+    monkeypatch.setattr(segments.Separation, "check", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType]
+    assert proves(FAR_AHEAD)
+
+
+def test_directions_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One visit of each decision shows nothing of numbers that move."""
+    original = prove.check_visits
+    assert not proves(FAR["in tile 300"])
+    monkeypatch.setattr(prove, "check_visits", lambda visits, findings: original(visits[:1], findings))  # pyright: ignore
+    assert proves(FAR["in tile 300"])
+
+
+# Lattices -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_lattice_has_the_sums_of_its_generators_and_no_more() -> None:
+    lattice = Lattice()
+    assert [lattice.add(vector) for vector in [(4, 2, 0), (6, 0, 3), (10, 2, 3), (0, 0, 0)]] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    members = {(4 * x + 6 * y, 2 * x, 3 * y) for x, y in product(range(-4, 5), repeat=2)}
+    box = product(range(-6, 7), range(-4, 5), range(-6, 7))
+    assert all((vector in lattice) == (vector in members) for vector in box)
+    assert lattice.rank == 2
+    assert lattice.add((2, 0, 0))
+    assert lattice.rank == 3

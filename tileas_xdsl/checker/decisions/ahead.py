@@ -1,0 +1,75 @@
+"""Which agents may still begin a loop with a bound that others know already."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from xdsl.ir import Block, Operation
+
+from tileas_xdsl.checker.snapshot.agents import activations
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.loops.open_counts import Bound, OpenLoop, place_of
+
+
+class Ahead:
+    """Looks for open loops ahead of agents, by where these stand in the code."""
+
+    def __init__(self, loops: Mapping[Operation, OpenLoop]) -> None:
+        self.loops = loops
+        self._loops: dict[tuple[Hashable, int], list[Operation]] = {}
+        self._places: dict[Block, dict[Operation, int]] = {}
+
+    def may_begin(self, agent: Agent, bound: Bound) -> bool:
+        """Whether `agent` may still begin a loop with `bound`. May say yes where it cannot."""
+        place = place_of(agent)
+        for depth, (outer, induction) in enumerate(bound.place):
+            if depth == len(place):
+                return self.may_begin(agent, outer) and self._runs(agent, bound, depth)
+            other, own = place[depth]
+            if other is not outer:
+                return self.may_begin(agent, outer)
+            if own != induction:
+                return own < induction and self._runs(agent, bound, depth)
+        return self._runs(agent, bound, len(bound.place))
+
+    def _runs(self, agent: Agent, bound: Bound, depth: int) -> bool:
+        """Whether a loop with the term of `bound` is ahead of `agent`, in the present turn of its loop of `depth`."""
+        frames = [frame for _, frames in reversed(list(activations(agent))) for frame in frames]
+        if not frames:
+            # It has not begun yet.
+            return bool(self._loops_with(bound))
+        around = [place for place, (_, op) in enumerate(frames) if op in self.loops]
+        inherited = len(place_of(agent)) - len(around)
+        skipped = depth - inherited
+        inner = frames[around[skipped - 1] + 1 :] if 0 < skipped <= len(around) else frames
+        at = dict(inner)
+        return any(self._is_ahead(op, at) for op in self._loops_with(bound))
+
+    def _loops_with(self, bound: Bound) -> list[Operation]:
+        """The loops that may have `bound`: it is theirs, and as many open loops are around them."""
+        key = (bound.term, len(bound.place))
+        if key not in self._loops:
+            depth = {op: sum(other is not op and other.is_ancestor(op) for other in self.loops) for op in self.loops}
+            self._loops[key] = [op for op, loop in self.loops.items() if (loop.term, depth[op]) == key]
+        return self._loops[key]
+
+    def _is_ahead(self, op: Operation, at: Mapping[Block, Operation]) -> bool:
+        outermost: tuple[Block, Operation] | None = None
+        node: Operation | None = op
+        while node is not None and node.parent is not None:
+            if node.parent in at:
+                outermost = (node.parent, node)
+            node = node.parent.parent_op()
+        if outermost is None:
+            return False
+        block, node = outermost
+        current = at[block]
+        if node is current:
+            return node is not op and AgentLikeOpInterface.of(node) is None
+        if block.next_block is not None or block.prev_block is not None:
+            return True
+        places = self._places.get(block)
+        if places is None:
+            places = self._places[block] = {each: place for place, each in enumerate(block.ops)}
+        return places[node] > places[current]

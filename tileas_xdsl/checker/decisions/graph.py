@@ -1,0 +1,240 @@
+"""
+The graph of states and decisions, and how it is found.
+
+A *state* is the machine at a question: the shape of its snapshot, who asks, and at which loop. Its numbers differ from
+visit to visit, by vectors of a lattice. Each of the two decisions leads to another state, or to the end. What has to be
+found out is
+- where each decision of each state leads,
+- that it does so from every vector of the lattice: the visits of a decision must generate the lattice of its state.
+
+Executions are steered to what is not known yet, along the shortest way. A way that has led to a new vector is kept, so
+that each decision can be taken from there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation
+
+from tileas_xdsl.checker.decisions.lattice import Lattice, Vector
+from tileas_xdsl.checker.decisions.steered_run import Question, SteeredRun
+from tileas_xdsl.checker.proof.outcomes import NoProofError
+from tileas_xdsl.checker.proof.recorded_run import Encounter
+from tileas_xdsl.checker.snapshot.snapshot import Snapshot
+from tileas_xdsl.diagnostics import sentence
+from tileas_xdsl.machine.core.happens_before import Access
+
+LONGEST_WAY = 4_000
+"""Questions after which an execution that finds nothing new is led to its end, at the latest."""
+PATIENCE = 20
+"""Questions without anything new after which an execution is led to its end."""
+
+Word = tuple[bool, ...]
+"""The decisions of an execution, in order."""
+Key = tuple[tuple[object, ...], int, Block]
+
+
+class WentWrongError(Exception):
+    """A steered execution went wrong: a suspicion, since the counts that it took may be those of no call."""
+
+    def __init__(self, word: Word) -> None:
+        self.word = word
+        super().__init__("goes wrong")
+
+
+@dataclass(eq=False)
+class Visit:
+    """One execution from a question up to the next one, or to the end."""
+
+    begin: Snapshot
+    end: Snapshot | None
+    entries: Sequence[object]
+    encounters: dict[Access, Encounter]
+
+
+@dataclass(eq=False)
+class Decision:
+    """What follows from a state when its loop goes on, or does not."""
+
+    target: State | None = None
+    """None for the end of the execution, and as long as it is not known."""
+    is_known: bool = False
+    base: Vector | None = None
+    """The numbers of its first visit; None if there was none yet."""
+    lattice: Lattice = field(default_factory=Lattice)
+    """The differences between the numbers of its visits."""
+    visits: list[Visit] = field(default_factory=list[Visit])
+    """The first one, and each one that has added a direction."""
+
+    def would_learn_from(self, numbers: Vector) -> bool:
+        """Whether a visit with `numbers` shows something new."""
+        return self.base is None or _difference(numbers, self.base) not in self.lattice
+
+    def learn_from(self, numbers: Vector) -> bool:
+        """Note a visit with `numbers`. Returns whether it shows something new."""
+        if self.base is None:
+            self.base = numbers
+            return True
+        return self.lattice.add(_difference(numbers, self.base))
+
+
+@dataclass(eq=False)
+class State:
+    """The machine at a question."""
+
+    number: int
+    op: Operation
+    """The loop that the question is about."""
+    numbers: Vector
+    """Of its first visit."""
+    ways: list[tuple[Word, Vector]]
+    """Ways to it, with the numbers there: the first one, and each one that has added to the lattice."""
+    lattice: Lattice = field(default_factory=Lattice)
+    """By what the numbers of its visits differ."""
+    decisions: dict[bool, Decision] = field(default_factory=lambda: {True: Decision(), False: Decision()})
+
+    def targets(self) -> Iterator[tuple[bool, State]]:
+        """Where its decisions lead, as far as that is known."""
+        for goes_on, decision in self.decisions.items():
+            if decision.target is not None:
+                yield goes_on, decision.target
+
+    def is_open(self, goes_on: bool) -> bool:
+        """Whether more has to be found out about a decision."""
+        decision = self.decisions[goes_on]
+        return decision.base is None or decision.lattice.volume != self.lattice.volume
+
+
+class Graph:
+    """The states found so far; more than `most_states` are too many."""
+
+    def __init__(self, most_states: int) -> None:
+        self.most_states = most_states
+        self.states: dict[Key, State] = {}
+
+    def state_at(self, question: Question, word: Word) -> tuple[State, Vector]:
+        """The state at `question`, reached by `word`, and the numbers there. Raises `NoProofError`."""
+        snapshot = question.snapshot
+        if question.went_wrong:
+            raise WentWrongError(word)
+        if snapshot.refusal is not None:
+            raise NoProofError(sentence(question.op, f"cannot be compared from turn to turn: {snapshot.refusal}"))
+        numbers = tuple(int(number) for number in snapshot.numbers)
+        key = (snapshot.shape, question.agent, question.body)
+        state = self.states.get(key)
+        if state is None:
+            if len(self.states) == self.most_states:
+                found = f"more than {self.most_states} states of open loops are found"
+                raise NoProofError(found, gathering_may_help=True)
+            state = self.states[key] = State(len(self.states), question.op, numbers, [(word, numbers)])
+        elif state.lattice.add(_difference(numbers, state.numbers)):
+            state.ways.append((word, numbers))
+        return state, numbers
+
+    def open_decisions(self) -> Iterator[tuple[State, bool]]:
+        """The decisions of which more has to be found out."""
+        for state in list(self.states.values()):
+            for goes_on in (True, False):
+                if state.is_open(goes_on):
+                    yield state, goes_on
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many states there are, and directions in the widest lattice."""
+        return len(self.states), max((state.lattice.rank for state in self.states.values()), default=0)
+
+
+@dataclass
+class Explorer:
+    """
+    The guide of one execution. It follows `way`, goes on to what is not known yet, and leaves all loops once it has
+    learnt nothing for a while. On a way that is known it does not look at the state, and neither when it leaves.
+    """
+
+    graph: Graph
+    way: Word = ()
+    word: list[bool] = field(default_factory=list[bool])
+    asked: dict[int, tuple[State, bool, Question]] = field(default_factory=dict[int, "tuple[State, bool, Question]"])
+    """Number of a question, counted from 0 -> the state, the decision, and the question."""
+    fresh: set[int] = field(default_factory=set[int])
+    """The numbers of the questions whose decisions showed something new."""
+    in_vain: int = 0
+    """For how many questions nothing new was learnt."""
+
+    def decided(self) -> bool | None:
+        """What is decided without a look at the state; None if that is needed."""
+        number = len(self.word)
+        if number >= LONGEST_WAY:
+            raise NoProofError("the executions get too long")
+        if number < len(self.way) - 1:
+            self.word.append(self.way[number])
+            return self.way[number]
+        if self.in_vain > PATIENCE and number - 1 not in self.fresh:
+            self.word.append(False)
+            return False
+        return None
+
+    def goes_on(self, question: Question) -> bool:
+        number = len(self.word)
+        state, numbers = self.graph.state_at(question, tuple(self.word))
+        self._note_target(number - 1, state)
+        goes_on = self.way[number] if number < len(self.way) else self._next(state, numbers)
+        if state.decisions[goes_on].learn_from(numbers):
+            self.fresh.add(number)
+            self.in_vain = 0
+        elif number >= len(self.way):
+            self.in_vain += 1
+        self.word.append(goes_on)
+        self.asked[number] = (state, goes_on, question)
+        return goes_on
+
+    def _next(self, state: State, numbers: Vector) -> bool:
+        """The first decision on the shortest way to what is not known."""
+        for goes_on in (True, False):
+            if state.is_open(goes_on) and state.decisions[goes_on].would_learn_from(numbers):
+                return goes_on
+        seen, ahead = {state}, deque((target, goes_on) for goes_on, target in state.targets())
+        while ahead:
+            there, first = ahead.popleft()
+            if there in seen:
+                continue
+            seen.add(there)
+            if there.is_open(True) or there.is_open(False):
+                return first
+            ahead.extend((target, first) for _, target in there.targets())
+        self.in_vain = PATIENCE + 1
+        return False
+
+    def _note_target(self, number: int, state: State | None) -> None:
+        """The decision of question `number` has led to `state`, or to the end."""
+        if number not in self.asked:
+            return
+        before, goes_on, question = self.asked[number]
+        decision = before.decisions[goes_on]
+        if decision.is_known and decision.target is not state:
+            raise NoProofError(sentence(question.op, "does not always come to the same state from one like this"))
+        decision.target, decision.is_known = state, True
+
+    def take_visits(self, run: SteeredRun) -> None:
+        """The execution has come to its end, and is right: keep the visits that have shown something new."""
+        self._note_target(len(self.word) - 1, None)
+        for number in sorted(self.fresh):
+            state, goes_on, question = self.asked[number]
+            following = self.asked[number + 1][2] if number + 1 < len(self.word) else None
+            state.decisions[goes_on].visits.append(_visit(run, question, following))
+
+
+def _visit(run: SteeredRun, question: Question, following: Question | None) -> Visit:
+    end = following.place if following is not None else len(run.entries)
+    entries = run.entries[question.place : end]
+    encounters = {
+        entry: run.encounters[entry] for entry in entries if isinstance(entry, Access) and entry in run.encounters
+    }
+    return Visit(question.snapshot, following.snapshot if following is not None else None, entries, encounters)
+
+
+def _difference(numbers: Vector, base: Vector) -> Vector:
+    return tuple(number - other for number, other in zip(numbers, base, strict=True))

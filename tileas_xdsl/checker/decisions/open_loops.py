@@ -1,0 +1,159 @@
+"""
+Which loops of a function are left open, and which of them turn equally often.
+
+    for %t = 0 to %n            term: argument n
+      for %j = 0 to %t          term: the induction variable around it
+      for %k = 0 to 1024        term: constant 1024
+
+A bound is an argument, a long constant, or the induction variable of an open loop, plus a constant. An argument that is
+used in any other way decides something else as well: then nothing is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
+
+from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.checker.proof.outcomes import NoProofError
+from tileas_xdsl.diagnostics import sentence
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, OpenLoop
+
+LONG = 128
+"""Loops with a constant bound above this are left open."""
+WIDENING = (arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp)
+UPPER = 1
+"""Which operand of an `scf.for` is its upper bound."""
+
+
+@dataclass(frozen=True)
+class OpenLoops:
+    """The open loops of a function."""
+
+    loops: dict[Operation, OpenLoop]
+    counts: tuple[str, ...]
+    """What they are bounded by: names of arguments, and constants, in the order of the loops."""
+
+
+def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
+    """
+    The open loops of the function with that `body`: those that the `arguments` (by name) bound, that have a long
+    constant bound, and that turn as often as such a loop around them has turned.
+
+    Raises `NoProofError` where one of the arguments decides something else.
+    """
+    names = {argument: name for name, argument in arguments.items()}
+    loops: dict[Operation, OpenLoop] = {}
+    for op in body.walk():
+        if isinstance(op, scf.ForOp) and (loop := _open_loop(op, names, loops)) is not None:
+            loops[op] = loop
+    for name, argument in arguments.items():
+        for use in _deciding(argument):
+            if not (use.operation in loops and use.index == UPPER):
+                reason = f"takes '{name}', which also bounds loops that are left open"
+                raise NoProofError(sentence(use.operation, reason))
+    terms = dict.fromkeys(str(loop.term) for loop in loops.values() if loop.term not in (INDUCTION, None))
+    return OpenLoops(loops, tuple(terms))
+
+
+def _open_loop(op: scf.ForOp, names: dict[BlockArgument, str], loops: dict[Operation, OpenLoop]) -> OpenLoop | None:
+    root, offset = _root(op.ub)
+    starts_alike = constant_integer(_behind_captures(op.lb)) is not None
+    constant = constant_integer(root)
+    if isinstance(root, BlockArgument) and root in names:
+        return OpenLoop(names[root] if starts_alike else None, offset)
+    if constant is not None:
+        return OpenLoop(constant if starts_alike else None, offset) if constant + offset > LONG else None
+    around = _open_loop_around(op, loops)
+    if around is not None and root is around.body.block.args[0]:
+        counts_up = (first := constant_integer(_behind_captures(around.lb))) is not None and first >= 0
+        return OpenLoop(INDUCTION if starts_alike and counts_up else None, offset)
+    return None
+
+
+def _open_loop_around(op: Operation, loops: dict[Operation, OpenLoop]) -> scf.ForOp | None:
+    """The innermost open loop around `op`."""
+    parent = op.parent_op()
+    while parent is not None and parent not in loops:
+        parent = parent.parent_op()
+    return parent if isinstance(parent, scf.ForOp) else None
+
+
+def _root(value: SSAValue) -> tuple[SSAValue, int]:
+    """What `value` is computed from by adding a constant, and that constant."""
+    offset = 0
+    while True:
+        value = _behind_captures(value)
+        owner = value.owner
+        if isinstance(owner, WIDENING):
+            value = owner.input
+        elif isinstance(owner, arith.AddiOp | arith.SubiOp) and (step := constant_integer(owner.rhs)) is not None:
+            value = owner.lhs
+            offset += step if isinstance(owner, arith.AddiOp) else -step
+        elif isinstance(owner, arith.AddiOp) and (step := constant_integer(owner.lhs)) is not None:
+            value = owner.rhs
+            offset += step
+        else:
+            return value, offset
+
+
+def _behind_captures(value: SSAValue) -> SSAValue:
+    """What agents have captured under the name `value`."""
+    while isinstance(value, BlockArgument):
+        op = value.block.parent_op()
+        if op is None or AgentLikeOpInterface.of(op) is None:
+            break
+        place = value.index - (len(value.block.args) - len(op.operands))
+        if place < 0:
+            break
+        value = op.operands[place]
+    return value
+
+
+def _deciding(argument: SSAValue) -> Iterator[Use]:
+    """The uses of `argument`, and of what is only it and a constant: those that are not the sum with a constant."""
+    stack = [argument]
+    while stack:
+        for use in stack.pop().uses:
+            further = names_at(use)
+            is_sum = isinstance(use.operation, (*WIDENING, arith.AddiOp, arith.SubiOp)) and all(
+                operand is use.operation.operands[use.index] or constant_integer(operand) is not None
+                for operand in use.operation.operands
+            )
+            if is_sum:
+                stack.extend(use.operation.results)
+            elif further and AgentLikeOpInterface.of(use.operation) is not None:
+                stack.extend(further)
+            else:
+                yield use
+
+
+def names_at(use: Use) -> Sequence[SSAValue]:
+    """The other names that the used value gets there: in regions of agents, in loops and branches."""
+    op = use.operation
+    if AgentLikeOpInterface.of(op) is not None:
+        entries = [region.first_block for region in op.regions]
+        places = [(entry, use.index + len(entry.args) - len(op.operands)) for entry in entries if entry is not None]
+        return [entry.args[place] for entry, place in places if 0 <= place < len(entry.args)]
+    return carried_to(use) or ()
+
+
+def integers_in(body: Region) -> Iterator[SSAValue]:
+    """The integers of the function, in program order."""
+
+    def of(values: Sequence[SSAValue]) -> Iterator[SSAValue]:
+        return (value for value in values if isinstance(value.type, IntegerType | IndexType))
+
+    for block in body.blocks:
+        yield from of(block.args)
+    for op in body.walk():
+        yield from of(op.results)
+        for region in op.regions:
+            for block in region.blocks:
+                yield from of(block.args)

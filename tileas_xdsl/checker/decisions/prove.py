@@ -1,0 +1,174 @@
+"""
+The search for the graph: `prove_all_counts(function, execute)`, and what it shows.
+
+    1. Executions are steered until each decision of each state is known in all directions (`graph`).
+    2. What follows from a decision goes on evenly in each direction (`segments`).
+
+Then take any call. Executed in step, it is at each of its questions in one of the states, with numbers of its lattice:
+at the first one since all executions are the same up to there; and from one to the next, since its answer is one of the
+two decisions, whose steps it takes with numbers that have moved. No step of it is wrong, and it comes to the end. What
+the graph has and no call does (an argument that is another number in each turn) only prevents a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Region, SSAValue
+
+from tileas_xdsl.checker.decisions.demand import demand
+from tileas_xdsl.checker.decisions.graph import Explorer, Graph, WentWrongError, Word
+from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
+from tileas_xdsl.checker.decisions.segments import Findings, check_visits
+from tileas_xdsl.checker.decisions.signs import never_negative
+from tileas_xdsl.checker.decisions.steered_run import SteeredRun
+from tileas_xdsl.checker.proof.outcomes import NoProofError
+from tileas_xdsl.checker.proof.recorded_run import RecordedRun
+from tileas_xdsl.checker.proof.separation import contested
+from tileas_xdsl.checker.snapshot.settled import Reach
+from tileas_xdsl.diagnostics import sentence
+from tileas_xdsl.machine.arguments import argument_at
+from tileas_xdsl.machine.core.happens_before import Access
+from tileas_xdsl.machine.core.moving_numbers import IrregularError
+
+MOST_RUNS = 2_000
+"""Executions after which the search is given up."""
+ATTEMPTS = ((False, 64), (True, 400), (False, 400))
+"""Whether leftovers are gathered, and the number of states after which the search is given up."""
+MOST_ROUNDS = 5
+"""How often the search begins again because executions reach other memory than was known."""
+
+Execute = Callable[[OpenLoops, RecordedRun], bool]
+"""
+Executes the function with these loops left open, recorded by the run. Returns whether it is right beyond doubt. Raises
+`NoProofError` where it cannot be executed.
+"""
+
+
+@dataclass(frozen=True)
+class ProofByDecisions:
+    """Every combination of loop counts is right."""
+
+    counts: tuple[str, ...]
+    """What bounds the open loops: arguments, and long constants."""
+    states: int
+    decisions: int
+    directions: int
+    """The rank of the widest lattice: how many numbers are free at most in one state."""
+    executions: int
+
+
+def prove_all_counts(body: Region, names: Sequence[str], execute: Execute) -> ProofByDecisions:
+    """
+    Prove that the function with that `body` is right for all values of the arguments `names`, and all other open loops.
+
+    Raises `NoProofError` where there is no proof.
+    """
+    opened = open_loops(body, {name: argument_at(body, name) for name in names})
+    if not opened.loops:
+        raise NoProofError("no loop can be left open")
+    moduli = demand(body)
+    counts = [argument_at(body, name) for name in names]
+    failure: NoProofError | None = None
+    for gathers_leftovers, most_states in ATTEMPTS:
+        search = _Search(opened, moduli, execute, most_states, gathers_leftovers=gathers_leftovers)
+        try:
+            graph = search.found()
+            _check(graph, search, never_negative(body, counts))
+        except NoProofError as error:
+            failure = error
+            if not error.gathering_may_help:
+                break
+            continue
+        states, directions = graph.size
+        return ProofByDecisions(opened.counts, states, 2 * states, directions, search.executions)
+    assert failure is not None
+    raise failure
+
+
+class _Search:
+    def __init__(
+        self,
+        opened: OpenLoops,
+        moduli: Mapping[SSAValue, int],
+        execute: Execute,
+        most_states: int,
+        *,
+        gathers_leftovers: bool,
+    ) -> None:
+        self.opened = opened
+        self.moduli = moduli
+        self.execute = execute
+        self.most_states = most_states
+        self.gathers_leftovers = gathers_leftovers
+        self.reach = Reach()
+        self.executions = 0
+        self.contested: set[str] = set()
+        self.tells_threads_apart = False
+
+    def found(self) -> Graph:
+        """The whole graph. Raises `NoProofError`."""
+        for _ in range(MOST_ROUNDS):
+            reach, graph = self.reach, Graph(self.most_states)
+            if self._explore(graph, reach):
+                return graph
+        raise NoProofError("executions reach more and more memory")
+
+    def _explore(self, graph: Graph, reach: Reach) -> bool:
+        """Complete `graph`; returns False where an execution touches what `reach` does not have."""
+        way: Word | None = ()
+        while way is not None:
+            self._run(graph, way)
+            if self.reach != reach:
+                # What was left out of states may matter after all.
+                return False
+            way = _next_way(graph)
+        return True
+
+    def _run(self, graph: Graph, way: Word) -> None:
+        if self.executions == MOST_RUNS:
+            raise NoProofError(f"{self.executions} executions did not find all states")
+        explorer = Explorer(graph, way)
+        run = SteeredRun(
+            explorer,
+            self.opened.loops,
+            self.moduli,
+            self.reach,
+            as_slots_turn=True,
+            gathers_leftovers=self.gathers_leftovers,
+        )
+        self.executions += 1
+        try:
+            if not self.execute(self.opened, run):
+                raise WentWrongError(tuple(explorer.word))
+        except WentWrongError as error:
+            turns = "".join("+" if goes_on else "-" for goes_on in error.word[-40:])
+            raise NoProofError(f"loops that turn differently often from time to time may go wrong ({turns})") from None
+        explorer.take_visits(run)
+        self.tells_threads_apart |= run.tells_threads_apart
+        self.contested |= {base.family for base in contested(e for e in run.entries if isinstance(e, Access))}
+        self.reach |= run.reached
+
+
+def _next_way(graph: Graph) -> Word | None:
+    """A way on which a decision shows something new; None if all is known."""
+    for state, goes_on in graph.open_decisions():
+        decision = state.decisions[goes_on]
+        for word, numbers in state.ways:
+            if decision.would_learn_from(numbers):
+                return (*word, goes_on)
+        raise AssertionError("the ways to a state generate its lattice")
+    return None
+
+
+def _check(graph: Graph, search: _Search, positive: frozenset[SSAValue]) -> None:
+    findings = Findings(frozenset(search.contested), positive, search.tells_threads_apart)
+    try:
+        for state in graph.states.values():
+            for decision in state.decisions.values():
+                assert decision.lattice.volume == state.lattice.volume
+                check_visits(decision.visits, findings)
+        findings.check()
+    except IrregularError as error:
+        raise NoProofError(sentence(error.op, error.reason)) from None

@@ -1,0 +1,218 @@
+"""
+What follows from one decision, in several visits: the same steps, with numbers that move on evenly in every direction.
+
+The first visit starts with the numbers x, the others with x + d1, x + d2, .. where d1, d2, .. generate the lattice of
+the state. Each step must be the same one in all of them. Each number that it sees is y in the first visit and y + e1,
+y + e2, .. in the others, and the rules for moving numbers say that it is y + k1 e1 + k2 e2 + .. for any sum x + k1 d1 +
+k2 d2 + .., where k1, k2, .. may be negative, too. So nothing rests on the sign of a direction (`Directed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tileas_xdsl.checker.decisions.graph import Visit
+from tileas_xdsl.checker.proof.alignment import are_the_same_step, op_of
+from tileas_xdsl.checker.proof.recorded_run import TakenStep, Turns
+from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
+from tileas_xdsl.checker.proof.steps import Steps
+from tileas_xdsl.machine.core.agents import Step
+from tileas_xdsl.machine.core.happens_before import Access
+from tileas_xdsl.machine.core.meaning import facts_of
+from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH, IrregularError, Moving, must_move_by_multiples
+from tileas_xdsl.machine.core.values import bit_width
+from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
+from tileas_xdsl.machine.parts.rings import Ring, StageLook
+
+
+@dataclass(frozen=True)
+class Directed(Moving):
+    """A number that moves on in directions that may be taken forwards and backwards."""
+
+    is_never_negative: bool = False
+
+    @property
+    def never_negative(self) -> bool:
+        return self.is_never_negative
+
+    @property
+    def goes_one_way(self) -> bool:
+        return False
+
+
+@dataclass
+class OpenRoom:
+    """Places that move on must lie in arrays that have no end."""
+
+    def access(self, access: Access, shift: int) -> None:
+        """Raises `IrregularError` where an access moves on by `shift` bytes in an array of a fixed size."""
+        base = access.region.base
+        if shift and not base.is_open and not access.region.is_empty:
+            raise IrregularError(access.op, f"walks through '{base.name}', which ends")
+
+    def index(self, op: Operation, number: int, value: Moving) -> None:
+        """Raises `IrregularError` where operand `number` of `op` moves on, an index along an axis of a fixed extent."""
+        first = facts_of(op).first_index
+        if first is None or number < first or value.stays:
+            return
+        array: Any = op.operands[first - 1].type
+        if array.get_shape()[number - first] >= 0:
+            raise IrregularError(op, "walks along an axis of a fixed extent")
+
+
+class DirectedSteps(Steps):
+    """Compares steps in several visits."""
+
+    def __init__(self, never_negative: Container[SSAValue], tells_threads_apart: bool) -> None:
+        super().__init__(OpenRoom(), tells_threads_apart)
+        self.never_negative = never_negative
+
+    def moving(self, step: Step, number: int, value: int, shifts: tuple[int, ...]) -> Moving:
+        name = step.operands[number]
+        moving = Directed(value, shifts, name in self.never_negative)
+        self.check_moves(step.op, moving, name.type)
+        return moving
+
+    def check_moves(self, op: Operation, value: Moving, type_: Attribute) -> None:
+        if not value.stays and bit_width(type_) < LEAST_WIDTH:
+            raise IrregularError(op, f"counts in {bit_width(type_)} bits, which overflow")
+
+
+@dataclass
+class Findings:
+    """What the checks of all decisions have found in common."""
+
+    contested: frozenset[str]
+    """Families of objects on which there may be a race."""
+    never_negative: Container[SSAValue]
+    tells_threads_apart: bool = False
+    read_from: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    """Family from which known numbers are read -> an op that reads one."""
+    overwritten: set[str] = field(default_factory=set[str])
+    """Families of which places that move on are written."""
+
+    def check(self) -> None:
+        """Raises `IrregularError` where memory from which numbers are read is overwritten at places that move on."""
+        for family, op in self.read_from.items():
+            if family in self.overwritten:
+                raise IrregularError(op, "takes a number from memory of which other places are overwritten")
+
+
+def check_visits(visits: Sequence[Visit], findings: Findings) -> None:
+    """Raises `IrregularError` unless all sums of the directions between `visits` do what these did."""
+    _Comparison(visits, findings).check()
+
+
+class _Comparison:
+    def __init__(self, visits: Sequence[Visit], findings: Findings) -> None:
+        self.mine, self.others = visits[0], visits[1:]
+        self.findings = findings
+        self.steps = DirectedSteps(findings.never_negative, findings.tells_threads_apart)
+        self.moves: dict[Access | BarrierLook, Moves] = {}
+        self.agents: list[dict[int, int]] = [{} for _ in self.others]
+        begin = self.mine.begin
+        self.shifts = [_distances(begin.numbers, other.begin.numbers) for other in self.others]
+        self.rings = {ring: self._column(place) for place, ring in begin.rings}
+
+    def _column(self, place: int) -> list[int]:
+        return [shifts[place] for shifts in self.shifts]
+
+    def check(self) -> None:
+        if any(len(other.entries) != len(self.mine.entries) for other in self.others):
+            raise IrregularError(self._first_op(), "is not always followed by the same steps")
+        for place, mine in enumerate(self.mine.entries):
+            self._compare(mine, [other.entries[place] for other in self.others])
+        self._check_snapshots()
+        cut = Cut(0, self.mine.begin, dict(enumerate(self.shifts)))
+        separation = Separation(self.mine.encounters, self.moves, both_ways=True, contested=self.findings.contested)
+        separation.check(self.mine.entries, [cut])
+        for base, op in self.steps.read_from.items():
+            self.findings.read_from.setdefault(base.family, op)
+
+    def _first_op(self) -> Operation:
+        for place, mine in enumerate(self.mine.entries):
+            for other in self.others:
+                if place >= len(other.entries) or not are_the_same_step(mine, other.entries[place]):
+                    return op_of(mine)
+        return op_of(self.others[0].entries[-1])
+
+    def _compare(self, mine: object, others: list[Any]) -> None:
+        if not all(are_the_same_step(mine, other) for other in others):
+            raise IrregularError(op_of(mine), "is not always followed by the same steps")
+        match mine:
+            case TakenStep():
+                for names, other in zip(self.agents, others, strict=True):
+                    if names.setdefault(mine.agent, other.agent) != other.agent:
+                        raise IrregularError(op_of(mine), "is a step of another agent from time to time")
+                self.steps.compare(mine, others)
+            case Access():
+                self._compare_accesses(mine, others)
+            case BarrierLook():
+                self.moves[mine] = {number: other.offset - mine.offset for number, other in enumerate(others)}
+            case StageLook():
+                self._compare_stages(mine.ring, mine.op, [other.k - mine.k for other in others])
+            case Turns():
+                self._compare_loops(mine, others)
+            case _:
+                pass
+
+    def _compare_accesses(self, mine: Access, others: Iterable[Access]) -> None:
+        region = mine.region
+        for number, other in enumerate(others):
+            theirs = other.region
+            same = (region.counts, region.strides, region.itemsize) == (theirs.counts, theirs.strides, theirs.itemsize)
+            same = same and mine.relative_parts == other.relative_parts
+            if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
+                raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
+            shift = theirs.offset - region.offset
+            self.moves.setdefault(mine, {})[number] = shift
+            self.steps.room.access(mine, shift)
+            if mine.is_write and shift:
+                self.findings.overwritten.add(region.base.family)
+        self.moves.setdefault(mine, {})
+
+    @staticmethod
+    def _compare_loops(mine: Turns, others: Iterable[Turns]) -> None:
+        """A loop that is not open must turn equally often."""
+        for other in others:
+            if (mine.bounds is None) != (other.bounds is None):
+                raise IrregularError(op_of(mine), "is open only from time to time")
+            if mine.bounds is None or other.bounds is None:
+                continue
+            apart = (other.bounds.stop - other.bounds.start) - (mine.bounds.stop - mine.bounds.start)
+            if apart or other.bounds.step != mine.bounds.step:
+                raise IrregularError(op_of(mine), "does not always turn equally often")
+
+    # Rings and countdowns -------------------------------------------------------------------------------------------
+
+    def _compare_stages(self, ring: Ring, op: Operation, shifts: list[int]) -> None:
+        """A visit to a stage must move on as the ring does that it belongs to, or by whole turns of it."""
+        moves = self.rings.setdefault(ring, [0] * len(shifts))
+        differences = [shift - move for shift, move in zip(shifts, moves, strict=True)]
+        reason = f"takes stages of {ring.name} that do not come round evenly"
+        if ring.depth is None and any(differences):
+            raise IrregularError(op, reason)
+        must_move_by_multiples(op, differences, ring.turns, reason)
+
+    def _check_snapshots(self) -> None:
+        op = self._op_at_end()
+        for place in self.mine.begin.countdowns:
+            if any(self._column(place)):
+                raise IrregularError(op, "counts down to something from turn to turn")
+        end = self.mine.end
+        if end is None:
+            return
+        for place, ring in end.rings:
+            numbers = [other.end.numbers[place] for other in self.others if other.end is not None]
+            self._compare_stages(ring, op, [int(number - end.numbers[place]) for number in numbers])
+
+    def _op_at_end(self) -> Operation:
+        return op_of(self.mine.entries[-1])
+
+
+def _distances(numbers: Sequence[float], others: Sequence[float]) -> tuple[int, ...]:
+    return tuple(int(other - number) for number, other in zip(numbers, others, strict=True))

@@ -1,0 +1,106 @@
+"""
+A steered execution: at each head of an open loop a guide looks at the state and decides whether the loop goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from tileas_xdsl.checker.decisions.ahead import Ahead
+from tileas_xdsl.checker.proof.recorded_run import RecordedRun
+from tileas_xdsl.checker.snapshot.machine import take_snapshot
+from tileas_xdsl.checker.snapshot.settled import Reach
+from tileas_xdsl.checker.snapshot.snapshot import Snapshot
+from tileas_xdsl.machine.core.loops.open_counts import OpenCounts, OpenLoop
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.execution import Machine
+
+
+@dataclass(frozen=True)
+class Question:
+    """An agent is at the head of a loop, and the machine in the state of `snapshot`."""
+
+    agent: int
+    """The place of the agent among the live ones."""
+    body: Block
+    snapshot: Snapshot
+    place: int
+    """How many entries the recorded run has by now."""
+    went_wrong: bool
+    """Whether something is wrong already, so that the state tells nothing."""
+
+    @property
+    def op(self) -> Operation:
+        op = self.body.parent_op()
+        assert op is not None
+        return op
+
+
+class Guide(Protocol):
+    """Decides in one execution."""
+
+    def decided(self) -> bool | None:
+        """Whether the loop has one more turn, if that is decided without a look at the state; else None."""
+        ...
+
+    def goes_on(self, question: Question) -> bool:
+        """Whether the loop has one more turn."""
+        ...
+
+
+class SteeredRun(RecordedRun):
+    """The recorded run of an execution in which `guide` decides how often the open loops turn."""
+
+    def __init__(
+        self,
+        guide: Guide,
+        loops: Mapping[Operation, OpenLoop],
+        moduli: Mapping[SSAValue, int],
+        reach: Reach,
+        *,
+        as_slots_turn: bool,
+        gathers_leftovers: bool,
+    ) -> None:
+        super().__init__(None, reach, as_slots_turn=as_slots_turn, gathers_leftovers=gathers_leftovers)
+        self.guide = guide
+        self.opened = loops
+        self.moduli = moduli
+        self._ahead = Ahead(loops)
+        self._asked: tuple[Agent, Block] | None = None
+        self._goes_on = False
+
+    def asks(self, agent: Agent, body: Block) -> None:
+        self._asked = (agent, body)
+
+    def stopped(self, machine: Machine) -> bool:
+        """Let the guide decide about the loop at whose head an agent has paused; returns whether one has."""
+        if self._asked is None:
+            return False
+        agent, body = self._asked
+        self._asked = None
+        machine.part(OpenCounts).forget(machine, self._ahead.may_begin)
+        decided = self.guide.decided()
+        self._goes_on = self._looked_at(machine, agent, body) if decided is None else decided
+        return True
+
+    def _looked_at(self, machine: Machine, agent: Agent, body: Block) -> bool:
+        """Show the state to the guide."""
+        went_wrong = not machine.is_right_beyond_doubt
+        snapshot = take_snapshot(
+            machine,
+            self._unsettled,
+            as_slots_turn=self.as_slots_turn,
+            gathers_leftovers=self.gathers_leftovers,
+            moduli=self.moduli,
+        )
+        place = machine.live.index(agent)
+        return self.guide.goes_on(Question(place, body, snapshot, len(self.entries), went_wrong))
+
+    def decides_to_go_on(self) -> bool:
+        return self._goes_on

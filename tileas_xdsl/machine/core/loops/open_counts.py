@@ -1,0 +1,170 @@
+"""
+Loops of which it is not decided yet how often they turn.
+
+    for %t = 0 to %n              %n is open: at each head the observer decides, one more turn or none
+      for %j = 0 to %m            so is %m, anew in each turn of the outer loop
+
+A *bound* is a number that is decided bit by bit: each decision narrows the interval in which it lies. Two agents have
+one bound in common where it is the same number whatever that is: the same argument or constant, or the number of the
+turn of a loop whose bound they have in common. What one has found out of it the other one keeps to. In each turn of
+the loops around it a bound is another one, though an argument stays the same: that only adds executions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
+from tileas_xdsl.machine.core.synchronization import EndOfAgents
+
+if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.execution import Machine
+
+Place = tuple[tuple["Bound", int], ...]
+"""In which turns of loops: for each open loop, from the outside in, its bound and its induction variable."""
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """How the upper bound of a loop comes about: it is `term` + `offset`."""
+
+    term: Hashable | None
+    """
+    An argument or a constant; `INDUCTION` of the open loop around it; None for what no other loop shares. None of these
+    is negative.
+    """
+    offset: int = 0
+
+
+INDUCTION = "induction variable"
+"""The term of a loop that turns as often as the induction variable of the open loop around it says."""
+
+
+@dataclass(eq=False)
+class Bound:
+    """
+    A number that bounds loops, of which it is known that it is at least `low`, and less or equal to `high`.
+    """
+
+    term: Hashable
+    place: Place
+    """Where the loops stand that it bounds: in which turn of which loops."""
+    low: int
+    high: int | None = None
+
+
+@dataclass(eq=False)
+class OpenTurns:
+    """One run of a loop by one agent, from `start` by `step` as long as that is less than `bound` + `offset`."""
+
+    start: int
+    step: int
+    bound: Bound
+    offset: int
+    number: int = 0
+    """The turn at whose head the agent is, or which it runs."""
+
+    def __getitem__(self, number: int) -> int:
+        return self.start + number * self.step
+
+    @property
+    def induction(self) -> int:
+        return self[self.number]
+
+    @property
+    def position(self) -> int:
+        """The induction variable, as it compares with the bound itself."""
+        return self.induction - self.offset
+
+    @property
+    def lead(self) -> int:
+        """How far it is ahead of what is decided: negative, except at a head that is still open."""
+        return self.position - self.bound.low
+
+    def come_to(self, number: int) -> None:
+        self.number = number
+
+    def goes_on(self) -> bool | None:
+        """Whether there is a turn from here on; None if that is open."""
+        if self.position < self.bound.low:
+            return True
+        high = self.bound.high
+        return False if high is not None and self.position >= high else None
+
+    def decide(self, goes_on: bool) -> None:
+        if goes_on:
+            self.bound.low = self.position + 1
+        else:
+            self.bound.high = self.position
+
+    def leave(self, agent: Agent) -> None:
+        turns = agent.part(Progress).turns
+        assert turns[-1] is self
+        turns.pop()
+
+
+class Progress(OwnPart):
+    """The open loops that an agent is in, from the outside in."""
+
+    def __init__(self) -> None:
+        self.turns: list[OpenTurns] = []
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        canvas.literal(len(self.turns))
+        for turns in self.turns:
+            canvas.thing(turns.bound)
+            canvas.literal((turns.lead, turns.offset, turns.step))
+
+
+MayBegin = Callable[["Agent", Bound], bool]
+"""Whether the agent may still begin a loop with that bound."""
+
+
+@dataclass
+class OpenCounts(SharedPart):
+    """All bounds that are open, or that somebody may still ask for."""
+
+    loops: Mapping[Operation, OpenLoop] = field(default_factory=dict[Operation, OpenLoop])
+    bounds: dict[tuple[Hashable, Place], Bound] = field(default_factory=dict["tuple[Hashable, Place]", Bound])
+
+    def begin(self, agent: Agent, op: Operation, start: int, step: int) -> OpenTurns:
+        """`agent` begins to run the open loop `op`."""
+        loop, place = self.loops[op], place_of(agent)
+        if loop.term is None:
+            bound = Bound(None, place, start - loop.offset)
+        else:
+            bound = self.bounds.setdefault((loop.term, place), Bound(loop.term, place, 0))
+        turns = OpenTurns(start, step, bound, loop.offset)
+        agent.part(Progress).turns.append(turns)
+        return turns
+
+    def forget(self, machine: Machine, may_begin: MayBegin) -> None:
+        """Forget the bounds with which nobody may begin a loop any more. What runs has its bound."""
+        for key, bound in list(self.bounds.items()):
+            if not any(may_begin(agent, bound) for agent in machine.live):
+                del self.bounds[key]
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw those with which somebody may still begin a loop: how often that will turn counts from its beginning."""
+        for bound in self.bounds.values():
+            canvas.thing(bound)
+            canvas.literal((bound.low, bound.high))
+
+
+def place_of(agent: Agent) -> Place:
+    """Where `agent` is, also by where the agent stands that has started it and waits for it."""
+    parent = agent.parent
+    around: Place = ()
+    if parent is not None and isinstance(parent.waiting_for, EndOfAgents) and agent in parent.waiting_for.agents:
+        around = place_of(parent)
+    return (*around, *((turns.bound, turns.induction) for turns in agent.part(Progress).turns))
+
+
+def rank(agent: Agent) -> tuple[int, ...]:
+    """How far `agent` is: less is less advanced. An agent outside of a loop comes before those inside."""
+    return tuple(turns.lead for turns in agent.part(Progress).turns)
