@@ -22,7 +22,7 @@ from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.violations import UndecidedError, ViolationKind
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.machine.time.simulated_time import SimulatedClock, Timed
-from tileas_xdsl.machine.time.simulation import TimedRun, simulate
+from tileas_xdsl.machine.time.simulation import TimedRun, simulate, steady_cycles
 from tileas_xdsl.targets.cycles import TABLES, TARGETS, timing_table
 from tileas_xdsl.targets.timing import Rate, TensorCore
 
@@ -410,3 +410,18 @@ def test_other_orders_keep_no_time() -> None:
     outcome = run(parse(copies(ONE)), None, order="eager")
     assert outcome.machine.clock is None
     assert isinstance(Timed(timing_table("generic")).clock, SimulatedClock)
+
+
+@pytest.mark.parametrize(
+    ("durations", "cycles"),
+    [
+        ([500, 30, 20, 20, 20], 20.0),
+        ([500, 10, 20, 10, 20, 10, 20], 15.0),
+        ([532, 144, 144, 195, 176, 144, 163, 176, 176, 144, 163, 176], 164.75),
+        ([9, 1, 5, 2, 7, 3], 3.0),
+        ([40], 40.0),
+    ],
+)
+def test_a_settled_loop_is_measured_over_the_pattern_that_it_repeats(durations: list[int], cycles: float) -> None:
+    """Of several iterations, where long ones make up for short ones; else the median of the later half."""
+    assert steady_cycles(durations) == cycles

@@ -27,6 +27,14 @@ def test_the_report_says_what_binds_and_why_ops_wait(capsys: pytest.CaptureFixtu
     assert "ring at_ring: 3 x 16384 = 49152 bytes of shared memory" in text
 
 
+def test_the_report_says_what_the_budget_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "large.mlir"
+    file.write_text(EXAMPLE.read_text().replace("128x64", "128x256").replace("64x128", "256x128"))
+    assert schedule(file) == 0
+    said = "  budget: rings take 196608 of 232448 bytes of shared memory; one more copy of at_ring (65536) lacks 29696"
+    assert said in capsys.readouterr().out.splitlines()
+
+
 def test_pictures_and_data_agree_with_the_report(tmp_path: Path) -> None:
     for suffix in ("svg", "html", "json"):
         assert schedule(EXAMPLE, "-o", tmp_path / f"s.{suffix}") == 0

@@ -10,12 +10,6 @@ from tests.transforms.test_scheduled_loops import after, buffers, expanded, numb
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.machine.time.simulation import simulate
 
-LONGER = {("gemm_128x64x16", True): 176, ("attention_64", True): 339}
-"""
-(kernel, asynchronous products) -> a period above the interval. The kernel is straight code in the order of its rows: an
-op that waits holds up all ops behind it, also those that the table has in its row.
-"""
-
 TRIPS = 16
 
 
@@ -29,6 +23,4 @@ def test_the_period_is_at_most_the_interval(kernel: Kernel, products: bool) -> N
         run_passes(module, expanded())
     period = simulate(module, "f", kernel.arguments(TRIPS), kernel.target).cycles_per_iteration
     assert period is not None
-    listed = LONGER.get((kernel.name, products))
-    assert period == listed if listed else period <= interval
-    assert not listed or listed > interval, "it is right now: take it from the list"
+    assert period <= interval

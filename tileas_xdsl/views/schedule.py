@@ -42,6 +42,8 @@ def schedule_text(shown: ShownSchedule) -> list[str]:
         f"  bounds: {bounds}",
         f"  binds: {result.bounds.binding.name}, {result.bounds.binding.reason}",
     ]
+    if result.budget:
+        lines.append(f"  budget: {result.budget}")
     if result.proof is not None:
         lines.append(f"  exact: heuristic {result.proof.heuristic_ii}, {_proven(result)}; {result.proof.text}")
     if result.is_truncated:

@@ -36,6 +36,9 @@ from tileas_xdsl.targets.cycles import timing_table
 
 DIGITS = re.compile(r"\d+")
 
+LONGEST_PATTERN = 64
+"""Iterations after which a settled loop is looked for to repeat itself."""
+
 
 @dataclass(frozen=True)
 class EngineUse:
@@ -92,7 +95,7 @@ class LoopTime:
     cycles: int
     """Cycles of all runs together."""
     steady: float
-    """Cycles per iteration in the steady state: the median over the later half of the iterations of each run."""
+    """Cycles per iteration in the steady state (`steady_cycles`), the median of all runs."""
 
     @property
     def place(self) -> str:
@@ -176,7 +179,7 @@ class TimedRun:
                 len(runs),
                 sum(map(len, runs)),
                 sum(map(sum, runs)),
-                float(median(cycles for durations in runs for cycles in durations[len(durations) // 2 :])),
+                float(median(map(steady_cycles, runs))),
             )
             for (agent, op), runs in found.items()
         ]
@@ -224,6 +227,23 @@ class TimedRun:
                 for stall in self.stalls
             ],
         }
+
+
+def steady_cycles(durations: Sequence[int]) -> float:
+    """
+    Cycles per iteration once a loop has settled, from the durations of its iterations.
+
+    A pipelined loop may settle into a pattern of several iterations: short ones make up for a long one, turn by turn of
+    its rings. So the mean over the shortest pattern that the later half repeats is taken; where it repeats none, the
+    median of the later half.
+    """
+    count = len(durations)
+    later = count - count // 2
+    for length in range(1, min(count // 2, LONGEST_PATTERN) + 1):
+        seen = durations[-max(later, 2 * length) :]
+        if seen[length:] == seen[:-length]:
+            return sum(seen[-length:]) / length
+    return float(median(durations[-later:]))
 
 
 def _common(texts: list[str]) -> str:

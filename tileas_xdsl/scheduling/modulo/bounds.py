@@ -207,7 +207,8 @@ def dep_mii(problem: ModuloProblem) -> Bound:
         value = -(-(earliest + 1) // limit)
         if value > best.value:
             name = problem.ops[number].name
-            reason = f"{name} starts in cycle {earliest} at the earliest, and in the first {limit} stages"
+            stages = "stage" if limit == 1 else f"{limit} stages"
+            reason = f"{name} starts in cycle {earliest} at the earliest, and in the first {stages}"
             best = Bound("DepMII", value, reason, (number,))
     return best
 

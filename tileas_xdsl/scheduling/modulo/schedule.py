@@ -52,6 +52,8 @@ class ModuloSchedule:
     """Rounds of the refinement."""
     is_truncated: bool = False
     """Whether the refinement ran out of its budget."""
+    budget: str = ""
+    """Where the budget of memory limits the copies of the rings, and so the overlap: by how many bytes."""
     proof: IntervalProof | None = None
     """Where the exact scheduler was asked."""
 

@@ -68,6 +68,8 @@ def schedule(
         starts = tuple(attempt.table.starts[op] for op in range(len(problem.ops)))
         arms = tuple(attempt.arms[op] for op in range(len(problem.ops)))
         found = ModuloSchedule(problem, attempt.ii, starts, strategy, bounds, arms, rounds=number)
+        if number > 1:
+            found = replace(found, budget=_missing_bytes(found))
         tighter = _with_fewer_copies(current, found)
         if tighter is None:
             return found
@@ -166,6 +168,21 @@ def _with_fewer_copies(problem: ModuloProblem, found: ModuloSchedule) -> ModuloP
     )
     added = [edge for ring in rings for edge in reuse_edges(ring)]
     return replace(problem, rings=rings, edges=(*problem.edges, *added))
+
+
+def _missing_bytes(found: ModuloSchedule) -> str:
+    """What one more copy of the smallest ring would lack, in each space where that does not fit."""
+    texts: list[str] = []
+    for space, limit in found.problem.space_bytes.items():
+        rings = [ring for ring in zip(found.problem.rings, found.copies, strict=True) if ring[0].space == space]
+        taken = sum(ring.bytes * copies for ring, copies in rings)
+        smallest = min((ring for ring, _ in rings), key=lambda ring: ring.bytes, default=None)
+        if smallest is not None and taken + smallest.bytes > limit:
+            texts.append(
+                f"rings take {taken} of {limit} bytes of {space} memory; one more copy of {smallest.name} "
+                f"({smallest.bytes}) lacks {taken + smallest.bytes - limit}"
+            )
+    return "; ".join(texts)
 
 
 # Lives ----------------------------------------------------------------------------------------------------------------

@@ -194,6 +194,8 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
         "arms": ArrayAttr([StringAttr(arm) for arm in dict.fromkeys(result.arms)]),
         "truncated": BoolAttr.from_bool(result.is_truncated),
     }
+    if result.budget:
+        entries["budget"] = StringAttr(result.budget)
     if result.proof is not None:
         entries["proof"] = StringAttr(result.proof.text)
         entries["lower_bound"] = IntegerAttr(result.proof.lower_bound, i32)
