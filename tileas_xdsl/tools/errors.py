@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 
-from tileas_xdsl.diagnostics import RefusedError, location_of, printable
+from tileas_xdsl.diagnostics import Diagnostic, RefusedError, location_of, printable
 
 INPUT_ERROR = 2
 """Exit status for whatever the command cannot read or do."""
@@ -79,7 +79,7 @@ def explain(error: BaseException) -> str:
         case ParseError():
             return explain_parse_error(error)
         case RefusedError():
-            return "\n".join(_explain_refusal(error))
+            return "\n".join(map(located, error.diagnostics))
         case RecursionError():
             return f"error: {TOO_DEEP}"
         case MemoryError():
@@ -117,13 +117,10 @@ def place_of(op: Operation) -> str | None:
     return None
 
 
-def _explain_refusal(error: RefusedError) -> list[str]:
-    """Each diagnostic, with the place of the op around where the op itself has none."""
-    lines: list[str] = []
-    for diagnostic in error.diagnostics:
-        nearest = place_of(diagnostic.op) if location_of(diagnostic.op) is None else None
-        lines.append(f"{nearest}: {diagnostic}" if nearest is not None else str(diagnostic))
-    return lines
+def located(diagnostic: Diagnostic) -> str:
+    """`diagnostic` with the place of the op around where the op itself has none."""
+    nearest = place_of(diagnostic.op) if location_of(diagnostic.op) is None else None
+    return f"{nearest}: {diagnostic}" if nearest is not None else str(diagnostic)
 
 
 def reason(error: Exception) -> str:

@@ -1,10 +1,12 @@
 """
-The `tileas` command, for everything that is not a pass. (Passes are run by stock `xdsl-opt`, which finds ours.)
+The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` says more where something is wrong.)
 
     tileas check FILE        races and deadlocks, or a proof that there are none
     tileas compile FILE      the TileAS family on it, and what was decided
     tileas explain FILE      what each pass does to it, as one page
+    tileas gui FILE          xDSL's view of it behind each pass, in the terminal
     tileas layout LAYOUT     who holds which element of a tile
+    tileas opt FILE -p P     passes on it, with errors that say where
     tileas passes            what there is to put behind `xdsl-opt -p`
     tileas run FILE          a function on numbers
     tileas schedule FILE     when each op of its loops runs, and why
@@ -28,7 +30,9 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "find races and deadlocks, each with a witness, or prove that there are none"),
     "compile": ("compile", "run the TileAS family on a program, and say what was decided"),
     "explain": ("explain", "show what each pass does to a program, as one page"),
+    "gui": ("gui", "show a program behind each pass in the terminal, with the viewer of xDSL"),
     "layout": ("layout", "show who holds which element of a tile, and what leads from one layout to another"),
+    "opt": ("opt", "run passes on a program, as xdsl-opt does, with errors that say where"),
     "passes": ("passes", "list the passes, their options, defaults and descriptions"),
     "run": ("run", "run a function on numbers"),
     "schedule": ("schedule", "show when each op of a loop runs, what binds, and what it takes"),
@@ -69,7 +73,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tileas",
         description="Read, run, check and prototype asynchronous tile pipelines.",
-        epilog="The compiler is stock xdsl-opt: xdsl-opt FILE -p PASS,PASS{option=value}.",
+        epilog="Stock xdsl-opt runs our passes, too: xdsl-opt FILE -p PASS,PASS{option=value}.",
     )
     parser.add_argument("--version", action="store_true", help="say which versions these are, and exit")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", title="subcommands")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import inspect
 import json
 import sys
@@ -20,7 +19,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 from xdsl.universe import Universe
 
-from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.pass_pipelines import unknown_pass
 from tileas_xdsl.transforms.rewriting.choices import choices_of
 from tileas_xdsl.universe import TILEAS
 
@@ -90,9 +89,7 @@ def _wanted(name: str | None, everything: bool) -> Mapping[str, PassFactory]:
     if name is None:
         return known
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        guess = f"did you mean {close[0]}? " if close else ""
-        raise InputError([f"error: there is no pass '{name}'\n  help: {guess}`tileas passes --all` lists them"])
+        raise unknown_pass(name)
     return {name: known[name]}
 
 

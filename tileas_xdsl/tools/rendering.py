@@ -23,8 +23,9 @@ from xdsl.ir import Operation
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.verdict.scope import Scope
 from tileas_xdsl.checker.witnesses.witness import Witness
-from tileas_xdsl.diagnostics import location_of, printable
+from tileas_xdsl.diagnostics import Diagnostic, location_of, printable
 from tileas_xdsl.machine.core.trace import Happening
+from tileas_xdsl.tools.errors import located
 
 Line = list[tuple[str, str]]
 """(text, style) pieces; the style is one of rich's, empty for none."""
@@ -151,6 +152,17 @@ def _verdict_apart(report: Report) -> list[Line]:
     return [[(report.verdict_line, VERDICT_STYLES[report.verdict])], *clauses]
 
 
+def diagnostic_lines(diagnostic: Diagnostic, source: Source) -> list[Line]:
+    """A remark or a refusal of a pass, with the line that it is about."""
+    first, *rest = located(diagnostic).splitlines()
+    return [[(first, "")], *_excerpt(diagnostic.op, source), *([(line, "")] for line in rest)]
+
+
+def text_of(lines: Iterable[Line]) -> str:
+    """Lines as a pipe gets them."""
+    return "\n".join(printable("".join(text for text, _ in line).rstrip()) for line in lines)
+
+
 def findings_lines(findings: Sequence[Finding], source: Source) -> list[Line]:
     """Violations, each with an empty line after it."""
     return [line for finding in findings for line in [*finding_lines(finding, source), []]]
@@ -160,7 +172,7 @@ def write_lines(lines: Iterable[Line]) -> None:
     """Print to standard output, with colours where that is a terminal."""
     if not sys.stdout.isatty():
         for line in lines:
-            print(printable("".join(text for text, _ in line).rstrip()))
+            print(text_of([line]))
         return
     from rich.console import Console
     from rich.text import Text

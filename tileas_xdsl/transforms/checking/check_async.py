@@ -23,6 +23,14 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.transforms.rewriting.choices import ChoosingPass
 
 
+class UnsafeError(PassFailedException):
+    """A program is not safe, or it is not decided whether it is; the text is the report, its last line the verdict."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        super().__init__(str(report))
+
+
 @dataclass(frozen=True)
 class CheckAsyncPass(ChoosingPass):
     """
@@ -55,7 +63,7 @@ class CheckAsyncPass(ChoosingPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         report = self._report(op)
         if report.verdict is not Verdict.SAFE:
-            raise PassFailedException(str(report))
+            raise UnsafeError(report)
         for found in report.warnings:
             warn(found.relaxation.op, f"waits for more than is needed: it {found.advice}")
         for calls in report.left_out:
