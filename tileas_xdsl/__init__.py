@@ -1,5 +1,35 @@
 """
 Asynchronous tile pipelines in pure Python: read them, run them, check them, transform them.
 
-Importing this package loads nothing but itself. README.md has the map of its storeys and rooms.
+    import tileas_xdsl as tileas
+
+    module = tileas.parse("gemm.mlir")
+    print(tileas.check(tileas.transform(module, "tileas-materialize-async")))
+
+Importing this package loads nothing but itself: each name below is fetched from `front_door.py` when it is used.
+README.md has the map of its storeys and rooms.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tileas_xdsl.front_door import check, parse, run, simulate, timeline, tokens, transform
+
+    __version__: str
+
+__all__ = ["__version__", "check", "parse", "run", "simulate", "timeline", "tokens", "transform"]
+
+
+def __getattr__(name: str) -> Any:
+    """What `tileas.NAME` is; called for names that are not there yet."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tileas_xdsl import front_door
+
+    return getattr(front_door, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

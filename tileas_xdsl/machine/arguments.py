@@ -62,6 +62,27 @@ def find_function(module: Operation, name: str | None) -> tuple[Operation, Regio
     return bodies[name][0]
 
 
+Arguments = Mapping[str, Any] | Sequence[Any]
+"""What a caller gives to a function: values by name, or by position, where None is left out."""
+
+
+def named_arguments(module: Operation, function: str | None, given: Arguments) -> dict[str, Any]:
+    """
+    `given` by name, of `function` in `module` (None: the only one).
+
+    Raises `ArgumentError` for more values than the function has arguments, and where there is no such function.
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not given:
+        return {}
+    _, body = find_function(module, function)
+    names = argument_names(body)
+    if len(given) > len(names):
+        raise ArgumentError(f"{len(given)} values are given, and there are {len(names)} arguments: {', '.join(names)}")
+    return {name: value for name, value in zip(names, given, strict=False) if value is not None}
+
+
 def threads_given(threads: int | None) -> int | None:
     """`threads`, a number of threads of a block. Raises `ArgumentError` where there can be no such block."""
     if threads is not None and not 1 <= threads <= MOST_THREADS:

@@ -71,6 +71,11 @@ class Outcome:
     out_of_time: TimeUpError | None = None
     """Where the run was when its time was up, if that ended it; `arrays` then hold what they held by then."""
 
+    def __repr__(self) -> str:
+        wrong = "".join(f", {violation.kind}" for violation in self.violations)
+        late = ", out of time" if self.out_of_time is not None else ""
+        return f"Outcome(results={self.results!r}, arrays={self.arrays!r}{wrong}{late})"
+
     @property
     def finished(self) -> bool:
         """Whether the program came to its end; false if it got stuck, or the time was up."""

@@ -31,6 +31,7 @@ from tileas_xdsl.interfaces import (
     RegionBranchOpInterface,
 )
 from tileas_xdsl.views.drawing import Arrow, Box, draw
+from tileas_xdsl.views.notebook import picture_tag
 
 ISSUES, BLOCKS, COMPLETES, ARGUMENT, OTHER = "issues", "blocks", "completes", "argument", "other"
 """The kinds of nodes."""
@@ -74,6 +75,21 @@ class WaitGraph:
     nodes: list[Node] = field(default_factory=list[Node])
     edges: dict[WaitEdge, None] = field(default_factory=dict[WaitEdge, None])
 
+    def __repr__(self) -> str:
+        return f"WaitGraph(@{self.name}: {len(self.nodes)} nodes, {len(self.edges)} edges)"
+
+    def svg(self) -> str:
+        """A picture that needs no other tool: what waits for something stands below it."""
+        boxes = [Box(node.label, node.kind == BLOCKS) for node in self.nodes]
+        arrows = [Arrow(e.source, e.target, STYLES[e.kind], backwards=e.kind == NEXT) for e in self.edges]
+        return draw(boxes, arrows)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        return picture_tag(self.svg(), repr(self))
+
 
 def dependences(function: Operation) -> WaitGraph:
     """The graph of `function`, an op with regions. Linear in its ops, but for values that many regions pass on."""
@@ -97,10 +113,7 @@ def dependence_dot(function: Operation) -> str:
 
 def dependence_svg(function: Operation) -> str:
     """The graph of `function` as a picture that needs no other tool: what waits for something stands below it."""
-    graph = dependences(function)
-    boxes = [Box(node.label, node.kind == BLOCKS) for node in graph.nodes]
-    arrows = [Arrow(e.source, e.target, STYLES[e.kind], backwards=e.kind == NEXT) for e in graph.edges]
-    return draw(boxes, arrows)
+    return dependences(function).svg()
 
 
 def _dot_nodes(members: Mapping[tuple[int, ...], Sequence[Node]], cluster: tuple[int, ...]) -> list[str]:

@@ -250,6 +250,15 @@ class Report:
         parts += [f"cut short: {search}" for search in self.cut_short]
         return "\n\n".join([*parts, self.last_line])
 
+    def __repr__(self) -> str:
+        return f"Report({self.last_line})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from tileas_xdsl.checker.verdict.report_html import report_html
+
+        return report_html(self)
+
     def as_data(self) -> dict[str, Any]:
         """The report as plain data, for JSON."""
         return {

@@ -112,6 +112,11 @@ class TimedRun:
     clock: SimulatedClock = field(repr=False)
     results: tuple[Any, ...] = ()
 
+    def __repr__(self) -> str:
+        steady = self.cycles_per_iteration
+        each = "" if steady is None else f", {steady:,.0f} an iteration"
+        return f"TimedRun(@{self.function} on {self.target}: {self.cycles:,} cycles{each})"
+
     @property
     def violations(self) -> tuple[Violation, ...]:
         return tuple(self.machine.violations.values())

@@ -1,0 +1,176 @@
+"""
+The front door: what `import tileas_xdsl as tileas` gives to a script or a notebook.
+
+    module = tileas.parse("ring.mlir")                   # or the text itself
+    faster = tileas.transform(module, "tileas-materialize-async,tileir{pipeline-strategy=unspecialize}")
+    tileas.check(faster)                                 # a report
+    tileas.run(faster, {"n": 4, "src": array})           # an outcome: results, arrays, violations
+    tileas.simulate(faster, [None, None, 4])             # cycles
+    tileas.timeline(faster, {"n": 4}, target="sm_90")    # a picture
+
+All that execute a function take its arguments in one way: as a mapping from names (or from ids and extents of the
+grid, `ctaid.x`), or as a sequence by position, in which None stands for an argument that is left out. Reports,
+timelines and token graphs show themselves in a notebook.
+
+Errors are exceptions whose messages name the file, line and column: `InputError` for text, `ArgumentError` for
+arguments, `PassFailedException` (of which `RefusedError` is one) for passes, `UnsupportedError` for ops without a
+meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from tileas_xdsl.checker.verdict import checking
+from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.machine import running
+from tileas_xdsl.machine.arguments import Arguments, find_function, named_arguments
+from tileas_xdsl.machine.running import Outcome
+from tileas_xdsl.machine.time.simulation import TimedRun
+from tileas_xdsl.tools.inputs import full_context, parse_module, read_module
+from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
+from tileas_xdsl.tools.time_limit import TIMEOUT
+from tileas_xdsl.tools.timeline import timed_run_of
+from tileas_xdsl.tools.times import stated_target
+from tileas_xdsl.views import timeline as pictures
+from tileas_xdsl.views.dependences import WaitGraph, dependences
+
+__version__ = version("tileas-xdsl")
+
+TEXT = "<text>"
+"""The file name in the locations of a program that was given as text."""
+
+
+def parse(source: str | Path, *, allow_unregistered: bool = False) -> ModuleOp:
+    """
+    The verified module in a file, or in a text: a `str` is a file if it ends in `.mlir` and has one line.
+
+    Every op knows its file, line and column. Raises `InputError` for what does not parse or verify or uses a value
+    before its definition, and `OSError` where a file cannot be read.
+    """
+    if isinstance(source, Path) or (source.endswith(".mlir") and "\n" not in source):
+        return read_module(str(source), allow_unregistered=allow_unregistered)
+    return parse_module(source, TEXT, full_context(allow_unregistered=allow_unregistered))
+
+
+def transform(module: ModuleOp, passes: str | Sequence[ModulePass]) -> ModuleOp:
+    """
+    A copy of `module` behind `passes`: a pipeline as `xdsl-opt -p` takes it, or instances of passes. `module` stays.
+
+    The copy is verified, dominance too, behind each pass. Raises `InputError` for a pass or an option that does not
+    exist, and for a pass that leaves a module which does not verify; `PassFailedException` where a pass fails.
+    """
+    steps = passes_named(passes) if isinstance(passes, str) else passes
+    changed = module.clone()
+    apply_passes(steps, changed, full_context())
+    return changed
+
+
+def check(
+    module: ModuleOp,
+    args: Arguments = (),
+    *,
+    function: str | None = None,
+    trip_counts: Sequence[int] | None = None,
+    capture: str = "completion",
+    may_alias: Sequence[tuple[str, str]] = (),
+    assume_pure: Sequence[str] = (),
+    relaxed_proxy: bool = False,
+    threads: int | None = None,
+    prove: bool | None = None,
+    timeout: float | None = TIMEOUT,
+) -> Report:
+    """
+    Races, deadlocks and the like in `function`, or in every public function, or a proof that there are none.
+
+    Numbers among `args` fix arguments; arrays say nothing here, for what is checked holds whatever they contain. The
+    options are those of `checker.verdict.checking.check`, which says what is raised.
+    """
+    numbers = {n: int(value) for n, value in named_arguments(module, function, args).items() if np.ndim(value) == 0}
+    return checking.check(
+        module,
+        function,
+        args=numbers,
+        trip_counts=trip_counts,
+        capture=capture,
+        may_alias=may_alias,
+        assume_pure=assume_pure,
+        relaxed_proxy=relaxed_proxy,
+        threads=threads,
+        prove=prove,
+        timeout=timeout,
+    )
+
+
+def run(
+    module: ModuleOp,
+    args: Arguments = (),
+    *,
+    function: str | None = None,
+    order: str = "lazy",
+    seed: int = 0,
+    capture: str = "completion",
+    target: str = "generic",
+    threads: int | None = None,
+    timeout: float | None = None,
+) -> Outcome:
+    """
+    What `function`, or the only one, computes from `args`. Arrays that are left out get small random integers.
+
+    The options are those of `machine.running.run`, which says what is raised.
+    """
+    return running.run(
+        module,
+        function,
+        named_arguments(module, function, args),
+        order=order,
+        seed=seed,
+        capture=capture,
+        target=target,
+        threads=threads,
+        timeout=timeout,
+    )
+
+
+def simulate(
+    module: ModuleOp,
+    args: Arguments = (),
+    *,
+    function: str | None = None,
+    target: str | None = None,
+    threads: int | None = None,
+    timeout: float | None = TIMEOUT,
+) -> TimedRun:
+    """
+    How many cycles `function` takes on `target` (None: what the IR says that it is compiled for, else `generic`).
+
+    Arrays that are left out are computed only where control flow depends on them. Violations are in the result. Raises
+    what `machine.time.simulation.simulate` raises.
+    """
+    op, _ = find_function(module, function)
+    given = named_arguments(module, function, args)
+    return timed_run_of(module, op, given, stated_target(op) if target is None else target, threads, timeout)
+
+
+def timeline(
+    module: ModuleOp,
+    args: Arguments = (),
+    *,
+    function: str | None = None,
+    target: str | None = None,
+    threads: int | None = None,
+    timeout: float | None = TIMEOUT,
+) -> pictures.Timeline:
+    """The picture of what agents and engines do in that run (see `simulate`): its `_repr_svg_()` is an SVG file."""
+    return pictures.timeline(simulate(module, args, function=function, target=target, threads=threads, timeout=timeout))
+
+
+def tokens(module: ModuleOp, *, function: str | None = None) -> WaitGraph:
+    """Who waits for whom in `function`, or in the only one: the graph of its tokens."""
+    return dependences(find_function(module, function)[0])
