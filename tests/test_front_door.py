@@ -272,3 +272,11 @@ def test_check_async_raises_with_the_report() -> None:
 def test_the_page_lists_what_there_is() -> None:
     rows = re.findall(r"^\| `tileas\.(\w+)", Path(ROOT / "docs" / "python.md").read_text(), re.MULTILINE)
     assert sorted(rows) == sorted(tileas.__all__)
+
+
+def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["tileas"].check(names["pipelined"]).verdict is Verdict.SAFE

@@ -40,6 +40,7 @@ from tileas_xdsl.tools.timeline import timed_run_of
 from tileas_xdsl.tools.times import stated_target
 from tileas_xdsl.views import timeline as pictures
 from tileas_xdsl.views.dependences import WaitGraph, dependences
+from tileas_xdsl.views.timeline.shown import ShownTimeline
 
 __version__ = version("tileas-xdsl")
 
@@ -166,9 +167,10 @@ def timeline(
     target: str | None = None,
     threads: int | None = None,
     timeout: float | None = TIMEOUT,
-) -> pictures.Timeline:
-    """The picture of what agents and engines do in that run (see `simulate`): its `_repr_svg_()` is an SVG file."""
-    return pictures.timeline(simulate(module, args, function=function, target=target, threads=threads, timeout=timeout))
+) -> ShownTimeline:
+    """The picture of what agents and engines do in that run (see `simulate`); `svg()` is the text of a file."""
+    timed = simulate(module, args, function=function, target=target, threads=threads, timeout=timeout)
+    return ShownTimeline.of(pictures.timeline(timed))
 
 
 def tokens(module: ModuleOp, *, function: str | None = None) -> WaitGraph:

@@ -34,8 +34,6 @@ ISSUES, COMPLETES, ARRIVES, FORKS = "issues", "completes", "arrives", "forks"
 """The kinds of edges."""
 
 HUES = 6
-ROOM_AROUND = 260
-"""Pixels of a page above and below the lanes of a timeline: its heading, its key, and what is said of a bar."""
 MOST_ROWS = 8
 """Rows of one lane: more works in flight share the last one."""
 
@@ -123,23 +121,8 @@ class Timeline:
     marks: list[Mark]
 
     def __repr__(self) -> str:
-        from tileas_xdsl.views.timeline.style import headline
-
-        return f"Timeline({headline(self)}; {len(self.lanes)} lanes, {len(self.bars)} bars)"
-
-    def _repr_svg_(self) -> str:
-        """The picture, for documents and notebooks: the text of an SVG file."""
-        from tileas_xdsl.views.timeline.svg import timeline_svg
-
-        return timeline_svg(self)
-
-    def _repr_html_(self) -> str:
-        """The page that scrolls and scales, in a frame, for notebooks."""
-        from tileas_xdsl.views.notebook import page_tag
-        from tileas_xdsl.views.timeline.html import timeline_html
-        from tileas_xdsl.views.timeline.style import lane_places
-
-        return page_tag(timeline_html(self), lane_places(self.lanes)[1] + ROOM_AROUND)
+        sizes = f"{len(self.lanes)} lanes, {len(self.bars)} bars"
+        return f"Timeline(@{self.function} on {self.target}: {self.cycles:,} cycles; {sizes})"
 
 
 def timeline(run: TimedRun) -> Timeline:
