@@ -7,6 +7,7 @@ of two passes that one must run before the other, and why. The driver runs what 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -290,3 +291,12 @@ class TileIRPass(ChoosingPass):
     def _instance(self, member: FamilyPass) -> ModulePass:
         pass_type = loaders("transforms", PASSES)[member.name]()
         return pass_type(**{option: getattr(self, source) for option, source in member.options})
+
+
+def steps_to_llvm(threads: int) -> Iterator[ModulePass]:
+    """The passes behind the family, down to `llvm`: annotated loops, then queues, then what is left; in this order."""
+    passes = loaders("transforms", PASSES)
+    yield passes["inject-software-pipeline"]()()
+    yield passes["convert-queue-to-nvvm"]()()
+    yield passes["convert-to-llvm"]()(threads=threads)
+    yield passes["convert-nvvm-to-llvm"]()()

@@ -14,6 +14,7 @@ from tileas_xdsl.backend.blame import culprit
 from tileas_xdsl.backend.code_generation import CodeGenerationError, MissingLLVMError, ptx_of
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.nvptx import Chip
+from tileas_xdsl.backend.shared_memory import refuse_too_much
 from tileas_xdsl.diagnostics import refuse
 
 
@@ -27,7 +28,8 @@ class PTXTarget(Target):
     Write PTX for `arch`.
 
     Requires: only ops of `llvm`; llvmlite (`pip install 'tileas-xdsl[ptx]'`).
-    Refuses: what `llvm-ir` refuses; ops that the chip has no instruction for, by name; chips that are not known.
+    Refuses: what `llvm-ir` refuses; kernels with more than 48 KiB of shared memory whose size is known; ops that the
+    chip has no instruction for, by name; chips that are not known.
     """
 
     name = "ptx"
@@ -44,6 +46,7 @@ def ptx_of_module(module: ModuleOp, arch: str) -> str:
     if chip.problem is not None:
         raise NoPTXError(f"error: {chip.problem}")
     text = llvm_ir_of(module)
+    refuse_too_much(module)
     try:
         return ptx_of(text, chip)
     except MissingLLVMError as error:

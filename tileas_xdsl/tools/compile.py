@@ -1,5 +1,6 @@
 """
-`tileas compile FILE -o OUT.mlir`: run the TileAS family on a program, and say what was decided.
+`tileas compile FILE -o OUT`: run the TileAS family on a program, and say what was decided. OUT is a program, or machine
+code if it ends with `.ll`, `.ptx` or `.cubin` (`machine_code.py`).
 
 The decisions are read from the IR when they are made: stages, interval and bound of each loop behind the scheduler,
 bytes behind the assignment of buffers, agents, warps and registers at the end. One line each, on standard output, or on
@@ -11,10 +12,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
-from typing import get_args
+from typing import BinaryIO, get_args
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
@@ -28,9 +29,10 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.verification import integers_of
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.pipelines import Strategy, TileIRPass
+from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, read_module
-from tileas_xdsl.tools.output_files import write_text
+from tileas_xdsl.tools.output_files import write_files, write_text
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
@@ -47,11 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sub-tiles", type=int, default=1, choices=(1, 2), help="split products into two tiles of half the rows"
     )
     parser.add_argument("--target", default="sm_90", metavar="T", help="compute capability (default: sm_90)")
+    machine_code.add_arguments(parser)
     parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
     parser.add_argument("--remarks", action="store_true", help="show what the passes remark")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    wanted = machine_code.wanted(arguments)
     module = read_module(arguments.file)
     driver = TileIRPass(
         compute_capability=arguments.target,
@@ -60,16 +64,22 @@ def run(arguments: argparse.Namespace) -> int:
         sub_tiles=arguments.sub_tiles,
     )
     driver.refuse_unknown_target()
+    steps = driver.steps() if wanted is None else machine_code.steps(driver, module, arguments.threads)
     written: dict[str, str] = {}
     decisions: list[str] = []
     with recorded_diagnostics() as said:
-        for number, step in enumerate(driver.steps()):
+        for number, step in enumerate(steps):
             _apply(step, module)
             decisions += decisions_behind(step.name, module)
             if arguments.save_temps is not None:
                 written[f"{number:02}-{step.name}.mlir"] = printed(module)
-    decisions += agents_of(module)
-    _write(arguments, printed(module), written)
+    if wanted is None:
+        decisions += agents_of(module)
+        files = {arguments.out: printed(module).encode()}
+    else:
+        files, lines = machine_code.files(wanted, module, arguments)
+        decisions += lines
+    _write(arguments, files, written)
     stream = sys.stderr if arguments.out is None else sys.stdout
     for line in decisions:
         print(line, file=stream)
@@ -86,16 +96,20 @@ def _apply(step: ModulePass, module: ModuleOp) -> None:
         raise InputError([str(error)]) from None
 
 
-def _write(arguments: argparse.Namespace, program: str, written: dict[str, str]) -> None:
+def _write(arguments: argparse.Namespace, files: Mapping[str | None, bytes], written: dict[str, str]) -> None:
     if arguments.save_temps is not None:
         directory = Path(arguments.save_temps)
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in written.items():
             write_text(str(directory / name), text)
     if arguments.out is None:
-        sys.stdout.write(program)
+        sys.stdout.write(files[None].decode())
     else:
-        write_text(arguments.out, program)
+        write_files({file: _writing(content) for file, content in files.items() if file is not None})
+
+
+def _writing(content: bytes) -> Callable[[BinaryIO], object]:
+    return lambda stream: stream.write(content)
 
 
 def _show(said: list[Diagnostic]) -> None:

@@ -29,6 +29,7 @@ from tileas_xdsl.transforms.to_llvm.lowering.types import buffer_type, types_for
 
 KEPT = ("llvm.", "nvvm.")
 """The dialects whose ops stay as they are."""
+TILES = "tiles are not lowered to threads yet: programs of loops, buffers and queues become machine code"
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class ConvertToLLVMPass(ModulePass):
     - A buffer becomes a pointer to its base and, of offset, sizes and strides, those that its type leaves open, in this
       order, as i64. Such are the arguments of the function too.
     - An index becomes an i64. Loops and branches become blocks.
-    - With `threads` other than 0, functions that nobody calls become kernels of so many threads a block.
+    - With `threads` other than 0, functions that nobody calls become kernels of so many threads a block. Attributes of
+      their arguments (`tileas.name`, `tileas.type`, `tileas.number`) tell the host what they are.
     - Ops of `nvvm` and `llvm` stay.
 
     Requires: globals in shared memory have no initial value.
@@ -104,12 +106,20 @@ def _refuse_global(op: memref.GlobalOp) -> None:
         refuse(op, "has an initial value in shared memory", "write it there in the kernel")
 
 
+def _way_out(op: Operation) -> str:
+    if op_name(op).startswith("nv_tile"):
+        return TILES
+    return "lower it first, or write it in scf, arith, memref, nvvm and llvm"
+
+
 def _refuse_inside(op: Operation) -> None:
     if type(op) not in RULES and (op.regions or not op_name(op).startswith(KEPT)):
-        refuse(op, "has no meaning in LLVM here", "lower it first, or write it in scf, arith, memref, nvvm and llvm")
+        refuse(op, "has no meaning in LLVM here", _way_out(op))
     for value in (*op.operands, *op.results):
         if types_for(value.type) is None:
-            refuse(op, f"has a '{value.type}', which nothing in LLVM stands for", "use numbers and strided buffers")
+            kind = str(value.type)
+            way_out = TILES if kind.startswith(("tensor", "!nv_tile")) else "use numbers and strided buffers"
+            refuse(op, f"has a '{kind}', which nothing in LLVM stands for", way_out)
     judge = REFUSALS.get(type(op))
     problem = judge(op) if judge is not None else None
     if problem is not None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from xdsl.dialects import func, llvm, memref
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, UnitAttr, i32
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    i32,
+)
 from xdsl.ir import Attribute, Region
 
+from tileas_xdsl.backend.launch import NAME, NUMBER, TYPE
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.transforms.to_llvm.lowering.control import all_types, lower_blocks
 from tileas_xdsl.transforms.to_llvm.lowering.state import start
@@ -37,7 +48,26 @@ def lowered_function(op: func.FuncOp, threads: int) -> llvm.FuncOp:
     if threads:
         attributes |= {KERNEL: UnitAttr(), BLOCK: DenseArrayBase.from_list(i32, [threads, 1, 1])}
     linkage = llvm.LinkageAttr("external")
-    return llvm.FuncOp(op.sym_name.data, type_, linkage, body=_body(op, inputs), extra_attrs=attributes)
+    described = ArrayAttr(DictionaryAttr(each) for each in _descriptions(op)) if threads else None
+    properties: dict[str, Attribute | None] = {"arg_attrs": described}
+    body = _body(op, inputs)
+    return llvm.FuncOp(op.sym_name.data, type_, linkage, body=body, other_props=properties, extra_attrs=attributes)
+
+
+def _descriptions(op: func.FuncOp) -> Iterator[dict[str, Attribute]]:
+    """What the host is told of each argument of a kernel."""
+    for position, argument in enumerate(op.body.blocks[0].args):
+        name = StringAttr(argument.name_hint or f"argument {position}")
+        kind = buffer_type(argument.type)
+        if kind is None:
+            yield {NAME: name}
+            continue
+        yield {NAME: name, TYPE: argument.type}
+        words = ["offset", *(f"size {k}" for k in range(len(kind.sizes)))]
+        words += [f"stride {k}" for k in range(len(kind.strides or ()))]
+        for word, number in zip(words, kind.numbers, strict=True):
+            if number is None:
+                yield {NAME: name, NUMBER: StringAttr(word)}
 
 
 def _body(op: func.FuncOp, inputs: list[Attribute]) -> Region:

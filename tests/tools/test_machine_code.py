@@ -1,0 +1,150 @@
+"""`tileas compile -o OUT.{ll,ptx,cubin}`: the files, the launch contract, and one message for what cannot be had."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.ir import ROOT
+from tests.support.llvm_ir import normal_form
+from tests.support.ptx import require_llvmlite, require_ptxas
+from tileas_xdsl.tools import main as command
+
+COPY = ROOT / "examples/annotated_copy.mlir"
+RING = ROOT / "examples/cp_async_ring.mlir"
+TENSORS = ROOT / "tests/backend/kernels/tma_copy.mlir"
+
+
+def compiled(*options: str | Path) -> int:
+    return command.main(["compile", *map(str, options)])
+
+
+def contract(path: Path) -> dict[str, object]:
+    found = json.loads(path.read_text())
+    assert found["code"].startswith(path.stem)
+    (kernel,) = found["kernels"]
+    return kernel
+
+
+def test_llvm_ir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(COPY, "-o", tmp_path / "copy.ll", "--target", "sm_80", "--threads", "32") == 0
+    assert capsys.readouterr().out == "@scale: 32 threads a block\n"
+    assert "llvm.nvvm.cp.async.wait.group" in normal_form((tmp_path / "copy.ll").read_text())
+    kernel = contract(tmp_path / "copy.json")
+    assert kernel["block"] == [32, 1, 1]
+    assert "registers" not in kernel
+
+
+def test_ptx(tmp_path: Path) -> None:
+    require_llvmlite()
+    assert compiled(COPY, "-o", tmp_path / "copy.ptx", "--target", "sm_80") == 0
+    text = (tmp_path / "copy.ptx").read_text()
+    assert re.findall(r"cp\.async\.wait_group\s+(\d+)", text) == ["3", "2", "1", "0"]
+    assert ".target sm_80" in text
+
+
+def test_a_cubin_and_what_ptxas_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    require_llvmlite()
+    require_ptxas()
+    assert compiled(COPY, "-o", tmp_path / "copy.cubin", "--target", "sm_80") == 0
+    assert (tmp_path / "copy.cubin").read_bytes().startswith(b"\x7fELF")
+    kernel = contract(tmp_path / "copy.json")
+    assert kernel["spill_bytes"] == 0
+    assert kernel["static_shared_bytes"] == 4 * 4 * 4, "four versions of a tile of four floats"
+    registers = kernel["registers"]
+    said = f"@scale: 1 thread a block, {registers} registers a thread, 0 bytes spilled, 64 bytes of shared memory\n"
+    assert capsys.readouterr().out == said
+
+
+def test_the_contract_says_what_the_host_passes(tmp_path: Path) -> None:
+    assert compiled(RING, "-o", tmp_path / "ring.ll", "--target", "sm_80") == 0
+    kernels = json.loads((tmp_path / "ring.json").read_text())["kernels"]
+    scale = next(kernel for kernel in kernels if kernel["name"] == "scale")
+    buffer = {"kind": "buffer", "type": "f32", "shape": [None, 8], "strides": [8, 1], "offset": 0, "alignment": 16}
+    size = {"kind": "number", "type": "i64", "is": "size 0"}
+    assert scale["parameters"] == [
+        {"name": "src", **buffer},
+        {"name": "src", **size},
+        {"name": "out", **buffer},
+        {"name": "out", **size},
+        {"name": "n", "kind": "number", "type": "i64"},
+    ]
+
+
+def test_tensor_maps_and_dynamic_shared_memory_are_in_the_contract(tmp_path: Path) -> None:
+    assert compiled(TENSORS, "-o", tmp_path / "tensors.ll", "--target", "sm_90a") == 0
+    kernel = contract(tmp_path / "tensors.json")
+    assert kernel["block"] == [64, 1, 1]
+    assert kernel["dynamic_shared_bytes"] == "the host's choice"
+    assert kernel["parameters"] == [
+        {"name": "from", "kind": "tensor map", "bytes": 128, "alignment": 64},
+        {"name": "to", "kind": "tensor map", "bytes": 128, "alignment": 64},
+        {"name": "tiles", "kind": "number", "type": "i32"},
+    ]
+
+
+EXPONENTIAL = """func.func @f(%a: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %a[%c0] : memref<1xf32>
+  %y = math.exp %x : f32
+  memref.store %y, %a[%c0] : memref<1xf32>
+  func.return
+}"""
+SHARED = (
+    '"memref.global"() <{sym_name = "%s", type = memref<%dxf32, 3>, initial_value, sym_visibility = "private"}> '
+    ": () -> ()"
+)
+TOO_MUCH = f"""{SHARED % ("s", 8192)}
+{SHARED % ("t", 8192)}
+func.func @f(%i: index, %x: f32) {{
+  %s = memref.get_global @s : memref<8192xf32, 3>
+  %t = memref.get_global @t : memref<8192xf32, 3>
+  memref.store %x, %s[%i] : memref<8192xf32, 3>
+  memref.store %x, %t[%i] : memref<8192xf32, 3>
+  func.return
+}}"""
+TOO_MUCH_SAID = "has 65,536 bytes of shared memory of known size (@s 32,768, @t 32,768), and 49,152 is the most"
+EMPTY = "func.func private @f()"
+
+BAD = {
+    "an old chip": (COPY, ["--target", "sm_70"], "'sm_70' is too old: cp.async came with sm_80"),
+    "a chip that is none": (COPY, ["--target", "sm_91"], "'sm_91' is not a chip that PTX is written for here"),
+    "no threads": (COPY, ["--target", "sm_80", "--threads", "0"], "--threads 0: a block has 1 to 1024 threads"),
+    "no ptxas": (COPY, ["--target", "sm_80", "--ptxas", "/nowhere"], "'/nowhere' is not a program that could be ptxas"),
+    "tiles": (ROOT / "examples/gemm_loop.mlir", ["--target", "sm_80"], "tiles are not lowered to threads yet"),
+    "an op without instruction": (EXPONENTIAL, ["--target", "sm_80"], "'llvm.intr.exp' op has no instruction on sm_80"),
+    "too much shared memory": (TOO_MUCH, ["--target", "sm_80"], TOO_MUCH_SAID),
+    "no kernel": (EMPTY, ["--target", "sm_80"], "there is no kernel"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gives_one_message_and_no_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    require_llvmlite()
+    require_ptxas()
+    source, options, said = BAD[name]
+    if isinstance(source, str):
+        (tmp_path / "in.mlir").write_text(source)
+        source = tmp_path / "in.mlir"
+    before = sorted(tmp_path.iterdir())
+    assert compiled(source, "-o", tmp_path / "out.cubin", *options) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(re.findall(r"\berror:", error)) == 1, error
+    assert "Traceback" not in error
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_without_llvmlite_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "absent" / "llvmlite").mkdir(parents=True)
+    (tmp_path / "absent" / "llvmlite" / "__init__.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "absent"))
+    assert compiled(COPY, "-o", tmp_path / "out.ptx", "--target", "sm_80") == 2
+    assert "pip install 'tileas-xdsl[ptx]'" in capsys.readouterr().err
+    assert not (tmp_path / "out.ptx").exists()
+    assert not (tmp_path / "out.json").exists()

@@ -1,0 +1,127 @@
+"""
+`tileas compile FILE -o OUT.{ll,ptx,cubin}`: machine code, what ptxas says of it, and how it is launched.
+
+Beside OUT stands the launch contract, `OUT` with the suffix `.json`: for each kernel the threads of a block, shared
+memory, registers, and what the host passes. Either both files are written or none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from tileas_xdsl.backend.launch import contracts_of
+from tileas_xdsl.backend.llvm_ir import llvm_ir_of
+from tileas_xdsl.backend.nvptx import Chip
+from tileas_xdsl.backend.ptx_target import ptx_of_module
+from tileas_xdsl.backend.ptxas import AssemblerError, KernelReport, assemble, find_ptxas
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.pipelines import TileIRPass, steps_to_llvm
+from tileas_xdsl.tools.errors import InputError
+
+LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
+KINDS = (LLVM_IR, PTX, CUBIN)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that machine code has beside those of a program."""
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads a block of kernels (default: 1)")
+    parser.add_argument("--ptxas", metavar="PATH", help="the assembler (default: as in TILEAS_PTXAS, the path, wheels)")
+
+
+def wanted(arguments: argparse.Namespace) -> str | None:
+    """The kind of machine code that is asked for; None for a program. Raises `InputError` for what cannot be had."""
+    suffix = Path(arguments.out).suffix if arguments.out is not None else ""
+    if suffix not in KINDS:
+        return None
+    problem = Chip(arguments.target).problem
+    if problem is not None:
+        raise InputError([f"error: {problem}"])
+    if not 1 <= arguments.threads <= 1024:
+        raise InputError([f"error: --threads {arguments.threads}: a block has 1 to 1024 threads"])
+    if suffix == CUBIN:
+        _ptxas(arguments)
+    return suffix
+
+
+def steps(driver: TileIRPass, module: ModuleOp, threads: int) -> Iterator[ModulePass]:
+    """The passes down to `llvm`; those of the family only where there are tiles."""
+    if any(op_name(op).startswith("nv_tile") for op in module.walk()):
+        yield from driver.steps()
+    yield from steps_to_llvm(threads)
+
+
+def files(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[Mapping[str | None, bytes], list[str]]:
+    """What goes into which file, and a line for each kernel."""
+    contracts = list(contracts_of(module))
+    if not contracts:
+        raise InputError([f"{arguments.file}: error: there is no kernel: no function with a body, or all are called"])
+    content, reports = _generated(kind, module, arguments)
+    for contract in contracts:
+        contract |= _reported(reports.get(contract["name"]))
+    text = json.dumps({"target": arguments.target, "code": Path(arguments.out).name, "kernels": contracts}, indent=2)
+    contract_file = str(Path(arguments.out).with_suffix(".json"))
+    return {arguments.out: content, contract_file: f"{text}\n".encode()}, list(_lines(contracts))
+
+
+def _generated(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[bytes, Mapping[str, KernelReport]]:
+    try:
+        if kind == LLVM_IR:
+            return llvm_ir_of(module).encode(), {}
+        ptx = ptx_of_module(module, arguments.target)
+    except PassFailedException as error:
+        raise InputError([str(error)]) from None
+    if kind == PTX:
+        return ptx.encode(), {}
+    try:
+        assembled = assemble(ptx, arguments.target, _ptxas(arguments))
+    except AssemblerError as error:
+        raise InputError([f"{arguments.file}: error: {error}"]) from None
+    return assembled.cubin, {report.name: report for report in assembled.kernels}
+
+
+def _ptxas(arguments: argparse.Namespace) -> str:
+    try:
+        return find_ptxas(arguments.ptxas)
+    except AssemblerError as error:
+        raise InputError([f"error: {error}"]) from None
+
+
+def _reported(report: KernelReport | None) -> dict[str, Any]:
+    """What ptxas says; nothing where it has not been asked."""
+    if report is None:
+        return {}
+    return {
+        "registers": report.registers,
+        "spill_bytes": report.spills,
+        "stack_bytes": report.stack,
+        "static_shared_bytes": report.shared,
+        "barriers": report.barriers,
+    }
+
+
+def _lines(contracts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for contract in contracts:
+        words = [_threads(contract["block"])]
+        if "registers" in contract:
+            words += [
+                f"{contract['registers']} registers a thread",
+                f"{contract['spill_bytes']:,} bytes spilled",
+                f"{contract['static_shared_bytes']:,} bytes of shared memory",
+            ]
+        yield f"@{contract['name']}: {', '.join(words)}"
+
+
+def _threads(block: Sequence[int] | None) -> str:
+    if block is None:
+        return "any number of threads"
+    count = prod(block)
+    return f"{count} thread{'s' * (count != 1)} a block"
