@@ -27,6 +27,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
 
 EXTENDED: dict[str, str] = {
+    "arith": "extensions.arith",
     "func": "extensions.func",
     "gpu": "extensions.gpu",
     "llvm": "extensions.llvm",

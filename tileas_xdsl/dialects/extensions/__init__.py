@@ -1,6 +1,7 @@
 """
 Ops and custom forms of MLIR's dialects that xDSL's versions of these lack: one file a dialect.
 
+    arith    casts and selections element by element
     func     what MLIR refuses on a function
     gpu      the custom forms of device code, #gpu.address_space
     llvm     atomicrmw, cmpxchg, addrspacecast
@@ -22,6 +23,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -66,6 +68,18 @@ def give_check(op: type[Operation], check: Callable[[Any], None]) -> None:
     @wraps(check)
     def verify_(self: Operation) -> None:
         own(self)
+        check(self)
+
+    setattr(op, "verify_", verify_)  # noqa: B010
+
+
+def replace_check(op: type[IRDLOperation], check: Callable[[Any], None]) -> None:
+    """Let the verifier of `op`, a class of xDSL's, ask its definition and `check`, in place of what it asks itself."""
+    definition = op.get_irdl_definition()
+
+    @wraps(check)
+    def verify_(self: Operation) -> None:
+        definition.verify(self)
         check(self)
 
     setattr(op, "verify_", verify_)  # noqa: B010

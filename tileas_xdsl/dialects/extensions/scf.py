@@ -44,6 +44,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from tileas_xdsl.dialects.extensions import DYNAMIC, give_check, give_form, numbers, types_in_parens_or_one, with_ops
+from tileas_xdsl.dialects.extensions.unsigned_for import extend_for
 
 index = IndexType()
 Bound = int | UnresolvedOperand
@@ -361,6 +362,7 @@ def _verify_arms(op: scf.IfOp) -> None:
 
 def extended(dialect: Dialect) -> Dialect:
     """xDSL's `scf` with the ops and forms of this file."""
+    extend_for()
     give_form(scf.ParallelOp, _parse_parallel, _print_parallel)
     give_form(scf.WhileOp, _parse_while, _print_while)
     give_check(scf.IfOp, _verify_arms)

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.extensions import DYNAMIC
 from tileas_xdsl.dialects.extensions.scf import ForallOp, InParallelOp
+from tileas_xdsl.dialects.extensions.unsigned_for import UnsignedForOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
 from tileas_xdsl.machine.core.meaning import control, suspends, terminators
@@ -18,6 +19,7 @@ from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS
 from tileas_xdsl.machine.core.opaque_numbers import turns_over_blocks
 from tileas_xdsl.machine.core.standings import Answer, Done, Pause, Request, continuation
 from tileas_xdsl.machine.core.threads.hardware import PerThread
+from tileas_xdsl.machine.core.values import unsigned, wrap
 from tileas_xdsl.machine.core.violations import NoStepError, UnsupportedError
 from tileas_xdsl.machine.parts.divergence import branch
 from tileas_xdsl.machine.parts.independent_turns import run_turns
@@ -55,6 +57,19 @@ def _for(agent: Agent, op: scf.ForOp, lower: Any, upper: Any, step: Any, *inits:
             op, f"has step {stride}; a loop needs a positive one: if it is an argument, fix it with --arg"
         )
     return agent.run_iterations(op.body.block, range(low, high, stride), inits).then(_give_results)
+
+
+@control(UnsignedForOp, may_move=("iter_args",), deciding=3)
+def _unsigned_for(agent: Agent, op: UnsignedForOp, lower: Any, upper: Any, step: Any, *inits: Any) -> Answer:
+    kind = op.lb.type
+    low, high, stride = (
+        unsigned(agent.known(value, op, f"takes as its {name}"), kind)
+        for value, name in ((lower, "lower bound"), (upper, "upper bound"), (step, "step"))
+    )
+    if stride == 0:
+        raise NoStepError(op, "has step 0; a loop needs another one: if it is an argument, fix it with --arg")
+    numbers = [wrap(number, kind) for number in range(low, high, stride)]
+    return agent.run_iterations(op.body.block, numbers, inits).then(_give_results)
 
 
 @control(scf.IfOp, deciding=1)

@@ -1,0 +1,151 @@
+"""
+Casts and selections of `arith` element by element, on tensors and vectors.
+
+    %r = arith.sitofp %a : tensor<4xi8> to tensor<4xf16>
+    %s = arith.select %mask, %a, %b : tensor<4xi1>, tensor<4xf32>
+
+xDSL has them for single numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    AnyFloatConstr,
+    IndexType,
+    IntegerType,
+    SignlessIntegerConstraint,
+    TensorType,
+    VectorType,
+    container_of,
+    i1,
+)
+from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.irdl import AttrConstraint, IRDLOperation, OperandDef, base, eq
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from tileas_xdsl.dialects.extensions import give_form, replace_check
+
+INTEGERS = container_of(SignlessIntegerConstraint)
+INTEGERS_AND_INDICES = container_of(SignlessIntegerConstraint | base(IndexType))
+FLOATS = container_of(AnyFloatConstr)
+MASKS = container_of(eq(i1))
+
+CASTS: dict[type[IRDLOperation], tuple[AttrConstraint, AttrConstraint]] = {
+    arith.SIToFPOp: (INTEGERS, FLOATS),
+    arith.UIToFPOp: (INTEGERS, FLOATS),
+    arith.FPToSIOp: (FLOATS, INTEGERS),
+    arith.FPToUIOp: (FLOATS, INTEGERS),
+    arith.ExtSIOp: (INTEGERS, INTEGERS),
+    arith.ExtUIOp: (INTEGERS, INTEGERS),
+    arith.TruncIOp: (INTEGERS, INTEGERS),
+    arith.IndexCastOp: (INTEGERS_AND_INDICES, INTEGERS_AND_INDICES),
+}
+"""What each takes and gives."""
+
+
+def _element(type_: Attribute) -> Attribute:
+    return cast("VectorType[Any] | TensorType[Any]", type_).element_type if _is_shaped(type_) else type_
+
+
+def _is_shaped(type_: Attribute) -> bool:
+    return isinstance(type_, VectorType | TensorType)
+
+
+def _shape(type_: Attribute) -> tuple[object, ...]:
+    """What two types have in common that have the same elements but for their type."""
+    if not _is_shaped(type_):
+        return ()
+    shaped = cast("VectorType[Any] | TensorType[Any]", type_)
+    return (type(shaped), *shaped.get_shape())
+
+
+# Casts ----------------------------------------------------------------------------------------------------------------
+
+
+def _check_cast(op: Operation) -> None:
+    source, target = op.operands[0].type, op.results[0].type
+    if _shape(source) != _shape(target):
+        raise VerifyException(f"'{op.name}' op failed to verify that input and output have the same tensor dimensions")
+    if not _is_cast(op, _element(source), _element(target)):
+        raise VerifyException(
+            f"'{op.name}' op operand type '{source}' and result type '{target}' are cast incompatible"
+        )
+
+
+def _is_cast(op: Operation, source: Attribute, target: Attribute) -> bool:
+    """Whether `op` makes numbers of type `target` of those of type `source`, of the kinds that it takes and gives."""
+    if isinstance(op, arith.IndexCastOp):
+        return isinstance(source, IndexType) != isinstance(target, IndexType)
+    if not isinstance(source, IntegerType) or not isinstance(target, IntegerType):
+        return True
+    if isinstance(op, arith.TruncIOp):
+        return target.width.data < source.width.data
+    return target.width.data > source.width.data
+
+
+def _let_take(op: type[IRDLOperation], constraints: Sequence[AttrConstraint], *, results: bool = False) -> None:
+    """Let the leading operands (or results) of `op`, a class of xDSL's, have the types of `constraints`."""
+    definition = op.get_irdl_definition()
+    declared = definition.results if results else definition.operands
+    for (_, each), constraint in zip(declared, constraints, strict=False):
+        each.constr = OperandDef(constraint).constr
+
+
+# Selection ------------------------------------------------------------------------------------------------------------
+
+
+def _parse_select(cls: type[Any], parser: Parser) -> Operation:
+    condition = parser.parse_unresolved_operand()
+    parser.parse_punctuation(",")
+    chosen = [parser.parse_unresolved_operand()]
+    parser.parse_punctuation(",")
+    chosen.append(parser.parse_unresolved_operand())
+    attributes = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    types = [parser.parse_type()]
+    if parser.parse_optional_punctuation(",") is not None:
+        types.append(parser.parse_type())
+    condition_type, chosen_type = (types[0] if len(types) == 2 else i1), types[-1]
+    operands = [
+        parser.resolve_operand(condition, condition_type),
+        *(parser.resolve_operand(value, chosen_type) for value in chosen),
+    ]
+    return cls.create(operands=operands, result_types=[chosen_type], attributes=attributes)
+
+
+def _print_select(op: arith.SelectOp, printer: Printer) -> None:
+    printer.print_string(" ")
+    printer.print_list(op.operands, printer.print_ssa_value)
+    printer.print_op_attributes(op.attributes)
+    printer.print_string(" : ")
+    if op.cond.type != i1:
+        printer.print_attribute(op.cond.type)
+        printer.print_string(", ")
+    printer.print_attribute(op.result.type)
+
+
+def _check_select(op: Operation) -> None:
+    assert isinstance(op, arith.SelectOp)
+    if _is_shaped(op.cond.type) and _shape(op.cond.type) != _shape(op.result.type):
+        raise VerifyException(f"'{op.name}' op all non-scalar operands/results must have the same shape and base type")
+
+
+# Both -----------------------------------------------------------------------------------------------------------------
+
+
+def extended(dialect: Dialect) -> Dialect:
+    """xDSL's `arith` with the types and forms of this file."""
+    for op, (source, target) in CASTS.items():
+        _let_take(op, [source])
+        _let_take(op, [target], results=True)
+        replace_check(op, _check_cast)
+    _let_take(arith.SelectOp, [MASKS])
+    give_form(arith.SelectOp, _parse_select, _print_select)
+    replace_check(arith.SelectOp, _check_select)
+    return dialect
