@@ -96,6 +96,22 @@ NEWER_LINES = {
         '"rocdl.raw.ptr.buffer.load.async.lds"(%r, %l, %i, %i, %i, %i, %i)'
         " : (!llvm.ptr<8>, !llvm.ptr<3>, i32, i32, i32, i32, i32) -> ()"
     ),
+    "rocdl.global.store.async.from.lds.b8 %g, %l, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        '"rocdl.global.store.async.from.lds.b8"(%g, %l) <{aux = 0 : i32, offset = 0 : i32}>'
+        " : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()"
+    ),
+    "rocdl.global.store.async.from.lds.b32 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        '"rocdl.global.store.async.from.lds.b32"(%g, %l) <{aux = 0 : i32, offset = 4 : i32}>'
+        " : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()"
+    ),
+    "rocdl.global.store.async.from.lds.b64 %g, %l, 8, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        '"rocdl.global.store.async.from.lds.b64"(%g, %l) <{aux = 0 : i32, offset = 8 : i32}>'
+        " : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()"
+    ),
+    "rocdl.global.store.async.from.lds.b128 %g, %l, 16, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        '"rocdl.global.store.async.from.lds.b128"(%g, %l) <{aux = 0 : i32, offset = 16 : i32}>'
+        " : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()"
+    ),
 }
 
 TABLE = OpTable(ARGUMENTS, LINES.strip().splitlines())
@@ -213,6 +229,9 @@ NEWER_REFUSALS = {
     "rocdl.global.load.async.lds %p, %l, 4, 0, 0 : !llvm.ptr, !llvm.ptr<3>": (
         f"'rocdl.global.load.async.lds' op operand #0 must be {POINTER} 1, but got '!llvm.ptr'"
     ),
+    "rocdl.global.store.async.from.lds.b32 %l, %g, 0, 0 : !llvm.ptr<3>, !llvm.ptr<1>": (
+        f"'rocdl.global.store.async.from.lds.b32' op operand #0 must be {POINTER} 1, but got '!llvm.ptr<3>'"
+    ),
 }
 
 
@@ -237,6 +256,7 @@ RAW = "(%d, %l, %four, %i, %i, %i, %i) : (vector<4xi32>, !llvm.ptr<3>, i32, i32,
 RAW_PTR = "(%r, %l, %four, %i, %i, %i, %i) : (!llvm.ptr<8>, !llvm.ptr<3>, i32, i32, i32, i32, i32) -> ()"
 STRUCT = "(%d, %l, %four, %i, %i, %i, %i, %i) : (vector<4xi32>, !llvm.ptr<3>, i32, i32, i32, i32, i32, i32) -> ()"
 STRUCT_PTR = "(%r, %l, %i, %i, %i, %i, %i, %i) : (!llvm.ptr<8>, !llvm.ptr<3>, i32, i32, i32, i32, i32, i32) -> ()"
+STORE = "(%g, %l, %i, %i) : (!llvm.ptr<1>, !llvm.ptr<3>, i32, i32) -> ()"
 
 TRANSFERS = {
     "rocdl.load.async.to.lds %g, %l, 16, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>": ("g", "l", 16),
@@ -251,6 +271,11 @@ TRANSFERS = {
     "rocdl.cluster.load.async.to.lds.b32 %g, %l, 0, 0, %i : !llvm.ptr<1>, !llvm.ptr<3>": ("g", "l", 4),
     "rocdl.cluster.load.async.to.lds.b64 %g, %l, 0, 0, %i : !llvm.ptr<1>, !llvm.ptr<3>": ("g", "l", 8),
     "rocdl.cluster.load.async.to.lds.b128 %g, %l, 0, 0, %i : !llvm.ptr<1>, !llvm.ptr<3>": ("g", "l", 16),
+    "rocdl.global.store.async.from.lds.b8 %g, %l, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>": ("l", "g", 1),
+    "rocdl.global.store.async.from.lds.b32 %g, %l, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>": ("l", "g", 4),
+    "rocdl.global.store.async.from.lds.b64 %g, %l, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>": ("l", "g", 8),
+    "rocdl.global.store.async.from.lds.b128 %g, %l, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>": ("l", "g", 16),
+    f'{INTRINSIC}global.store.async.from.lds.b64"{STORE}': ("l", "g", 8),
     "rocdl.tensor.load.to.lds %d, %e, %d, %d cachepolicy 0 : vector<4xi32>, vector<8xi32>": ("d", "d", None),
     "rocdl.tensor.store.from.lds %d, %e, %d, %d cachepolicy 0 : vector<4xi32>, vector<8xi32>": ("d", "d", None),
     "rocdl.tensor.load.to.lds.d2 %d, %e cachepolicy 0 : vector<4xi32>, vector<8xi32>": ("d", "d", None),
@@ -278,9 +303,9 @@ def test_asynchronous_transfers_are_recognised(line: str) -> None:
 
 def test_every_asynchronous_op_is_a_transfer() -> None:
     recognised = {line.split()[0] for line in TRANSFERS if line.startswith("rocdl.")}
-    assert recognised == {op.name for op in ROCDL.operations if "async" in op.name and ".load." in op.name} | {
-        op.name for op in ROCDL.operations if ".tensor." in op.name and "wait" not in op.name
-    }
+    assert recognised == {
+        op.name for op in ROCDL.operations if re.search(r"(load|store)\..*async|async.*(load|store)", op.name)
+    } | {op.name for op in ROCDL.operations if ".tensor." in op.name and "wait" not in op.name}
 
 
 @pytest.mark.parametrize(
@@ -345,6 +370,18 @@ for _name, _value in zip(_TYPES, _VALUES, strict=True):
 G, LDS, R, N, N64, D4, D8 = _VALUES
 
 BUILDERS: dict[str, Callable[[], Operation]] = {
+    "rocdl.global.store.async.from.lds.b8 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        lambda: transfers.GlobalStoreAsyncFromLdsB8Op(G, LDS, 4)
+    ),
+    "rocdl.global.store.async.from.lds.b32 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        lambda: transfers.GlobalStoreAsyncFromLdsB32Op(G, LDS, 4)
+    ),
+    "rocdl.global.store.async.from.lds.b64 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        lambda: transfers.GlobalStoreAsyncFromLdsB64Op(G, LDS, 4)
+    ),
+    "rocdl.global.store.async.from.lds.b128 %g, %l, 4, 0 : !llvm.ptr<1>, !llvm.ptr<3>": (
+        lambda: transfers.GlobalStoreAsyncFromLdsB128Op(G, LDS, 4)
+    ),
     "rocdl.load.to.lds %g, %l, 16, 0, 0 : <1>": lambda: transfers.LoadToLdsOp(G, LDS, 16),
     "rocdl.global.load.lds %g, %l, 4, 8, 1": lambda: transfers.GlobalLoadLdsOp(G, LDS, 4, 8, 1),
     "rocdl.raw.ptr.buffer.load.lds %r, %l, %i, %i, %i, %i, %i": (

@@ -13,7 +13,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, IntegerType, MemRefType, ShapedType, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ShapedType,
+    TensorType,
+    VectorType,
+)
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from tileas_xdsl.interfaces import FunctionOpInterface
@@ -328,6 +337,8 @@ def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_dat
                 f"argument '{name}' has elements of type {kind.element_type}, which have no numbers here"
             )
         return _bind_array(kind, element, given, name, argument.index, with_data, dynamic)
+    if isinstance(kind, VectorType):
+        return _bind_vector(kind, given, name, with_data)
     element = element_type(kind)
     if element is None:
         return opaque_argument(argument, given, with_data)
@@ -338,6 +349,18 @@ def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_dat
     if np.ndim(given) != 0:
         raise ArgumentError(f"argument '{name}' is a number of type {kind}, and an array was given")
     return wrap(int(given), kind) if is_integer_scalar(kind) else element.dtype.type(given)
+
+
+def _bind_vector(kind: VectorType[Attribute], given: Any, name: str, with_data: bool) -> Any:
+    """A vector is a value: unknown when checking, the array that was given when running."""
+    element = element_type(kind.element_type)
+    if element is None or (with_data and given is None):
+        raise ArgumentError(f"argument '{name}' : {kind} has no value; give an array of shape {kind.get_shape()}")
+    if not with_data:
+        return UNKNOWN
+    if np.shape(given) != kind.get_shape():
+        raise ArgumentError(f"argument '{name}' has type {kind}, and the array given has shape {np.shape(given)}")
+    return np.asarray(given).astype(element.dtype)
 
 
 def _bind_array(

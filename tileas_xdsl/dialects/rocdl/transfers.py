@@ -8,6 +8,7 @@ Three generations exist, each with its own way to complete:
 | `load.to.lds`, `global.load.lds`, `raw.ptr.buffer.load.lds` | gfx9, gfx10 | an ordinary write: the compiler waits |
 | the same with `async` in the name (LLVM 23) | gfx9, gfx10 | `asyncmark` and `wait.asyncmark N` |
 | `{global,cluster}.load.async.to.lds.bN` | gfx1250 | marks, or the counter of `s.wait.asynccnt N` |
+| `global.store.async.from.lds.bN` (LLVM 23) | gfx1250 | the same |
 | `tensor.load.to.lds`, `tensor.store.from.lds` | gfx1250 | marks, or the counter of `s.wait.tensorcnt N` |
 
     rocdl.load.async.to.lds %global, %lds, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
@@ -330,6 +331,79 @@ class GlobalLoadAsyncToLdsB128Op(GlobalLoadAsyncToLdsOp):
     BYTES: ClassVar = 16
 
 
+class GlobalStoreAsyncFromLdsOp(AsyncTransferOp):
+    """Base of the gfx1250 stores from LDS to global memory (LLVM 23); `BYTES` for each lane."""
+
+    BYTES: ClassVar[int]
+    READS: ClassVar = ("lds_ptr",)
+    WRITES: ClassVar = ("global_ptr",)
+
+    global_ptr = operand_def(GLOBAL)
+    lds_ptr = operand_def(LDS)
+    offset = prop_def(integer(i32))
+    aux = prop_def(integer(i32))
+
+    assembly_format = "$global_ptr `,` $lds_ptr `,` $offset `,` $aux attr-dict `:` type($global_ptr) `,` type($lds_ptr)"
+
+    def __init__(self, global_ptr: Value, lds_ptr: Value, offset: int = 0, aux: int = 0) -> None:
+        super().__init__(
+            operands=[global_ptr, lds_ptr],
+            properties={"offset": IntegerAttr(offset, i32), "aux": IntegerAttr(aux, i32)},
+        )
+
+    @property
+    def transfer(self) -> LdsTransfer:
+        return LdsTransfer(self.lds_ptr, self.global_ptr, self.BYTES)
+
+
+@irdl_op_definition
+class GlobalStoreAsyncFromLdsB8Op(GlobalStoreAsyncFromLdsOp):
+    """
+    Start storing 1 byte a lane from LDS to global memory.
+
+    `rocdl.global.store.async.from.lds.b8 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.store.async.from.lds.b8"
+    BYTES: ClassVar = 1
+
+
+@irdl_op_definition
+class GlobalStoreAsyncFromLdsB32Op(GlobalStoreAsyncFromLdsOp):
+    """
+    Start storing 4 bytes a lane from LDS to global memory.
+
+    `rocdl.global.store.async.from.lds.b32 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.store.async.from.lds.b32"
+    BYTES: ClassVar = 4
+
+
+@irdl_op_definition
+class GlobalStoreAsyncFromLdsB64Op(GlobalStoreAsyncFromLdsOp):
+    """
+    Start storing 8 bytes a lane from LDS to global memory.
+
+    `rocdl.global.store.async.from.lds.b64 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.store.async.from.lds.b64"
+    BYTES: ClassVar = 8
+
+
+@irdl_op_definition
+class GlobalStoreAsyncFromLdsB128Op(GlobalStoreAsyncFromLdsOp):
+    """
+    Start storing 16 bytes a lane from LDS to global memory.
+
+    `rocdl.global.store.async.from.lds.b128 %dst, %lds, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>`
+    """
+
+    name = "rocdl.global.store.async.from.lds.b128"
+    BYTES: ClassVar = 16
+
+
 class ClusterLoadAsyncToLdsOp(AsyncTransferOp):
     """Base of the gfx1250 loads that one workgroup makes for all those of the cluster in `mask`."""
 
@@ -536,7 +610,7 @@ def async_lds_transfer(op: Operation) -> LdsTransfer | None:
         return op.transfer
     if not isinstance(op, llvm.CallIntrinsicOp):
         return None
-    return _intrinsic_transfer(op, ASYNC_INTRINSICS)
+    return _store_from_lds(op) if is_store_from_lds(op) else _intrinsic_transfer(op, ASYNC_INTRINSICS)
 
 
 def counted_lds_transfer(op: Operation) -> LdsTransfer | None:
@@ -577,6 +651,33 @@ _COUNTED_TWINS: dict[type[Operation], type[Operation]] = {
 }
 
 
+COUNTED_BY_ASYNCCNT = (GlobalLoadAsyncToLdsOp, ClusterLoadAsyncToLdsOp, GlobalStoreAsyncFromLdsOp)
+
+STORES_FROM_LDS: dict[str, int] = {
+    "llvm.amdgcn.global.store.async.from.lds.b8": 1,
+    "llvm.amdgcn.global.store.async.from.lds.b32": 4,
+    "llvm.amdgcn.global.store.async.from.lds.b64": 8,
+    "llvm.amdgcn.global.store.async.from.lds.b128": 16,
+}
+"""The stores from LDS as intrinsics, with the bytes for each lane. Their operands: target, LDS, offset, policy."""
+
+
+def is_store_from_lds(op: Operation) -> bool:
+    """Whether `op` is a call of an intrinsic that stores from LDS to global memory."""
+    return isinstance(op, llvm.CallIntrinsicOp) and MANGLING.sub("", op.intrin.data) in STORES_FROM_LDS
+
+
+def _store_from_lds(op: llvm.CallIntrinsicOp) -> LdsTransfer:
+    if len(op.args) != 4:
+        refuse(
+            op,
+            f"{op.intrin.data} takes 4 operands, found {len(op.args)}",
+            "pass the address in global memory, the LDS pointer, the offset and the policy",
+        )
+    target, source, *_ = op.args
+    return LdsTransfer(source, target, STORES_FROM_LDS[MANGLING.sub("", op.intrin.data)])
+
+
 def counter_of(op: Operation) -> Counter:
     """
     The hardware counter that counts the transfer `op`: one each for tensor transfers, gfx1250's asynchronous loads, and
@@ -584,7 +685,7 @@ def counter_of(op: Operation) -> Counter:
     """
     if isinstance(op, TensorTransferOp | TensorTransferD2Op):
         return "tensorcnt"
-    return "asynccnt" if isinstance(op, GlobalLoadAsyncToLdsOp | ClusterLoadAsyncToLdsOp) else "vmcnt"
+    return "asynccnt" if isinstance(op, COUNTED_BY_ASYNCCNT) or is_store_from_lds(op) else "vmcnt"
 
 
 def _intrinsic_transfer(op: llvm.CallIntrinsicOp, intrinsics: Mapping[str, int]) -> LdsTransfer | None:
@@ -621,6 +722,10 @@ TRANSFER_OPS: tuple[type[Operation], ...] = (
     GlobalLoadAsyncToLdsB32Op,
     GlobalLoadAsyncToLdsB64Op,
     GlobalLoadAsyncToLdsB128Op,
+    GlobalStoreAsyncFromLdsB8Op,
+    GlobalStoreAsyncFromLdsB32Op,
+    GlobalStoreAsyncFromLdsB64Op,
+    GlobalStoreAsyncFromLdsB128Op,
     ClusterLoadAsyncToLdsB8Op,
     ClusterLoadAsyncToLdsB32Op,
     ClusterLoadAsyncToLdsB64Op,

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, barriers, counted_lds_transfer, counter_of, transfers, waits
-from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp
+from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp, is_store_from_lds
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
@@ -143,18 +145,19 @@ def _counts_as_write(agent: Agent, work: AsyncWork) -> None:
 def _issue(
     agent: Agent, op: Operation, source: Any, target: Any, size: int | None, values: dict[SSAValue, Any]
 ) -> AsyncWork:
-    if not isinstance(source, Pointer) or not isinstance(target, Pointer) or size is None:
+    if not isinstance(target, Pointer) or size is None:
         raise UnsupportedError(op, "moves bytes whose place or number is not known; use a transfer between pointers")
     of_source, of_both = _offsets(agent, op, values)
-    into, out_of = target.plus(of_both).bytes(size), source.plus(of_source + of_both).bytes(size)
+    into = target.plus(of_both).bytes(size)
+    out_of = _source(agent, op, source, of_source, of_both, size)
     machine = agent.machine
     work = agent.issue(
         op,
-        [Touch(out_of, False), Touch(into, True)],
+        [*([] if out_of is None else [Touch(out_of, False)]), Touch(into, True)],
         None,
         label=f"a transfer of {size} bytes",
         engine="lds dma",
-        fetch=lambda: machine.read(out_of),
+        fetch=lambda: None if out_of is None else machine.read(out_of),
         deliver=lambda data: machine.write(into, data),
     )
     agent.transfers.append(work)
@@ -165,18 +168,46 @@ def _issue(
     return work
 
 
-def _offsets(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> tuple[int, int]:
-    """What is added to the address of the source alone, and what to both addresses (the instruction's own offset)."""
+ONLY_READ = Assumption("buffers that vectors of four words name are only read")
+"""The words of a buffer resource hold its address (AMD, "Buffer Resource Descriptor"), and no object."""
+
+
+def _source(agent: Agent, op: Operation, source: Any, of_source: int | None, of_both: int, size: int) -> View | None:
+    """
+    What a transfer reads: all of a buffer where the record is not known, and nothing that is known where the resource
+    is a vector.
+    """
+    if isinstance(source, Pointer) and of_source is not None:
+        return source.plus(of_source + of_both).bytes(size)
+    if agent.machine.with_data or not isinstance(op, llvm.CallIntrinsicOp):
+        raise UnsupportedError(op, "moves bytes whose place or number is not known; use a transfer between pointers")
+    if isinstance(source, Pointer):
+        return source.base.whole()
+    agent.machine.assume(ONLY_READ)
+    return None
+
+
+def _offsets(agent: Agent, op: Operation, values: dict[SSAValue, Any]) -> tuple[int | None, int]:
+    """
+    What is added to the address of the source alone, and what to both addresses (the instruction's own offset). None
+    where a number of a record is added, of a length that only the resource knows.
+    """
     constant = op.properties.get("offset")
     if isinstance(constant, IntegerAttr):
         return 0, constant.value.data
+
+    def sum_of(operands: Iterable[SSAValue]) -> int:
+        return sum(agent.known(values[operand], op, "computes an address from") for operand in operands)
+
     if isinstance(op, BufferGatherOp):
-        varying, uniform, own = (
-            agent.known(values[operand], op, "computes an address from")
-            for operand in (op.voffset, op.soffset, op.offset)
-        )
-        return varying + uniform, own
-    return 0, 0
+        return sum_of((op.voffset, op.soffset)), sum_of([op.offset])
+    if not isinstance(op, llvm.CallIntrinsicOp):
+        return 0, 0
+    if is_store_from_lds(op):
+        return 0, sum_of([op.args[2]])
+    *varying, own, _ = op.args[3:]
+    record, within = varying[:-2], sum_of(varying[-2:])
+    return (None if sum_of(record) else within), sum_of([own])
 
 
 def _counted(agent: Agent, counter: str) -> list[Counted]:
@@ -190,6 +221,10 @@ def _counted(agent: Agent, counter: str) -> list[Counted]:
     transfers.GlobalLoadAsyncToLdsB32Op,
     transfers.GlobalLoadAsyncToLdsB64Op,
     transfers.GlobalLoadAsyncToLdsB128Op,
+    transfers.GlobalStoreAsyncFromLdsB8Op,
+    transfers.GlobalStoreAsyncFromLdsB32Op,
+    transfers.GlobalStoreAsyncFromLdsB64Op,
+    transfers.GlobalStoreAsyncFromLdsB128Op,
     transfers.ClusterLoadAsyncToLdsB8Op,
     transfers.ClusterLoadAsyncToLdsB32Op,
     transfers.ClusterLoadAsyncToLdsB64Op,
