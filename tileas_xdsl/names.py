@@ -28,6 +28,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
 
 EXTENDED: dict[str, str] = {
     "arith": "extensions.arith",
+    "cf": "extensions.cf",
     "func": "extensions.func",
     "gpu": "extensions.gpu",
     "llvm": "extensions.llvm",

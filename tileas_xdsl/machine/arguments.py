@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -338,7 +338,7 @@ def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_dat
             )
         return _bind_array(kind, element, given, name, argument.index, with_data, dynamic)
     if isinstance(kind, VectorType):
-        return _bind_vector(kind, given, name, with_data)
+        return _bind_vector(cast("VectorType[Attribute]", kind), given, name, with_data)
     element = element_type(kind)
     if element is None:
         return opaque_argument(argument, given, with_data)

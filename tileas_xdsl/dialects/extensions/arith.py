@@ -85,8 +85,8 @@ def _is_cast(op: Operation, source: Attribute, target: Attribute) -> bool:
     if not isinstance(source, IntegerType) or not isinstance(target, IntegerType):
         return True
     if isinstance(op, arith.TruncIOp):
-        return target.width.data < source.width.data
-    return target.width.data > source.width.data
+        return target.bitwidth < source.bitwidth
+    return target.bitwidth > source.bitwidth
 
 
 def _let_take(op: type[IRDLOperation], constraints: Sequence[AttrConstraint], *, results: bool = False) -> None:

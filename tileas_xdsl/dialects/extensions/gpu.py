@@ -20,13 +20,14 @@ from typing import Any
 
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import FunctionType, IndexType, UnitAttr
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Block, Dialect, Operation, Region
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from tileas_xdsl.dialects.extensions import give_form, types_in_parens_or_one, with_attributes
+from tileas_xdsl.dialects.extensions import give_check, give_form, types_in_parens_or_one, with_attributes
 from tileas_xdsl.dialects.upstream import BracketedKeyword
 
 
@@ -56,8 +57,15 @@ def _parse_module(cls: type[Any], parser: Parser) -> Operation:
     return cls.create(
         properties={"sym_name": name},
         attributes={} if attributes is None else dict(attributes.data),
-        regions=[parser.parse_region()],
+        regions=[_one_block(parser.parse_region())],
     )
+
+
+def _one_block(region: Region) -> Region:
+    """`region` with its block, which the text of an empty module leaves out."""
+    if not region.blocks:
+        region.add_block(Block())
+    return region
 
 
 def _print_module(op: gpu.ModuleOp, printer: Printer) -> None:
@@ -65,7 +73,7 @@ def _print_module(op: gpu.ModuleOp, printer: Printer) -> None:
     printer.print_symbol_name(op.sym_name.data)
     printer.print_op_attributes(op.attributes, print_keyword=True)
     printer.print_string(" ")
-    printer.print_region(op.body)
+    printer.print_region(op.body, print_empty_block=False)
 
 
 KERNEL = "gpu.kernel"
@@ -88,6 +96,11 @@ def _parse_function(cls: type[Any], parser: Parser) -> Operation:
         attributes={"sym_name": name, **({KERNEL: UnitAttr()} if is_kernel else {}), **written},
         regions=[parser.parse_region(inputs)],
     )
+
+
+def _verify_function(op: gpu.FuncOp) -> None:
+    if (KERNEL in op.attributes or op.kernel is not None) and op.function_type.outputs.data:
+        raise VerifyException(f"'{op.name}' op expected void return type for kernel function")
 
 
 def _print_function(op: gpu.FuncOp, printer: Printer) -> None:
@@ -191,6 +204,7 @@ def extended(dialect: Dialect) -> Dialect:
     """xDSL's `gpu` with the forms and the attribute of this file."""
     give_form(gpu.ModuleOp, _parse_module, _print_module)
     give_form(gpu.FuncOp, _parse_function, _print_function)
+    give_check(gpu.FuncOp, _verify_function)
     give_form(gpu.ReturnOp, _parse_return, _print_return)
     give_form(gpu.BarrierOp, _parse_bare, _print_bare)
     give_form(gpu.LaneIdOp, _parse_lane, _print_bare)
