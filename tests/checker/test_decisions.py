@@ -79,6 +79,16 @@ def test_the_report_tells_counts_states_and_decisions() -> None:
     assert data["directions"] == 3
 
 
+def test_small_counts_of_an_inner_loop_are_proved_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are too many states: two slots with a parity come round after 4 steps, so 6 are proved apart."""
+    monkeypatch.setattr(prove, "FEW_STATES", ((False, 4),))
+    report = check(parse(RIGHT["two slots"]), timeout=60)
+    assert is_proved(report), str(report)
+    assert report.proofs_by_decisions["k"].least == {"m": 6}
+    wrong, _ = WRONG["the count is reset in each tile"]
+    assert not check(parse(wrong), trip_counts=[0, 1], prove=True, timeout=60).proofs_by_decisions
+
+
 # Wrong programs, and where each first goes wrong ----------------------------------------------------------------------
 
 WRONG: Mapping[str, tuple[str, tuple[int, int]]] = {

@@ -50,8 +50,7 @@ class Ahead:
         """The loops that may have `bound`: it is theirs, and as many open loops are around them."""
         key = (bound.term, len(bound.place))
         if key not in self._loops:
-            depth = {op: sum(other is not op and other.is_ancestor(op) for other in self.loops) for op in self.loops}
-            self._loops[key] = [op for op, loop in self.loops.items() if (loop.term, depth[op]) == key]
+            self._loops[key] = [op for op, loop in self.loops.items() if (loop.term, loop.depth) == key]
         return self._loops[key]
 
     def _is_ahead(self, op: Operation, at: Mapping[Block, Operation]) -> bool:

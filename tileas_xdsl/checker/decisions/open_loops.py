@@ -11,8 +11,8 @@ used in any other way decides something else as well: then nothing is left open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerType
@@ -39,6 +39,14 @@ class OpenLoops:
     loops: dict[Operation, OpenLoop]
     counts: tuple[str, ...]
     """What they are bounded by: names of arguments, and constants, in the order of the loops."""
+    least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
+    """Argument -> what it is at least."""
+
+    @property
+    def inner(self) -> list[str]:
+        """The arguments that bound loops inside others."""
+        bounds = {loop.term for loop in self.loops.values() if loop.depth}
+        return [name for name in self.counts if name in bounds]
 
 
 def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
@@ -52,7 +60,7 @@ def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
     loops: dict[Operation, OpenLoop] = {}
     for op in body.walk():
         if isinstance(op, scf.ForOp) and (loop := _open_loop(op, names, loops)) is not None:
-            loops[op] = loop
+            loops[op] = replace(loop, depth=sum(other.is_ancestor(op) for other in loops))
     for name, argument in arguments.items():
         for use in _deciding(argument):
             if not (use.operation in loops and use.index == UPPER):

@@ -12,8 +12,8 @@ the graph has and no call does (an argument that is another number in each turn)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Region, SSAValue
 
@@ -34,8 +34,10 @@ from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
 MOST_RUNS = 2_000
 """Executions after which the search is given up."""
-ATTEMPTS = ((False, 64), (True, 400), (False, 400))
+Attempts = Sequence[tuple[bool, int]]
 """Whether leftovers are gathered, and the number of states after which the search is given up."""
+FEW_STATES: Attempts = ((False, 64), (True, 64))
+MANY_STATES: Attempts = ((False, 64), (True, 400), (False, 400))
 MOST_ROUNDS = 5
 """How often the search begins again because executions reach other memory than was known."""
 
@@ -57,32 +59,58 @@ class ProofByDecisions:
     directions: int
     """The rank of the widest lattice: how many numbers are free at most in one state."""
     executions: int
+    least: Mapping[Hashable, int]
+    """Argument -> the number from which on its values are proved by these states; smaller ones were, one by one."""
 
 
-def prove_all_counts(body: Region, names: Sequence[str], execute: Execute) -> ProofByDecisions:
+@dataclass(frozen=True)
+class Problem:
+    """A function with arguments that bound loops."""
+
+    body: Region
+    opened: OpenLoops
+    moduli: Mapping[SSAValue, int]
+    counts: Sequence[SSAValue]
+    execute: Execute
+
+    @property
+    def modulus(self) -> int:
+        """After how many steps what remainders and masks say comes round."""
+        return max(self.moduli.values(), default=1)
+
+    def with_least(self, least: Mapping[Hashable, int]) -> Problem:
+        """The same, for values of the arguments from `least` on."""
+        return replace(self, opened=replace(self.opened, least=least))
+
+
+def problem_of(body: Region, names: Sequence[str], execute: Execute) -> Problem:
     """
-    Prove that the function with that `body` is right for all values of the arguments `names`, and all other open loops.
-
-    Raises `NoProofError` where there is no proof.
+    The problem of proving the function with that `body` for all values of the arguments `names`, and however often its
+    other open loops turn. Raises `NoProofError` where nothing can be left open.
     """
-    opened = open_loops(body, {name: argument_at(body, name) for name in names})
+    arguments = {name: argument_at(body, name) for name in names}
+    opened = open_loops(body, arguments)
     if not opened.loops:
         raise NoProofError("no loop can be left open")
-    moduli = demand(body)
-    counts = [argument_at(body, name) for name in names]
+    return Problem(body, opened, demand(body), list(arguments.values()), execute)
+
+
+def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> ProofByDecisions:
+    """Prove that the function is right. Raises `NoProofError` where there is no proof."""
+    opened, moduli, execute = problem.opened, problem.moduli, problem.execute
     failure: NoProofError | None = None
-    for gathers_leftovers, most_states in ATTEMPTS:
+    for gathers_leftovers, most_states in attempts:
         search = _Search(opened, moduli, execute, most_states, gathers_leftovers=gathers_leftovers)
         try:
             graph = search.found()
-            _check(graph, search, never_negative(body, counts))
+            _check(graph, search, never_negative(problem.body, problem.counts))
         except NoProofError as error:
             failure = error
             if not error.gathering_may_help:
                 break
             continue
         states, directions = graph.size
-        return ProofByDecisions(opened.counts, states, 2 * states, directions, search.executions)
+        return ProofByDecisions(opened.counts, states, 2 * states, directions, search.executions, opened.least)
     assert failure is not None
     raise failure
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
@@ -54,6 +55,15 @@ def bounds_loops_by_an_extent(op: Operation) -> bool:
 def made_up_extent(function: Operation) -> Operation | None:
     """The first op around `function`, in it or in what it may call, that tells an open extent which bounds a loop."""
     return next((op for op in function.get_toplevel_object().walk() if bounds_loops_by_an_extent(op)), None)
+
+
+def has_loops_as_long_as_others(body: Region) -> bool:
+    """Whether some loop turns as often as the induction variable of another one says."""
+    loops = (op for op in body.walk() if isinstance(op, scf.ForOp))
+    return any(
+        isinstance(loop.ub, BlockArgument) and loop.ub.index == 0 and isinstance(loop.ub.block.parent_op(), scf.ForOp)
+        for loop in loops
+    )
 
 
 def deciding_uses(value: SSAValue) -> Iterator[Use]:

@@ -7,16 +7,17 @@ other takes the values that were executed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.blocks import TURNS
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
-from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
+from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.deadline import TimeUpError
@@ -28,6 +29,7 @@ from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.open_loops import OpenLoops
+    from tileas_xdsl.checker.decisions.prove import Problem
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 STEPS_OF_PROOFS = 2_000_000
@@ -61,6 +63,8 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     from tileas_xdsl.checker.proof.induction import prove
     from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
 
+    if has_loops_as_long_as_others(case.subject.body) and not reason_against_all_at_once(case):
+        return None
     try:
         case.report.proofs[case.name] = prove(partial(_execute, case), counts[-1], case.target)
     except NoProofError as error:
@@ -73,7 +77,7 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
 
 def reason_against_all_at_once(case: Case) -> str:
     """Prove the function for all loop counts at once; return what is against it, or nothing where that is done."""
-    from tileas_xdsl.checker.decisions.prove import prove_all_counts
+    from tileas_xdsl.checker.decisions.prove import FEW_STATES, MANY_STATES, problem_of, prove_all_counts
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
     if case.left_out:
@@ -81,11 +85,68 @@ def reason_against_all_at_once(case: Case) -> str:
     if TURNS in case.bounds or not case.subject.numbers.isdisjoint(case.bounds):
         return "ids of blocks are among what bounds them"
     try:
-        proof = prove_all_counts(case.subject.body, case.bounds, partial(_steer, case))
+        problem = problem_of(case.subject.body, case.bounds, partial(_steer, case))
     except NoProofError as error:
         return str(error)
+    can_be_split = len(problem.opened.inner) == 1 and len(case.bounds) > 1
+    try:
+        proof = prove_all_counts(problem, FEW_STATES if can_be_split else MANY_STATES)
+    except NoProofError as error:
+        if not (error.gathering_may_help and can_be_split):
+            return str(error)
+        return _reason_against_a_split(case, problem)
     case.report.proofs_by_decisions[case.name] = proof
     return ""
+
+
+def _reason_against_a_split(case: Case, problem: Problem) -> str:
+    """
+    Prove the function for each small value of the argument that bounds inner loops, and for all larger ones at once:
+    while an inner loop turns a few times only, agents are in several turns of the outer one.
+    """
+    from tileas_xdsl.checker.decisions.prove import MANY_STATES, prove_all_counts
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    (inner,) = problem.opened.inner
+    least = problem.modulus + problem.modulus // 2
+    if least > MOST_ONE_BY_ONE:
+        return f"too many values of {inner} would have to be proved one by one"
+    try:
+        proof = prove_all_counts(problem.with_least({inner: least}), MANY_STATES)
+    except NoProofError as error:
+        return str(error)
+    others = [name for name in case.bounds if name != inner]
+    for value in range(least):
+        if not _is_proved_with(case, {inner: value}, others):
+            return f"{inner} = {value} is not proved"
+    case.report.proofs_by_decisions[case.name] = proof
+    return ""
+
+
+MOST_ONE_BY_ONE = 32
+"""The number of values of an argument that are proved one by one."""
+
+
+def _is_proved_with(case: Case, fixed: Mapping[str, int], bounds: Sequence[str]) -> bool:
+    """Prove every value of `bounds` where the other arguments are `fixed`; report what is found wrong."""
+    counts = (0, 1, 2)
+    report = Report([case.name], counts)
+    alone = Case(case.name, case.subject, {**case.fixed, **fixed}, bounds, report, case.tell, case.told)
+    for values in product(counts, repeat=len(bounds)):
+        alone.check(values)
+    if not alone.is_open and alone.out_of_time is None and reason_against_all_at_once(alone):
+        check_every_trip_count(alone, counts)
+    _take_over(case, alone)
+    return not (report.bounded or alone.is_open or alone.out_of_time is not None)
+
+
+def _take_over(case: Case, alone: Case) -> None:
+    """Report what was found with more arguments fixed."""
+    case.report.executions += alone.report.executions
+    case.report.findings += alone.report.findings
+    case.report.undecided += alone.report.undecided
+    case.report.assumed |= alone.report.assumed
+    case.is_open |= alone.is_open
 
 
 def holds_with_open_loops(case: Case) -> bool:
@@ -132,10 +193,7 @@ def _is_proved(case: Case, name: str, counts: Sequence[int]) -> bool:
         report = Report([case.name], tuple(counts))
         alone = Case(case.name, case.subject, {**case.fixed, other: value}, [name], report, case.tell, case.bounds)
         check_every_trip_count(alone, counts)
-        case.report.executions += report.executions
-        case.report.findings += report.findings
-        case.report.undecided += report.undecided
-        case.is_open |= alone.is_open
+        _take_over(case, alone)
         if report.bounded or alone.is_open:
             return False
     return True
@@ -168,6 +226,7 @@ def _steer(case: Case, opened: OpenLoops, run: RecordedRun) -> bool:
     case.tell(f"@{case.name}: proving all loop counts at once")
     machine = _machine_of_proof(case, InStep(), run)
     machine.part(OpenCounts).loops = opened.loops
+    machine.part(OpenCounts).least = opened.least
     try:
         case.subject.execute(machine, case.scalars([COUNTLESS] * len(case.bounds)))
     except TimeUpError as error:

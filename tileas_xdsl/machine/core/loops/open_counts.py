@@ -39,6 +39,8 @@ class OpenLoop:
     is negative.
     """
     offset: int = 0
+    depth: int = 0
+    """The number of open loops around it."""
 
 
 INDUCTION = "induction variable"
@@ -130,15 +132,17 @@ class OpenCounts(SharedPart):
     """All bounds that are open, or that somebody may still ask for."""
 
     loops: Mapping[Operation, OpenLoop] = field(default_factory=dict[Operation, OpenLoop])
+    least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
+    """Term -> what is known of it from the beginning: it is at least that."""
     bounds: dict[tuple[Hashable, Place], Bound] = field(default_factory=dict["tuple[Hashable, Place]", Bound])
 
     def begin(self, agent: Agent, op: Operation, start: int, step: int) -> OpenTurns:
         """`agent` begins to run the open loop `op`."""
         loop, place = self.loops[op], place_of(agent)
-        if loop.term is None:
+        if loop.term is None or (loop.term == INDUCTION and len(place) != loop.depth):
             bound = Bound(None, place, start - loop.offset)
         else:
-            bound = self.bounds.setdefault((loop.term, place), Bound(loop.term, place, 0))
+            bound = self.bounds.setdefault((loop.term, place), Bound(loop.term, place, self.least.get(loop.term, 0)))
         turns = OpenTurns(start, step, bound, loop.offset)
         agent.part(Progress).turns.append(turns)
         return turns
