@@ -16,10 +16,19 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NoReturn, TextIO
+from typing import NoReturn, TextIO, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, FileLineColLoc, IntegerAttr, i32
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    DictionaryAttr,
+    FileLineColLoc,
+    FusedLoc,
+    IntegerAttr,
+    NameLoc,
+    i32,
+)
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import PassFailedException
 
 PASS_STATUS = "nv_tileas.pass_status"
@@ -41,12 +50,37 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
+LIBRARIES = ("triton/language/", "triton/experimental/")
+"""Parts of the names of files whose functions are inlined everywhere: a place there says nothing to a user."""
+
+
+def place_in(location: Attribute) -> FileLineColLoc | None:
+    """
+    The place in a file that `location` stands for, under whatever names and calls; None where it is unknown.
+
+    Of a call that was inlined it is the innermost one that is not in a library.
+    """
+    match location:
+        case FileLineColLoc():
+            return location
+        case NameLoc():
+            return place_in(location.location)
+        case FusedLoc():
+            parts = map(place_in, cast("ArrayAttr[Attribute]", location.locations).data)
+            return next((place for place in parts if place is not None), None)
+        case CallSiteLoc():
+            callee, caller = place_in(location.callee), place_in(location.caller)
+            if callee is None or (caller is not None and any(part in callee.filename.data for part in LIBRARIES)):
+                return caller
+            return callee
+        case _:
+            return None
+
+
 def location_of(op: Operation) -> str | None:
     """`file:line:col` of `op`, or None where the location is unknown."""
-    location = op.location
-    if not isinstance(location, FileLineColLoc):
-        return None
-    return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+    place = place_in(op.location)
+    return None if place is None else f"{place.filename.data}:{place.line.data}:{place.column.data}"
 
 
 def op_name(op: Operation) -> str:

@@ -23,6 +23,9 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "nvgpu": ("nvgpu", "NVGPU"),
     "nvvm": ("nvvm", "NVVM"),
     "rocdl": ("rocdl", "ROCDL"),
+    "tt": ("triton.tt", "TT"),
+    "ttg": ("triton.ttg", "TTG"),
+    "ttng": ("triton.ttng", "TTNG"),
 }
 """Dialect name -> (module below `tileas_xdsl.dialects`, the `Dialect` object in it)."""
 

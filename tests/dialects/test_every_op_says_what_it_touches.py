@@ -44,6 +44,7 @@ TOUCH_EVERYTHING = {
     "llvm.mlir.global",
     "nv_tileaa.func",
     "nv_tileas.func",
+    "tt.func",
     # Ops that are somebody else's code.
     "builtin.unregistered",
     "nv_tileaa.elementwise_inline_asm",

@@ -29,7 +29,7 @@ NAMES = sorted(set(DIALECTS) | {{module: name for name, module in MODULES.items(
 REFUSED = [
     line for line in Path(__file__).with_name("refused_by_name.txt").read_text().splitlines() if line and line[0] != "#"
 ]
-MOST_REFUSED = 110
+MOST_REFUSED = 111
 """Lower this with the list."""
 
 
@@ -140,6 +140,10 @@ DATA = {
     "nv_tileas.f4E0M3",
     "nv_tileas.tiled_view",
     "nv_tileas.tma_desc",
+    "tt.ptr",
+    "tt.tensordesc",
+    "ttg.memdesc",
+    "ttng.tensordesc_im2col",
 }
 """Types of ours whose values may be unknown: numbers, places in memory, tokens that are complete from the start."""
 

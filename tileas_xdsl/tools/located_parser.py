@@ -13,17 +13,21 @@ import re
 from bisect import bisect_right
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr
 from xdsl.ir import AttributeInvT, Operation, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span
 
 from tileas_xdsl.tools.errors import reason
+from tileas_xdsl.tools.location_aliases import LocationAliases
 
 RESULTS = re.compile(r"(?:%[\w$.-]+\s*(?::\s*\d+\s*)?(?:,\s*)?)+=\s*")
 """Matches the result list in front of the name of an op."""
 
+
+ALIAS = re.compile(r"#\w+")
+"""Matches the name of an alias."""
 
 NOT_REGISTERED = " is not registered"
 """How xDSL ends its complaint about a name that no dialect has; of an op it begins with `Operation`."""
@@ -39,7 +43,8 @@ class LocatedParser(Parser):
     """Parser of MLIR text in which every op knows its place; lines and columns count from 1."""
 
     def __init__(self, ctx: Context, text: str, name: str) -> None:
-        super().__init__(ctx, text, name)
+        self._aliases = LocationAliases(text)
+        super().__init__(ctx, self._aliases.text, name)
         self._text = text
         self._file = StringAttr(name)
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -102,6 +107,14 @@ class LocatedParser(Parser):
         if name not in self.ssa_values and name not in self.forward_ssa_references:
             self._first_uses[name] = operand.span
         return super().resolve_operand(operand, type)
+
+    def _parse_location(self) -> LocationAttr:
+        """What stands in `loc(...)`, where an alias may be defined anywhere in the text."""
+        alias = ALIAS.match(self._text, self.pos)
+        if alias is None or alias[0] not in self._aliases:
+            return super()._parse_location()
+        self._resume_from(alias.end())
+        return self._aliases.of(alias[0])
 
     def _blame_first_use(self) -> None:
         """Raise at the first use of the first value that is never defined."""

@@ -16,14 +16,15 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.verdict.scope import Scope
 from tileas_xdsl.checker.witnesses.witness import Witness
-from tileas_xdsl.diagnostics import Diagnostic, location_of, printable
+from tileas_xdsl.diagnostics import Diagnostic, location_of, place_in, printable
 from tileas_xdsl.machine.core.trace import Happening
 from tileas_xdsl.tools.errors import located
 
@@ -39,19 +40,29 @@ GUTTER = 5
 
 @dataclass(frozen=True)
 class Source:
-    """The file that was read; locations that are written in it may name others, which are not quoted."""
+    """The file that was read; locations that are written in it may name others, quoted if they can be read."""
 
     name: str
     text: str
 
     def line_of(self, op: Operation) -> tuple[int, int, str] | None:
-        """Line number, column and text of the line where `op` stands, if it stands in this file."""
-        location = op.location
-        if not isinstance(location, FileLineColLoc) or location.filename.data != self.name:
+        """Line number, column and text of the line where `op` stands, if that can be read."""
+        location = place_in(op.location)
+        if location is None:
             return None
-        lines = self.text.split("\n")
+        name = location.filename.data
+        lines = self.text.split("\n") if name == self.name else _lines_of(name)
         number = location.line.data
         return (number, location.column.data, lines[number - 1]) if 0 < number <= len(lines) else None
+
+
+@cache
+def _lines_of(name: str) -> list[str]:
+    """The lines of another file that the input was made from; none where it cannot be read."""
+    try:
+        return Path(name).read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError):
+        return []
 
 
 # Violations -----------------------------------------------------------------------------------------------------------

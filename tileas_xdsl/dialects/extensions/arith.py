@@ -1,7 +1,8 @@
 """
-Casts and selections of `arith` element by element, on tensors and vectors.
+Casts, comparisons and selections of `arith` element by element, on tensors and vectors.
 
     %r = arith.sitofp %a : tensor<4xi8> to tensor<4xf16>
+    %m = arith.cmpi slt, %a, %b : tensor<4xi8, #layout>        a tensor of i1 with the same layout
     %s = arith.select %mask, %a, %b : tensor<4xi1>, tensor<4xf32>
 
 xDSL has them for single numbers.
@@ -97,6 +98,43 @@ def _let_take(op: type[IRDLOperation], constraints: Sequence[AttrConstraint], *,
         each.constr = OperandDef(constraint).constr
 
 
+# Comparison -----------------------------------------------------------------------------------------------------------
+
+
+def with_booleans(kind: Attribute) -> Attribute:
+    """The type that comparing values of type `kind` gives."""
+    if isinstance(kind, TensorType):
+        return TensorType(i1, kind.get_shape(), cast("TensorType[Attribute]", kind).encoding)
+    if isinstance(kind, VectorType):
+        return VectorType(i1, kind.get_shape(), kind.scalable_dims)
+    return i1
+
+
+def _comparing_elements(parse: Any) -> Any:
+    """`parse`, which makes an op that gives an i1, so that it gives a tensor of i1 for tensors."""
+
+    def parse_compared(cls: type[Any], parser: Parser) -> Operation:
+        found: Operation = parse.__func__(cls, parser)
+        kind = found.operands[0].type
+        if not _is_shaped(kind):
+            return found
+        made = cls.create(
+            operands=list(found.operands),
+            result_types=[with_booleans(kind)],
+            properties=found.properties,
+            attributes=found.attributes,
+        )
+        found.erase()
+        return made
+
+    return parse_compared
+
+
+def _check_comparison(op: Operation) -> None:
+    if op.results[0].type != with_booleans(op.operands[0].type):
+        raise VerifyException(f"'{op.name}' op failed to verify that result type has i1 element type and same shape")
+
+
 # Selection ------------------------------------------------------------------------------------------------------------
 
 
@@ -145,6 +183,12 @@ def extended(dialect: Dialect) -> Dialect:
         _let_take(op, [source])
         _let_take(op, [target], results=True)
         replace_check(op, _check_cast)
+    for op in (arith.CmpiOp, arith.CmpfOp):
+        parse = getattr(op, "parse")  # noqa: B009  (pyright knows it as a method of the class)
+        if parse.__name__ != "parse_compared":
+            give_form(op, _comparing_elements(parse), op.print)
+        _let_take(op, [MASKS], results=True)
+        replace_check(op, _check_comparison)
     _let_take(arith.SelectOp, [MASKS])
     give_form(arith.SelectOp, _parse_select, _print_select)
     replace_check(arith.SelectOp, _check_select)

@@ -65,6 +65,8 @@ class MemoryObject:
     """Whether its extents are assumed, because the program leaves its size open."""
     objects: dict[int, str] = field(default_factory=dict[int, str])
     """Byte offset -> name of each thing of `OBJECT_BYTES` that lives there, and that no ordinary access may touch."""
+    holds_barriers: bool = False
+    """Whether its elements are mbarriers, which messages then count."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     is_written: bool = False

@@ -33,22 +33,28 @@ def _write(agent: Agent, op: Operation, place: Pointer) -> None:
 
 def name_at(place: Pointer) -> str:
     """What messages call the barrier at `place`."""
+    if place.base.holds_barriers:
+        return f"barrier '{place.base.name}'[{place.offset // OBJECT_BYTES}]"
     return f"mbarrier '{place.base.name}' + {place.offset}"
 
 
-def make_barrier(agent: Agent, op: Operation, place: Pointer, expected: int, threads: int = 1) -> None:
+def make_barrier(
+    agent: Agent, op: Operation, place: Pointer, expected: int, threads: int = 1, *, fenced: bool = False
+) -> None:
     """
     `agent` makes a barrier at `place` for `expected` arrivals a phase. Reports a violation if a valid one lies there,
-    or overlaps its bytes, which is then gone; and if several of its `threads` make it.
+    or overlaps its bytes, which is then gone; and if several of its `threads` make it. Where it is `fenced`, the
+    asynchronous proxy may see it at once.
     """
     _note_look(agent, op, place)
     _end_what_lives_there(agent, op, place)
     _write(agent, op, place)
     state = PhaseBarrier(name_at(place), expected, op, counted_by_hand=True)
-    barrier = PlacedBarrier(state, agent, agent.moment, op)
+    barrier = PlacedBarrier(state, agent, agent.moment, op, fenced)
     agent.machine.part(PlacedBarriers).at[place.key] = barrier
     place.base.objects[place.offset] = state.name
-    agent.part(UnfencedInits).barriers.append(barrier)
+    if not fenced:
+        agent.part(UnfencedInits).barriers.append(barrier)
     agent.machine.happened(agent, op, "init", f"makes {state.name} for {expected} arrivals a phase", on=state)
     if threads > 1:
         _report_several(agent, op, state, f"{state.name} is made by {threads} threads: all but one make it over it")

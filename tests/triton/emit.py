@@ -1,0 +1,120 @@
+"""
+Writes the TTGIR that Triton 3.9 makes of the kernels of `kernels.py`: `python -m tests.triton.emit` (extra `layouts`).
+
+No GPU is needed, and no torch: the stages of Triton's compiler are run up to TTGIR. Of some modules the generic form is
+written as well (`.generic`), by the switch of MLIR's printer that Triton's library exports.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.triton.pairs import ARCHITECTURES, SIGNATURES, TRITON_KERNELS, pairs
+
+HERE = Path(__file__).parent
+TEXTS = HERE / "ttgir"
+ROOT = HERE.parents[1]
+
+
+def stages_to_ttgir(function: Any, signature: dict[str, str], constants: dict[str, Any], arch: int) -> Any:
+    """Triton's module of `function`, as far as TTGIR."""
+    from triton._C.libtriton import ir  # type: ignore[import-not-found]
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, make_backend
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    target = GPUTarget("cuda", arch, 32)
+    backend = make_backend(target)
+    kind = GluonASTSource if function.is_gluon() else ASTSource
+    attributes = {
+        (number,): [["tt.divisibility", 16]]
+        for number, name in enumerate(function.arg_names)
+        if signature.get(name, "").startswith("*") or signature.get(name) == "i32"
+    }
+    given = {(function.arg_names.index(name),): value for name, value in constants.items()}
+    full = {**signature, **dict.fromkeys(constants, "constexpr")}
+    source = kind(function, full, given, None if function.is_gluon() else attributes)
+    options = backend.parse_options({"num_warps": 4, "num_stages": 3, **source.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options, source.language)
+    codegen = backend.get_codegen_implementation(options)
+    module = source.make_ir(target, options, codegen, backend.get_module_map(), context)
+    metadata: dict[str, Any] = {}
+    for name, stage in stages.items():
+        module = stage(module, metadata)
+        if name == "ttgir":
+            break
+    return module, context
+
+
+class GenericForm:
+    """Switches MLIR's printer to the generic form and back."""
+
+    def __init__(self) -> None:
+        from triton._C import libtriton  # type: ignore[import-not-found]
+
+        self._library = ctypes.CDLL(libtriton.__file__)
+        self._library["_ZN4mlir27registerAsmPrinterCLOptionsEv"]()
+
+    def text(self, module: Any) -> str:
+        self._set("--mlir-print-op-generic")
+        try:
+            return str(module)
+        finally:
+            self._set("--mlir-print-op-generic=false")
+
+    def _set(self, option: str) -> None:
+        self._library["_ZN4llvm2cl25ResetAllOptionOccurrencesEv"]()
+        self._library.LLVMParseCommandLineOptions(2, (ctypes.c_char_p * 2)(b"x", option.encode()), b"")
+
+
+def without_places_of_this_machine(text: str) -> str:
+    """`text` with the files of the checkout and of Triton named from their roots."""
+    import triton  # type: ignore[import-not-found]
+
+    return text.replace(f"{ROOT}/", "").replace(f"{Path(triton.__file__).parents[1]}/", "")
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """(file name, text) of every module."""
+    from tests.triton import kernels, triton_kernels
+
+    generic = GenericForm()
+    for pair in pairs():
+        for case in pair.cases:
+            function = getattr(kernels, pair.kernel)
+            constants = {**pair.constants, "MISTAKE": case.mistake}
+            signature = SIGNATURES[pair.kernel]
+            module, _context = stages_to_ttgir(function, signature, constants, ARCHITECTURES[pair.kernel])
+            yield f"{pair.name}-{case.name}.ttgir", str(module)
+            if case.mistake == 0:
+                yield f"{pair.name}-{case.name}.generic", generic.text(module)
+    for name, (kernel, arch, signature, constants) in TRITON_KERNELS.items():
+        module, _context = stages_to_ttgir(getattr(triton_kernels, kernel), signature, constants, arch)
+        yield f"{name}.ttgir", str(module)
+        yield f"{name}.generic", generic.text(module)
+
+
+def main() -> int:
+    """Write all; with `--check`, say which files are not what Triton makes."""
+    TEXTS.mkdir(exist_ok=True)
+    changed: list[str] = []
+    for name, text in texts():
+        path, text = TEXTS / name, without_places_of_this_machine(text)
+        if not path.exists() or path.read_text() != text:
+            changed.append(name)
+            if "--check" not in sys.argv:
+                path.write_text(text)
+    print("\n".join(changed) or "all as they are")
+    return int(bool(changed) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Which kernels there are, and what each mistake in them leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+RACE, DEADLOCK, PHASE, FENCE = "race", "deadlock", "phase", "missing-fence"
+
+LAYOUT = "NVMMASharedLayout(swizzle_byte_width=128,element_bitwidth=16,rank=2)"
+
+
+def descriptor(rows: int) -> str:
+    """The type of a descriptor of tiles of that many rows and 64 columns."""
+    return f"tensordesc<fp16[{rows},64],{LAYOUT}>"
+
+
+SIGNATURES: dict[str, dict[str, str]] = {
+    "wgmma_ring": {"a_desc": descriptor(64), "b_desc": descriptor(64), "c_ptr": "*fp32", "steps": "i32"},
+    "copy_ring": {"a_ptr": "*fp32", "c_ptr": "*fp32", "n": "i32"},
+    "tcgen05_loop": {"a_desc": descriptor(128), "b_desc": descriptor(64), "c_ptr": "*fp32", "n": "i32"},
+    "store_ring": {"c_desc": descriptor(64), "n": "i32"},
+    "fenced_stores": {"c_desc": descriptor(64), "n": "i32"},
+    "barrier_life": {"a_desc": descriptor(64), "c_ptr": "*fp16"},
+    "two_rings": {
+        "a_desc": descriptor(64),
+        "b_desc": descriptor(64),
+        "c_ptr": "*fp16",
+        "tiles": "i32",
+        "steps": "i32",
+    },
+}
+ARCHITECTURES = {name: 100 if "tcgen05" in name else 80 if name == "copy_ring" else 90 for name in SIGNATURES}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel with one mistake, or without (0, and below 0 in another way)."""
+
+    mistake: int
+    kind: str = ""
+    """What a check says is wrong; nothing for a kernel that is right."""
+
+    @property
+    def name(self) -> str:
+        return str(self.mistake) if self.kind else "good" if self.mistake == 0 else f"good{-self.mistake}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A kernel with its constants, and what is to be found in its variants."""
+
+    kernel: str
+    constants: dict[str, Any]
+    cases: tuple[Case, ...]
+
+    @property
+    def name(self) -> str:
+        return self.kernel + "".join(f"-{value}" for value in self.constants.values())
+
+
+def _wgmma() -> tuple[Case, ...]:
+    mistakes = {1: RACE, 2: PHASE, 3: PHASE, 4: RACE, 5: RACE, 6: DEADLOCK, 7: PHASE, 8: PHASE}
+    return (Case(0), *(Case(mistake, kind) for mistake, kind in mistakes.items()))
+
+
+def pairs() -> Iterator[Pair]:
+    """All kernels in Gluon."""
+    for slots in (1, 2, 3, 4):
+        yield Pair("wgmma_ring", {"S": slots}, _wgmma())
+    for slots in (2, 3, 4):
+        cases = (Case(0), Case(1, RACE), Case(2, RACE), Case(3, RACE), Case(4, RACE))
+        yield Pair("copy_ring", {"S": slots}, cases)
+    yield Pair("tcgen05_loop", {}, (Case(0), Case(1, RACE), Case(2, RACE), Case(3, RACE), Case(4, PHASE)))
+    for slots in (1, 2, 3):
+        yield Pair("store_ring", {"S": slots}, (Case(0), Case(1, RACE), Case(2, RACE)))
+    yield Pair("fenced_stores", {}, (Case(0), Case(-1), Case(1, FENCE), Case(2, FENCE), Case(3, RACE)))
+    yield Pair("barrier_life", {}, (Case(0), Case(1, PHASE), Case(2, PHASE), Case(3, PHASE), Case(4, PHASE)))
+    yield Pair("two_rings", {}, (Case(0), Case(1, PHASE), Case(2, DEADLOCK)))
+
+
+TILES = {"BM": 128, "BN": 128, "BK": 64}
+MATMUL = {
+    "a_ptr": "*fp16",
+    "b_ptr": "*fp16",
+    "c_ptr": "*fp16",
+    **dict.fromkeys(("M", "N", "K", "sam", "sbk", "scm"), "i32"),
+}
+DESCRIPTORS = {
+    "a_desc": "tensordesc<fp16[128,64]>",
+    "b_desc": "tensordesc<fp16[64,128]>",
+    "c_desc": "tensordesc<fp16[128,128]>",
+    **dict.fromkeys(("M", "N", "K"), "i32"),
+}
+TRITON_KERNELS: dict[str, tuple[str, int, dict[str, str], dict[str, Any]]] = {
+    "matmul-80": ("matmul", 80, MATMUL, TILES),
+    "matmul-90": ("matmul", 90, MATMUL, TILES),
+    "matmul-100": ("matmul", 100, MATMUL, TILES),
+    "matmul_descriptors-90": ("matmul_descriptors", 90, DESCRIPTORS, {**TILES, "WS": False}),
+    "matmul_descriptors-100": ("matmul_descriptors", 100, DESCRIPTORS, {**TILES, "WS": False}),
+    "matmul_specialized-100": ("matmul_descriptors", 100, DESCRIPTORS, {**TILES, "WS": True}),
+    "matmul_persistent-90": (
+        "matmul_persistent",
+        90,
+        DESCRIPTORS,
+        {**TILES, "SMS": 132, "WS": False, "FLATTEN": False},
+    ),
+    "matmul_persistent-100": (
+        "matmul_persistent",
+        100,
+        DESCRIPTORS,
+        {**TILES, "SMS": 132, "WS": True, "FLATTEN": False},
+    ),
+}
+"""Name of the file -> kernel, architecture, signature and constants."""

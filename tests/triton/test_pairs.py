@@ -1,0 +1,133 @@
+"""
+Kernels as people write them, right and wrong: each mistake is found, with its kind and at the Python line that is
+marked for it, and no kernel that is right is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.triton.pairs import TRITON_KERNELS, Case, Pair, pairs
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Finding, Verdict
+from tileas_xdsl.diagnostics import location_of
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.tools.inputs import full_context, parse_module
+from tileas_xdsl.tools.rendering import Source, report_lines
+
+HERE = Path(__file__).parent
+KERNELS = "tests/triton/kernels.py"
+ALL = list(pairs())
+RIGHT = [(pair, case) for pair in ALL for case in pair.cases if not case.kind]
+WRONG = [(pair, case) for pair in ALL for case in pair.cases if case.kind]
+EDGES = (0, 1, 2, 3, 5, 9)
+"""Trip counts below and above those at which rings of up to 4 slots come round."""
+
+
+def name_of(value: Pair | Case) -> str:
+    return value.name
+
+
+def text_of(name: str) -> str:
+    return (HERE / "ttgir" / f"{name}.ttgir").read_text()
+
+
+def module_of(name: str, text: str | None = None) -> ModuleOp:
+    return parse_module(text if text is not None else text_of(name), f"{name}.ttgir", full_context())
+
+
+@cache
+def marked_lines() -> dict[tuple[str, int], set[str]]:
+    """(function, mistake) -> `kernels.py:38` for each line that is marked for the mistake."""
+    marked: dict[tuple[str, int], set[str]] = {}
+    section = 0
+    for number, line in enumerate((HERE / "kernels.py").read_text().splitlines(), 1):
+        section += line.startswith("# ") and line.endswith("---")
+        for mistake in re.findall(r"-?\d+", (line.split("# mistake ")[1:] or [""])[0]):
+            marked.setdefault((str(section), int(mistake)), set()).add(f"{KERNELS}:{number}")
+    return marked
+
+
+@cache
+def section_of(kernel: str) -> str:
+    section = 0
+    for line in (HERE / "kernels.py").read_text().splitlines():
+        section += line.startswith("# ") and line.endswith("---")
+        if line.startswith(f"def {kernel}("):
+            return str(section)
+    raise AssertionError(kernel)
+
+
+def places(findings: list[Finding]) -> Iterator[str]:
+    """`file:line` of each party of each violation."""
+    for finding in findings:
+        for party in finding.violation.parties:
+            yield (location_of(party.op) or "").rpartition(":")[0]
+
+
+@pytest.mark.parametrize(("pair", "case"), RIGHT, ids=name_of)
+def test_a_kernel_that_is_right_is_not_reported(pair: Pair, case: Case) -> None:
+    nested = pair.kernel == "two_rings"
+    counts = (0, 1, 2, 3) if nested else None
+    report = check(module_of(f"{pair.name}-{case.name}"), trip_counts=counts, timeout=None)
+    assert report.findings == []
+    assert report.verdict is Verdict.SAFE
+    assert nested or "safe for every trip count" in report.last_line
+
+
+@pytest.mark.parametrize(("pair", "case"), WRONG, ids=name_of)
+def test_a_mistake_is_found(pair: Pair, case: Case) -> None:
+    counts = (2, 3) if pair.kernel == "two_rings" else EDGES
+    report = check(module_of(f"{pair.name}-{case.name}"), trip_counts=counts, timeout=None)
+    assert report.verdict is Verdict.VIOLATION
+    assert case.kind in {str(finding.violation.kind) for finding in report.findings}
+    marked = marked_lines().get((section_of(pair.kernel), case.mistake))
+    assert marked is None or marked & set(places(report.findings))
+
+
+def test_the_report_quotes_the_line_of_the_kernel() -> None:
+    name = "fenced_stores-1"
+    source = Source(f"{name}.ttgir", text_of(name))
+    text = "\n".join("".join(piece for piece, _ in line) for line in report_lines(check(module_of(name)), source))
+    assert "tests/triton/kernels.py" in text
+    assert "missing-fence: generic write, then asynchronous read of shared 'buf'" in text
+    assert "buf.store(gl.full([64, 64], 1.0, gl.float16, layout))" in text
+    assert "(partition 0 (1 warp), iteration 0)" in text
+
+
+@pytest.mark.parametrize("name", TRITON_KERNELS)
+def test_what_triton_pipelines_by_itself_is_right(name: str) -> None:
+    """Two turns of each loop: what the trip counts of these kernels are computed from does not matter here."""
+    args = {"M": 128, "N": 256, "K": 320} if "persistent" in name else {"M": 128, "N": 128, "K": 320}
+    report = check(module_of(name), args=args, timeout=None)
+    assert report.findings == []
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+REFUSALS = {
+    "is in a cluster of 2 blocks": ('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2'),
+    "has 'multicast', by which it reaches other blocks": (
+        " : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<1xi64",
+        " {multicast} : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<1xi64",
+    ),
+    "lets the blocks of a cluster meet": ("    tt.return loc", "    ttng.cluster_barrier\n    tt.return loc"),
+    "takes slot 5 of the 2": ("%i = arith.remsi %k, %c2_i32", "%i = arith.addi %k, %c2_i32"),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_what_has_no_meaning_is_refused_by_name(reason: str) -> None:
+    old, new = REFUSALS[reason]
+    text = text_of("wgmma_ring-2-good")
+    changed = text.replace(old, new, 1)
+    assert changed != text
+    with pytest.raises(UnsupportedError) as error:
+        check(module_of("changed", changed), trip_counts=(4,))
+    assert reason.split(" 5 ")[0] in str(error.value)

@@ -1,0 +1,69 @@
+"""Kernels in Triton, as people write them: what is asynchronous in their TTGIR the compiler has put there."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def matmul(a_ptr, b_ptr, c_ptr, M, N, K, sam, sbk, scm, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    pid = tl.program_id(0)
+    across = tl.cdiv(N, BN)
+    rows = ((pid // across) * BM + tl.arange(0, BM)) % M
+    columns = ((pid % across) * BN + tl.arange(0, BN)) % N
+    depth = tl.arange(0, BK)
+    a = a_ptr + rows[:, None] * sam + depth[None, :]
+    b = b_ptr + depth[:, None] * sbk + columns[None, :]
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        x = tl.load(a, mask=depth[None, :] < K - k * BK, other=0.0)
+        y = tl.load(b, mask=depth[:, None] < K - k * BK, other=0.0)
+        acc = tl.dot(x, y, acc)
+        a += BK
+        b += BK * sbk
+    tl.store(c_ptr + rows[:, None] * scm + columns[None, :], acc.to(tl.float16))
+
+
+@triton.jit
+def matmul_descriptors(
+    a_desc, b_desc, c_desc, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WS: tl.constexpr
+):
+    pid = tl.program_id(0)
+    across = tl.cdiv(N, BN)
+    row = (pid // across) * BM
+    column = (pid % across) * BN
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in tl.range(0, tl.cdiv(K, BK), warp_specialize=WS):
+        x = a_desc.load([row, k * BK])
+        y = b_desc.load([k * BK, column])
+        acc = tl.dot(x, y, acc)
+    c_desc.store([row, column], acc.to(tl.float16))
+
+
+@triton.jit
+def matmul_persistent(
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    N,
+    K,
+    SMS: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    WS: tl.constexpr,
+    FLATTEN: tl.constexpr,
+):
+    pid = tl.program_id(0)
+    across = tl.cdiv(N, BN)
+    tiles = tl.cdiv(M, BM) * across
+    steps = tl.cdiv(K, BK)
+    for tile in tl.range(pid, tiles, SMS, flatten=FLATTEN, warp_specialize=WS):
+        row = (tile // across) * BM
+        column = (tile % across) * BN
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(steps):
+            x = a_desc.load([row, k * BK])
+            y = b_desc.load([k * BK, column])
+            acc = tl.dot(x, y, acc)
+        c_desc.store([row, column], acc.to(tl.float16))

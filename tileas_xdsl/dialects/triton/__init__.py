@@ -1,0 +1,1 @@
+"""Dialects of Triton: `tt` (tiles, global memory), `ttg` (shared memory, partitions), `ttng` (NVIDIA's asynchrony)."""

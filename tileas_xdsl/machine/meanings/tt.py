@@ -1,0 +1,102 @@
+"""
+What the ops of `tt` do: functions and calls; tiles are computed with, and not followed.
+
+Global memory is not followed: which elements an access through a tensor of pointers touches depends on data, and every
+program instance has its part. A verdict says so once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.dialects.triton import tt
+from tileas_xdsl.dialects.triton.types import PointerType, TensorDescType
+from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.handles import unknown_outcome
+from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, terminators
+from tileas_xdsl.machine.core.standings import Answer, give_results
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.calls import call_symbol
+from tileas_xdsl.machine.parts.thread_numbers import block_extents, block_ids
+
+GLOBAL_MEMORY = Assumption("accesses to global memory do not race: they are not followed")
+"""Of loads, stores and copies whose addresses are computed."""
+
+terminators(tt.ReturnOp, tt.ReduceReturnOp, tt.ScanReturnOp, tt.MapElementwiseReturnOp)
+
+
+@binds_type(PointerType.name)
+@binds_type(TensorDescType.name)
+def bind_global(_argument: object, _given: object, _with_data: bool) -> Any:
+    """An address or a descriptor: what it leads to is not followed."""
+    return UNKNOWN
+
+
+@control(tt.CallOp, may_move=("arguments",), calls=True)
+def _call(agent: Agent, op: tt.CallOp, *arguments: Any) -> Answer:
+    return call_symbol(agent, op, op.callee, arguments).then(give_results)
+
+
+@pure(*tt.COMPUTING, tt.MakeTensorDescriptorOp)
+def _compute(_agent: Agent, op: Operation, *_operands: Any) -> Any:
+    """What it computes is not followed."""
+    return unknown_outcome(op)
+
+
+@effect(tt.ReduceOp, tt.ScanOp, tt.MapElementwiseOp)
+def _combine(_agent: Agent, op: Operation, *_operands: Any) -> Any:
+    return unknown_outcome(op)
+
+
+def _name_of_axis(op: Any) -> str:
+    return "xyz"[op.axis.value.data]
+
+
+block_ids(lambda op: f"program_id.{_name_of_axis(op)}", tt.GetProgramIdOp)
+block_extents(lambda op: f"num_programs.{_name_of_axis(op)}", tt.GetNumProgramsOp)
+
+
+@effect(
+    tt.LoadOp,
+    tt.StoreOp,
+    tt.AtomicRMWOp,
+    tt.AtomicCASOp,
+    tt.AtomicLoadOp,
+    tt.AtomicStoreOp,
+    tt.DescriptorLoadOp,
+    tt.DescriptorStoreOp,
+    tt.DescriptorReduceOp,
+    tt.DescriptorGatherOp,
+    tt.DescriptorScatterOp,
+    opaque=("*",),
+)
+def access_global(agent: Agent, op: Operation, *_operands: Any) -> Any:
+    """Read or write global memory, which is not followed; what is read is unknown."""
+    agent.machine.assume(GLOBAL_MEMORY)
+    return unknown_outcome(op) if op.results else None
+
+
+@effect(tt.PrintOp, tt.AssertOp, tt.GridDependencyWaitOp, tt.GridDependencyLaunchDependentsOp, opaque=("*",))
+def _nothing(_agent: Agent, _op: Operation, *_operands: Any) -> None:
+    """Nothing that other agents of the program could see."""
+
+
+@effect(tt.ElementwiseInlineAsmOp, tt.InlineAsmOp, tt.ExternElementwiseOp, opaque=("*",))
+def _foreign(_agent: Agent, op: Any, *_operands: Any) -> Any:
+    """Code that only computes. Raises `UnsupportedError` where it is not said to."""
+    if not op.pure.value.data:
+        raise UnsupportedError(
+            op, "is code that may do anything, synchronise too; mark it pure=True if it only computes"
+        )
+    return unknown_outcome(op) if op.results else None
+
+
+refused(
+    "waits for a flag in global memory, which nobody here is seen to set; check the kernel without the wait",
+    tt.AtomicPollOp,
+)

@@ -1,0 +1,226 @@
+"""
+What the ops of `ttg` do: shared memory and its views, `cp.async` and its groups, partitions of warps.
+
+An agent stands for all threads of the function or of a partition. TTGIR is written for them together, and the compiler
+puts the barriers in that they need among themselves; so an agent counts as one thread here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.dialects.triton import ttg
+from tileas_xdsl.dialects.triton.partitions import (
+    WarpReturnOp,
+    WarpSpecializeOp,
+    WarpSpecializePartitionsOp,
+    WarpYieldOp,
+)
+from tileas_xdsl.dialects.triton.types import MemDescType, numbers_of
+from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import Touch
+from tileas_xdsl.machine.core.happens_before import Proxy
+from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync, terminators
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, Done, continuation, give_results
+from tileas_xdsl.machine.core.synchronization import EndOfAgents
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY
+from tileas_xdsl.machine.parts.barriers import wait_for_queue
+from tileas_xdsl.machine.parts.compiler_fences import note_known
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups
+from tileas_xdsl.machine.parts.lifetimes import end_lifetime
+from tileas_xdsl.machine.parts.memdescs import allocate, reinterpreted, subview
+
+TOKEN = ()
+"""The value of a token, which orders nothing."""
+
+terminators(WarpYieldOp, WarpReturnOp, ttg.MaskReturnOp)
+
+
+@binds_type(MemDescType.name)
+def _bind_view(_argument: object, _given: object, _with_data: bool) -> Any:
+    """A function that takes views is called from IR; checked by itself it has none."""
+    return UNKNOWN
+
+
+def seen(agent: Agent, op: Operation, value: Any) -> View:
+    """The view `value`, whose place must be known. Raises `UnsupportedError` where its buffer was deallocated."""
+    view: View = agent.known(value, op, "uses shared or tensor memory at")
+    if view.base.lifetime_over:
+        raise UnsupportedError(op, f"uses '{view.base.name}' after it was deallocated{agent.in_iteration}")
+    return view
+
+
+def give_nothing(_agent: Agent, op: Operation) -> Any:
+    """UNKNOWN for a tile, a token for a token."""
+    return tuple(TOKEN if result.type == ttg.TOKEN else UNKNOWN for result in op.results)
+
+
+# Shared memory --------------------------------------------------------------------------------------------------------
+
+
+@effect(ttg.LocalAllocOp)
+def _alloc(agent: Agent, op: ttg.LocalAllocOp, *source: Any) -> View:
+    view = allocate(agent, op, op.result.type)
+    if source:
+        agent.store(view, UNKNOWN, op)
+    return view
+
+
+@effect(ttg.LocalDeallocOp)
+def _dealloc(agent: Agent, op: Operation, view: Any) -> None:
+    end_lifetime(agent, op, seen(agent, op, view).base)
+
+
+@pure(ttg.MemdescIndexOp)
+def _index(agent: Agent, op: Operation, view: View, index: int) -> View:
+    if not 0 <= index < view.shape[0]:
+        raise UnsupportedError(
+            op, f"takes slot {index} of the {view.shape[0]} of '{view.base.name}'{agent.in_iteration}"
+        )
+    return view.index(index)
+
+
+@pure(ttg.MemdescSubsliceOp)
+def _subslice(_agent: Agent, op: ttg.MemdescSubsliceOp, view: View) -> View:
+    return subview(op, view, numbers_of(op.offsets), op.result.type)
+
+
+@pure(ttg.MemdescTransOp)
+def _transpose(_agent: Agent, op: ttg.MemdescTransOp, view: View) -> View:
+    order = numbers_of(op.order)
+    shape, strides = tuple(view.shape[axis] for axis in order), tuple(view.strides[axis] for axis in order)
+    return View(view.base, view.offset, shape, strides, view.element)
+
+
+@pure(ttg.MemdescReshapeOp, ttg.MemdescReinterpretOp)
+def _reinterpret(_agent: Agent, op: Any, view: View) -> View:
+    return reinterpreted(op, view, op.result.type)
+
+
+@effect(ttg.LocalLoadOp, ttg.LocalGatherOp)
+def _load(agent: Agent, op: Operation, view: Any, *_operands: Any) -> Any:
+    return agent.load(seen(agent, op, view), op)
+
+
+@effect(ttg.LocalStoreOp)
+def _store(agent: Agent, op: Operation, _tile: Any, view: Any) -> None:
+    agent.store(seen(agent, op, view), UNKNOWN, op)
+
+
+@effect(ttg.LocalScatterOp)
+def _scatter(agent: Agent, op: Operation, view: Any, *_operands: Any) -> None:
+    agent.store(seen(agent, op, view), UNKNOWN, op)
+
+
+@effect(ttg.LocalAtomicScatterRMWOp)
+def _scatter_atomically(agent: Agent, op: Operation, view: Any, *_operands: Any) -> Any:
+    agent.touch(seen(agent, op, view), op, write=True, is_atomic=True)
+    return UNKNOWN
+
+
+# cp.async -------------------------------------------------------------------------------------------------------------
+
+
+@sync(ttg.AsyncCopyGlobalToLocalOp, opaque=("src", "mask", "other"))
+def _copy(agent: Agent, op: Operation, _pointers: Any, target: Any, *_operands: Any) -> Any:
+    view = seen(agent, op, target)
+    agent.machine.assume(GLOBAL_MEMORY)
+    label = f"a copy of {view.region.byte_count} bytes"
+    work = agent.issue(op, [Touch(view, True, Proxy.GENERIC)], None, label=label, engine=CP_ASYNC)
+    copy_groups(agent, CP_ASYNC).uncommitted.append(work)
+    return TOKEN
+
+
+@sync(ttg.AsyncCommitGroupOp)
+def _commit(agent: Agent, op: Operation, *_tokens: Any) -> Any:
+    commit_copies(agent, CP_ASYNC, op)
+    return TOKEN
+
+
+@suspends(ttg.AsyncWaitOp)
+def _wait(agent: Agent, op: ttg.AsyncWaitOp, *_tokens: Any) -> Answer:
+    queue = copy_groups(agent, CP_ASYNC).queue
+    return wait_for_queue(agent, queue, op.num.value.data, op).then(_give_token)
+
+
+@continuation
+def _give_token(_agent: Agent, _op: Operation, _: None) -> Answer:
+    return TOKEN
+
+
+# Partitions -----------------------------------------------------------------------------------------------------------
+
+
+@suspends(WarpSpecializeOp)
+def _specialize(agent: Agent, op: WarpSpecializeOp) -> Answer:
+    inside = op.partitions_op
+    captures = tuple(agent.value(value) for value in inside.captures)
+    note_known(agent)
+    started: list[Agent] = []
+    for number, (region, warps) in enumerate(zip(inside.partitions, op.warps, strict=True)):
+        if region.block.first_op is region.block.last_op:
+            continue
+        name = f"partition {number} ({warps} warp{'s' if warps != 1 else ''})"
+        child = agent.fork(name, op, _begin_partition, number, captures, captures=[])
+        note_known(child)
+        agent.machine.happened(agent, op, "fork", f"starts {child.name}", on=child)
+        started.append(child)
+    return agent.run_region(op.default).then(_join, tuple(started))
+
+
+@continuation
+def _begin_partition(child: Agent, op: WarpSpecializeOp, _: None, number: int, captures: tuple[Any, ...]) -> Answer:
+    return child.run_region(op.partitions_op.partitions[number], captures)
+
+
+@continuation
+def _join(agent: Agent, op: Operation, results: tuple[Any, ...], started: tuple[Agent, ...]) -> Answer:
+    end = EndOfAgents(list(started))
+    return agent.wait(end, op).then(_saw_end, end, results)
+
+
+@continuation
+def _saw_end(agent: Agent, op: Operation, _: None, end: EndOfAgents, results: tuple[Any, ...]) -> Answer:
+    agent.machine.happened(agent, op, "wait", f"sees the end of {len(end.agents)} partitions", on=end)
+    note_known(agent)
+    return Done(results).then(give_results) if op.results else None
+
+
+refused("is run by the op around it, and not by itself", WarpSpecializePartitionsOp)
+
+
+# The rest -------------------------------------------------------------------------------------------------------------
+
+
+@effect(ttg.BarrierOp)
+def _barrier(_agent: Agent, _op: Operation) -> None:
+    """The threads of the agent meet, which is one here."""
+
+
+@effect(ttg.GlobalScratchAllocOp)
+def _scratch(_agent: Agent, _op: Operation) -> Any:
+    return UNKNOWN
+
+
+@effect(ttg.WarpIdOp)
+def _warp(_agent: Agent, _op: Operation) -> Any:
+    """Each warp has another."""
+    return UNKNOWN
+
+
+@pure(*ttg.COMPUTING)
+def _compute(_agent: Agent, _op: Operation, *_operands: Any) -> Any:
+    return UNKNOWN
+
+
+refused(
+    "is left by the pipeliner between two of its steps; dump the module after the passes that pipeline it",
+    ttg.MaskOp,
+    ttg.PredicateStageOp,
+)

@@ -1,0 +1,400 @@
+"""
+What the ops of `ttng` do: mbarriers as Triton counts them, TMA, `wgmma`, `tcgen05` and tensor memory (PTX ISA, under
+the instructions that they lower to).
+
+An agent is one thread here (see `ttg`): `arrive_barrier` arrives with its count and not once a thread, for one thread
+of many does. What an asynchronous access needs of proxy fences the compiler puts in, within an agent
+(`parts.compiler_fences`); a barrier needs none where it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
+from tileas_xdsl.dialects.triton import ttng
+from tileas_xdsl.dialects.triton.partitions import WarpSpecializeOp
+from tileas_xdsl.dialects.triton.types import Im2colDescType, MemDescType
+from tileas_xdsl.interfaces import enclosing_function
+from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.asynchronous_work import Touch
+from tileas_xdsl.machine.core.code import per_op
+from tileas_xdsl.machine.core.happens_before import Proxy
+from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
+from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer, continuation
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY
+from tileas_xdsl.machine.meanings.ttg import TOKEN, give_nothing, seen
+from tileas_xdsl.machine.parts.barrier_lives import (
+    end_barrier,
+    make_barrier,
+    note_signal,
+    note_switched_off,
+    use_barrier,
+)
+from tileas_xdsl.machine.parts.barriers import (
+    arrive,
+    expect_bytes,
+    promise_arrival,
+    promise_bytes,
+    wait_for_parity,
+    wait_for_queue,
+)
+from tileas_xdsl.machine.parts.compiler_fences import fenced_by_compiler
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups
+from tileas_xdsl.machine.parts.memdescs import allocate, place_of_barrier, subview
+from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
+from tileas_xdsl.machine.parts.tensor_core import start_in_order
+
+BULK_READS, BULK, WGMMA = "bulk reads", "bulk", "wgmma"
+"""Families of groups."""
+DEFAULT_WARPS = 4
+WARPS, THREADS_PER_WARP = "ttg.num-warps", "ttg.threads-per-warp"
+"""Attributes of a module."""
+
+
+@binds_type(Im2colDescType.name)
+def _bind_descriptor(_argument: object, _given: object, _with_data: bool) -> Any:
+    return UNKNOWN
+
+
+def _is_on(agent: Agent, op: Operation, predicates: Sequence[Any]) -> bool:
+    """Whether the predicate of `op`, if it has one, holds."""
+    return all(agent.known(predicate, op, "is switched by") for predicate in predicates)
+
+
+def _at(agent: Agent, op: Operation, view: Any) -> PlacedBarrier:
+    return use_barrier(agent, op, place_of_barrier(agent, op, view))
+
+
+def _number(attribute: object) -> int:
+    assert isinstance(attribute, IntegerAttr)
+    return attribute.value.data
+
+
+def _must_stay_in_block(op: Any, *names: str) -> None:
+    """Raises `UnsupportedError` for an op that reaches into other blocks of a cluster."""
+    for name in names:
+        if getattr(op, name) is not None:
+            raise UnsupportedError(
+                op, f"has '{name}', by which it reaches other blocks; check a kernel of single blocks"
+            )
+
+
+# mbarriers ------------------------------------------------------------------------------------------------------------
+
+
+@sync(ttng.InitBarrierOp)
+def _init(agent: Agent, op: ttng.InitBarrierOp, view: Any) -> None:
+    make_barrier(agent, op, place_of_barrier(agent, op, view), _number(op.count), fenced=True)
+
+
+@sync(ttng.InvalBarrierOp)
+def _inval(agent: Agent, op: Operation, view: Any) -> None:
+    end_barrier(agent, op, place_of_barrier(agent, op, view))
+
+
+@sync(ttng.BarrierExpectOp)
+def _expect(agent: Agent, op: ttng.BarrierExpectOp, view: Any, predicate: Any) -> None:
+    _must_stay_in_block(op, "fromCTA")
+    if not _is_on(agent, op, [predicate]):
+        note_switched_off(agent, op, place_of_barrier(agent, op, view))
+        return
+    barrier = _at(agent, op, view).state
+    expect_bytes(agent, barrier, op, _number(op.size))
+    arrive(agent, barrier, op)
+
+
+@sync(ttng.ArriveBarrierOp)
+def _arrive(agent: Agent, op: ttng.ArriveBarrierOp, view: Any, *predicate: Any) -> None:
+    _must_stay_in_block(op, "fromCTA")
+    if not _is_on(agent, op, predicate):
+        note_switched_off(agent, op, place_of_barrier(agent, op, view))
+        return
+    arrive(agent, _at(agent, op, view).state, op, _number(op.count))
+
+
+@suspends(ttng.WaitBarrierOp)
+def _wait(agent: Agent, op: ttng.WaitBarrierOp, view: Any, phase: Any, *rest: Any) -> Answer:
+    """What is waited for beside the barrier (`deps`) keeps allocations alive, and orders nothing."""
+    if not _is_on(agent, op, rest[:1] if op.pred is not None else ()):
+        return None
+    barrier = _at(agent, op, view).state
+    return wait_for_parity(agent, barrier, agent.known(phase, op, "waits for") & 1, op)
+
+
+@sync(ttng.AsyncCopyMBarrierArriveOp)
+def _arrive_behind_copies(agent: Agent, op: ttng.AsyncCopyMBarrierArriveOp, view: Any) -> None:
+    """Every thread arrives once its copies are complete; without `noIncrement` beside what the barrier was made for."""
+    placed, threads = _at(agent, op, view), threads_around(agent, op)
+    if op.noIncrement is None:
+        placed.state.pending += threads
+    events = [agent.machine.event_of(work) for work in copy_groups(agent, CP_ASYNC).issued()]
+    work = agent.issue(op, [], None, label="arrivals behind copies", engine=CP_ASYNC, dependencies=events)
+    promise_arrival(agent, work, placed.state, threads)
+    note_signal(placed, work)
+
+
+@per_op
+def threads_around(op: Operation) -> int:
+    """How many threads the partition around `op` has, or its function."""
+    module = op
+    while (above := module.parent_op()) is not None:
+        module = above
+    per_warp = module.attributes.get(THREADS_PER_WARP)
+    threads = per_warp.value.data if isinstance(per_warp, IntegerAttr) else 32
+    node: Operation | None = op
+    while node is not None and node is not enclosing_function(op):
+        region = node.parent_region()
+        holder = region.parent_op() if region is not None else None
+        around = holder.parent_op() if holder is not None else None
+        if isinstance(around, WarpSpecializeOp) and holder is around.partitions_op and region is not None:
+            return around.warps[list(around.partitions_op.partitions).index(region)] * threads
+        node = holder
+    warps = module.attributes.get(WARPS)
+    return (warps.value.data if isinstance(warps, IntegerAttr) else DEFAULT_WARPS) * threads
+
+
+# TMA ------------------------------------------------------------------------------------------------------------------
+
+
+def _load_box(agent: Agent, op: Operation, target: Any, barrier: Any) -> None:
+    view, placed = seen(agent, op, target), _at(agent, op, barrier)
+    agent.machine.assume(GLOBAL_MEMORY)
+    size = view.region.byte_count
+    with fenced_by_compiler(agent):
+        work = agent.issue(
+            op, [Touch(view, True, Proxy.ASYNC)], None, label=f"a TMA load of {size} bytes", engine="tma"
+        )
+    promise_bytes(agent, work, placed.state, size)
+    note_signal(placed, work)
+
+
+@sync(ttng.AsyncTMACopyGlobalToLocalOp, may_move=("coord",), opaque=("coord",))
+def _tma_load(agent: Agent, op: ttng.AsyncTMACopyGlobalToLocalOp, *operands: Any) -> None:
+    _must_stay_in_block(op, "multicast")
+    barrier, target, predicate = operands[-3:]
+    if _is_on(agent, op, [predicate]):
+        _load_box(agent, op, target, barrier)
+
+
+@sync(ttng.AsyncTMAGatherOp, may_move=("y_offset",), opaque=("y_offset",))
+def _tma_gather(agent: Agent, op: ttng.AsyncTMAGatherOp, *operands: Any) -> None:
+    _must_stay_in_block(op, "multicast")
+    barrier, target, predicate = operands[-3:]
+    if _is_on(agent, op, [predicate]):
+        _load_box(agent, op, target, barrier)
+
+
+@sync(ttng.AsyncTMACopyLocalToGlobalOp, ttng.AsyncTMAReduceOp, may_move=("coord",), opaque=("coord",))
+def _tma_store(agent: Agent, op: Operation, *operands: Any) -> None:
+    _store_box(agent, op, operands[-1])
+
+
+@sync(ttng.AsyncTMAScatterOp, may_move=("y_offset",), opaque=("y_offset",))
+def _tma_scatter(agent: Agent, op: Operation, *operands: Any) -> None:
+    _store_box(agent, op, operands[-1])
+
+
+def _store_box(agent: Agent, op: Operation, source: Any) -> None:
+    """A read of shared memory, then a write of global memory; each store is a group of its own."""
+    view = seen(agent, op, source)
+    agent.machine.assume(GLOBAL_MEMORY)
+    label = f"a TMA store of {view.region.byte_count} bytes"
+    with fenced_by_compiler(agent):
+        read = [Touch(view, False, Proxy.ASYNC)]
+        reading = agent.issue(op, read, None, label=f"the reading of {label}", engine="tma")
+    behind = [agent.machine.event_of(reading, "the source is read")]
+    writing = agent.issue(op, [], None, label=label, engine="memory", dependencies=behind)
+    # Shared memory ends with the block, and its reads with it; what is on its way to global memory arrives.
+    reading.ends_with_grid = writing.ends_with_grid = True
+    for family, work in ((BULK_READS, reading), (BULK, writing)):
+        copy_groups(agent, family).uncommitted.append(work)
+        commit_copies(agent, family, op)
+    if agent.machine.order.reads_sources_at_once:
+        agent.machine.perform(reading)
+
+
+@suspends(ttng.AsyncTMAStoreWaitOp)
+def _tma_store_wait(agent: Agent, op: ttng.AsyncTMAStoreWaitOp) -> Answer:
+    family = BULK if op.read_only is None else BULK_READS
+    return wait_for_queue(agent, copy_groups(agent, family).queue, _number(op.pendings), op)
+
+
+@sync(ttng.AsyncSharedStoreOp)
+def _shared_store(agent: Agent, op: Operation, _tile: Any, target: Any, barrier: Any) -> None:
+    """An asynchronous write of the generic proxy; its bytes arrive at the barrier."""
+    view, placed = seen(agent, op, target), _at(agent, op, barrier)
+    size = view.region.byte_count
+    touches = [Touch(view, True, Proxy.GENERIC)]
+    work = agent.issue(op, touches, None, label=f"a store of {size} bytes", engine=CP_ASYNC)
+    promise_bytes(agent, work, placed.state, size)
+    note_signal(placed, work)
+
+
+@pure(ttng.ReinterpretTensorDescriptorOp)
+def _reinterpret(_agent: Agent, _op: Operation, _pointer: Any) -> Any:
+    return UNKNOWN
+
+
+@effect(ttng.TensormapCreateOp, ttng.TensormapFenceproxyAcquireOp, opaque=("*",))
+def _make_descriptor(agent: Agent, _op: Operation, *_operands: Any) -> None:
+    """A descriptor in global memory, which is not followed."""
+    agent.machine.assume(GLOBAL_MEMORY)
+
+
+# wgmma ----------------------------------------------------------------------------------------------------------------
+
+
+@suspends(ttng.WarpGroupDotOp)
+def _dot(agent: Agent, op: ttng.WarpGroupDotOp, *operands: Any) -> Answer:
+    """A group of its own; complete at once where it is not asynchronous. The accumulator lies in registers."""
+    views = [seen(agent, op, v) for v, o in zip(operands, op.operands, strict=True) if isinstance(o.type, MemDescType)]
+    with fenced_by_compiler(agent):
+        touches = [Touch(view, False, Proxy.ASYNC) for view in views]
+        work = agent.issue(op, touches, None, label="a product", engine=WGMMA)
+    groups = copy_groups(agent, WGMMA)
+    groups.uncommitted.append(work)
+    commit_copies(agent, WGMMA, op)
+    if op.isAsync is not None and op.isAsync.value.data:
+        return UNKNOWN
+    return wait_for_queue(agent, groups.queue, 0, op).then(_give_product)
+
+
+@continuation
+def _give_product(_agent: Agent, _op: Operation, _: None) -> Answer:
+    return UNKNOWN
+
+
+@suspends(ttng.WarpGroupDotWaitOp, may_move=("inputs",))
+def _dot_wait(agent: Agent, op: ttng.WarpGroupDotWaitOp, *values: Any) -> Answer:
+    queue = copy_groups(agent, WGMMA).queue
+    return wait_for_queue(agent, queue, _number(op.pendings), op).then(_pass_on, values)
+
+
+@continuation
+def _pass_on(_agent: Agent, op: Operation, _: None, values: tuple[Any, ...]) -> Answer:
+    return values[0] if len(op.results) == 1 else values
+
+
+# tcgen05 and tensor memory --------------------------------------------------------------------------------------------
+
+
+def _read(view: View) -> Touch:
+    """A read by the tensor core: through the asynchronous proxy where it is of shared memory."""
+    return Touch(view, False, Proxy.UNSPECIFIED if view.base.space == "tensor" else Proxy.ASYNC)
+
+
+@sync(ttng.TCGen5MMAOp, ttng.TCGen5MMAScaledOp)
+def _mma(agent: Agent, op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp, *operands: Any) -> Any:
+    """
+    A product that the tensor core performs after all earlier work of the agent; then it arrives at its barriers.
+
+    Whether it has `is_async` makes no difference: what is left in the IR without it Triton lowers without a wait.
+    """
+    _must_stay_in_block(op, "two_ctas", "multicast")
+    values = dict(zip(op.operands, operands, strict=True))
+    if not _is_on(agent, op, [values[op.pred]]):
+        return TOKEN if op.token is not None else None
+    scales = [op.a_scale, op.b_scale] if isinstance(op, ttng.TCGen5MMAScaledOp) else []
+    sources = [seen(agent, op, values[operand]) for operand in (op.a, op.b, *scales)]
+    product = Touch(seen(agent, op, values[op.d]), True)
+    with fenced_by_compiler(agent):
+        work = start_in_order(agent, op, [*map(_read, sources), product], "a product")
+    for barrier, predicate in zip(op.barriers, op.barrier_preds, strict=True):
+        if _is_on(agent, op, [values[predicate]]):
+            placed = _at(agent, op, values[barrier])
+            promise_arrival(agent, work, placed.state)
+            note_signal(placed, work)
+    return TOKEN if op.token is not None else None
+
+
+@sync(ttng.TMEMCopyOp)
+def _tmem_copy(agent: Agent, op: Operation, source: Any, target: Any) -> None:
+    into = seen(agent, op, target)
+    with fenced_by_compiler(agent):
+        start_in_order(agent, op, [_read(seen(agent, op, source)), Touch(into, True)], "a copy to tensor memory")
+
+
+@sync(ttng.TCGen5CommitOp)
+def _commit(agent: Agent, op: ttng.TCGen5CommitOp, barrier: Any, *rest: Any) -> None:
+    if op.descs:
+        raise UnsupportedError(op, "arrives in other blocks ('descs'); check a kernel of single blocks")
+    if not _is_on(agent, op, rest):
+        note_switched_off(agent, op, place_of_barrier(agent, op, barrier))
+        return
+    placed = _at(agent, op, barrier)
+    work = start_in_order(agent, op, [], "an arrival behind the tensor core's work")
+    promise_arrival(agent, work, placed.state)
+    note_signal(placed, work)
+
+
+@effect(ttng.TMEMAllocOp)
+def _tmem_alloc(agent: Agent, op: ttng.TMEMAllocOp, *source: Any) -> Any:
+    view = allocate(agent, op, op.result.type)
+    if source:
+        agent.store(view, UNKNOWN, op, Proxy.UNSPECIFIED)
+    return view if op.token is None else (view, TOKEN)
+
+
+@pure(ttng.TMEMSubsliceOp)
+def _tmem_subslice(_agent: Agent, op: ttng.TMEMSubsliceOp, view: View) -> View:
+    axis = 1 if op.dim is None else _number(op.dim)
+    offsets = [0] * len(view.shape)
+    offsets[axis] = _number(op.offset)
+    return subview(op, view, offsets, op.result.type)
+
+
+@effect(ttng.TMEMLoadOp)
+def _tmem_load(agent: Agent, op: Operation, view: Any, *_dependency: Any) -> Any:
+    agent.load(seen(agent, op, view), op, Proxy.UNSPECIFIED)
+    results = give_nothing(agent, op)
+    return results[0] if len(results) == 1 else results
+
+
+@effect(ttng.TMEMStoreOp)
+def _tmem_store(agent: Agent, op: ttng.TMEMStoreOp, target: Any, *rest: Any) -> Any:
+    if _is_on(agent, op, rest[-1:]):
+        agent.store(seen(agent, op, target), UNKNOWN, op, Proxy.UNSPECIFIED)
+    return TOKEN if op.token is not None else None
+
+
+@effect(ttng.TMEMWaitOp)
+def _tmem_wait(_agent: Agent, _op: Operation) -> None:
+    """Loads and stores of tensor memory are complete where they stand."""
+
+
+# Fences and the rest --------------------------------------------------------------------------------------------------
+
+
+@sync(ttng.FenceAsyncSharedOp)
+def _fence(agent: Agent, op: Operation) -> None:
+    agent.fence_proxies(["shared"])
+    agent.machine.happened(agent, op, "fence", "orders generic before asynchronous accesses (shared)")
+
+
+@pure(*ttng.COMPUTING)
+def _compute(_agent: Agent, _op: Operation, *_operands: Any) -> Any:
+    return UNKNOWN
+
+
+refused(
+    "lets the blocks of a cluster meet, and one block is executed here; check a kernel of single blocks",
+    ttng.ClusterBarrierOp,
+    ttng.ClusterArriveOp,
+    ttng.ClusterWaitOp,
+    ttng.FenceMBarrierInitReleaseClusterOp,
+)
+refused(
+    "takes over the work of another block, which is not modelled; check a kernel whose grid is as large as its work",
+    ttng.CLCTryCancelOp,
+    ttng.CLCLoadResultOp,
+    ttng.CLCIsCanceledOp,
+    ttng.CLCGetProgramIdOp,
+)

@@ -1,0 +1,106 @@
+"""
+Storage that Triton allocates in shared and tensor memory, and views of it.
+
+An allocation is one place for each op and agent: in a loop all turns get the same bytes, for the compiler lays them out
+once. Where they are deallocated and allocated again, it is the same place, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, i64
+from xdsl.ir import Attribute, Operation
+
+from tileas_xdsl.dialects.triton.types import MemDescType
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import per_op
+from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
+from tileas_xdsl.machine.core.state import Canvas, OwnPart
+from tileas_xdsl.machine.core.values import ElementType, element_type
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.tiles.pointers import Pointer
+
+BLOCKS_OF_CLUSTER = "ttg.num-ctas"
+"""Attribute of a module: how many blocks make a cluster."""
+
+
+@dataclass
+class Places(OwnPart):
+    """What an agent has allocated, by the op."""
+
+    objects: dict[Operation, MemoryObject] = field(default_factory=dict[Operation, MemoryObject])
+
+    def draw(self, canvas: Canvas, agent: Agent) -> None:
+        for base in self.objects.values():
+            canvas.thing(base)
+
+
+def element_in_memory(op: Operation, kind: Attribute) -> ElementType:
+    """The element type of a view. What has no numbers here counts as bytes."""
+    known = element_type(kind)
+    if known is not None:
+        return known
+    if not isinstance(kind, FixedBitwidthType) or kind.bitwidth % 8:
+        raise UnsupportedError(op, f"allocates elements of type {kind}, whose size is not known")
+    return ElementType(kind, np.dtype((np.void, kind.bitwidth // 8)))
+
+
+@per_op
+def blocks_of_cluster(op: Operation) -> int:
+    """How many blocks make a cluster in the module around `op`."""
+    module = op
+    while (above := module.parent_op()) is not None:
+        module = above
+    blocks = module.attributes.get(BLOCKS_OF_CLUSTER)
+    return blocks.value.data if isinstance(blocks, IntegerAttr) else 1
+
+
+def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
+    """The storage of `op`, which has a result of that type. Raises `UnsupportedError` in a cluster of blocks."""
+    blocks = blocks_of_cluster(agent, op)
+    if blocks != 1:
+        raise UnsupportedError(
+            op,
+            f"is in a cluster of {blocks} blocks, which share shapes and barriers; compile it with num_ctas=1 to check "
+            "a block alone",
+        )
+    objects = agent.part(Places).objects
+    base = objects.get(op)
+    if base is None:
+        name = op.results[0].name_hint or "buffer"
+        element = element_in_memory(op, kind.element)
+        space = "tensor" if kind.is_in_tensor_memory else "shared"
+        base = objects[op] = MemoryObject.zeros(name, kind.extents, element, space, with_data=False)
+        base.holds_barriers = kind.element == i64
+    base.lifetime_over = False
+    return base.whole()
+
+
+def subview(op: Operation, view: View, offsets: list[int], kind: MemDescType) -> View:
+    """The box of `view` that begins at `offsets` and has the shape of `kind`."""
+    if len(offsets) != len(view.shape) or len(kind.extents) != len(view.shape):
+        raise UnsupportedError(op, f"cuts {len(kind.extents)} dimensions out of {len(view.shape)}")
+    if any(o < 0 or o + n > extent for o, n, extent in zip(offsets, kind.extents, view.shape, strict=True)):
+        raise UnsupportedError(op, f"reaches outside '{view.base.name}'")
+    return view.slice(offsets, kind.extents)
+
+
+def reinterpreted(op: Operation, view: View, kind: MemDescType) -> View:
+    """The bytes of `view` under the element type and the shape of `kind`, as far as it has so many."""
+    element = element_in_memory(op, kind.element)
+    size = prod(kind.extents) * element.size
+    if not view.is_contiguous:
+        raise UnsupportedError(op, f"gives another type to a part of '{view.base.name}' with gaps in it")
+    if size > view.region.byte_count:
+        raise UnsupportedError(op, f"takes {size} bytes of the {view.region.byte_count} of '{view.base.name}'")
+    return View(view.base, view.offset, kind.extents, row_major_strides(kind.extents, element.size), element)
+
+
+def place_of_barrier(agent: Agent, op: Operation, value: Any) -> Pointer:
+    """Where the barrier lies that `value` is a view of."""
+    view: View = agent.known(value, op, "uses a barrier at")
+    return Pointer(view.base, view.offset)
