@@ -12,7 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+
 from tileas_xdsl.analysis.component_conflicts import ComponentConflict
+from tileas_xdsl.analysis.thread_dependence import differs_between_threads
 from tileas_xdsl.diagnostics import Diagnostic, RefusedError, Severity, op_name, refuse
 from tileas_xdsl.dialects.async_queue import CommitOp, ScopeOp, WaitOp
 from tileas_xdsl.dialects.async_queue_annotations import Annotations
@@ -46,6 +50,23 @@ def check_conflicts(
             _refuse_conflict(body, annotations, conflict, buffers)
 
 
+def _way_out_of_versions(buffer: object, conflict: ComponentConflict) -> str:
+    """
+    What lets iterations have versions of `buffer`, which only the loop uses. Where threads share the copies, the text
+    of one thread cannot show that together they write all that is read.
+    """
+    if isinstance(buffer, SSAValue) and any(
+        isinstance(operand.type, IndexType) and differs_between_threads(operand)
+        for use in buffer.uses
+        for operand in use.operation.operands
+    ):
+        return (
+            f"if all threads together write in each iteration what it reads, allocate {conflict.through} in the body "
+            "of the loop, which gives each iteration a buffer of its own; or put both statements into one stage"
+        )
+    return "write all of the buffer in each iteration before reading it, or put both statements into one stage"
+
+
 def _refuse_conflict(
     body: LoopBody, annotations: Annotations, conflict: ComponentConflict, buffers: Buffers
 ) -> NoReturn:
@@ -75,8 +96,7 @@ def _refuse_conflict(
             f"their own, and statement {sink} in stage {early} would run before what it depends on, statement {source} "
             f"of an earlier iteration in stage {late}: {conflict}"
         )
-        way_out = "write all of the buffer in each iteration before reading it, or put both statements into one stage"
-        raise RefusedError([Diagnostic(Severity.ERROR, uncovered, reason, way_out)])
+        raise RefusedError([Diagnostic(Severity.ERROR, uncovered, reason, _way_out_of_versions(buffer, conflict))])
     if conflict.through is None:
         refuse(
             component,
