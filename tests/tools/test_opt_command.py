@@ -155,6 +155,19 @@ def test_unregistered_ops_are_read_where_they_are_allowed(opt: Run) -> None:
     assert '"some.op"()' in out
 
 
+# What there is --------------------------------------------------------------------------------------------------------
+
+
+def test_every_pass_says_what_it_does() -> None:
+    """In a sentence of its own: none sends the reader to a module."""
+    from tileas_xdsl.tools.passes import describe
+    from tileas_xdsl.universe import TILEAS
+
+    rows = [describe(name, factory) for name, factory in TILEAS.all_passes.items()]
+    assert [row.name for row in rows if len(row.description.split()) < 4] == []
+    assert [row.name for row in rows if "module" in row.description.lower().split()] == []
+
+
 # The viewer -----------------------------------------------------------------------------------------------------------
 
 

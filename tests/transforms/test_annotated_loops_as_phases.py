@@ -54,6 +54,27 @@ def test_symbolic_loops_keep_their_numbers_as_phases_and_back(batch: int) -> Non
     assert refused <= 1, "at most one in twenty is refused; a batch may hold one"
 
 
+@each("batch", range(50), 2, programs=LOOPS_A_BATCH)
+def test_symbolic_loops_keep_their_numbers_as_tokens_and_back(batch: int) -> None:
+    """
+    Beside phases, the same loops take the road of tokens. Refused, with the reason, is what would wait for a younger
+    task of a queue before an older one.
+    """
+    refused = 0
+    for loop in queued_loops(batch):
+        expected = loop.run()
+        there = run_passes(pipelined(loop), "convert-queue-to-async")
+        modules = [there]
+        try:
+            modules.append(run_passes(there.clone(), "convert-async-to-queue"))
+        except RefusedError:
+            refused += 1
+        for module in modules:
+            assert_computes(module, loop, "lazy", expected)
+            assert verdict(module, loop) is Verdict.SAFE, f"seed {loop.seed}\n{print_custom(module)}"
+    assert refused <= 1, "at most one in twenty is refused; a batch may hold one"
+
+
 SIMPLE = """
 func.func @f(%A: memref<?xf32>, %D: memref<?xf32>, %n: index) {
   %c0 = arith.constant 0 : index
