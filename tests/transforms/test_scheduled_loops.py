@@ -434,3 +434,23 @@ def test_models_and_problems_agree_on_what_is_there() -> None:
         assert slots <= set(model.capacities)
         assert len(problem.rings) == 2
         assert [ring.bytes for ring in problem.rings] == [16384, 16384]
+
+
+SHARED_ACCUMULATOR = """
+    %s0 = nv_tileaa.dot %at, %bt, %acc : (!a, !b, !c) -> !c
+    %sum = nv_tileaa.dot %at, %bt, {second} : (!a, !b, !c) -> !c"""
+
+
+@pytest.mark.parametrize(("second", "issued"), [("%acc", 1), ("%s0", 2)], ids=["used twice", "one after the other"])
+def test_a_product_whose_accumulator_is_used_again_is_not_issued(second: str, issued: int) -> None:
+    """An issued product adds in place: a second one that adds to the same would see the first."""
+    kernel = KERNELS[1]
+    old = "    %sum = nv_tileaa.dot %at, %bt, %acc : (!a, !b, !c) -> !c"
+    assert old in kernel.text
+    text = kernel.text.replace(old, SHARED_ACCUMULATOR.replace("{second}", second))
+    before, expanded_module = parse(text), after(text, passes())
+    assert len(ops_of(after(text, prepared()), AsyncDotOp)) == issued
+    for trips in (0, 1, 2, 5):
+        first, found = (run(module, "f", kernel.arguments(trips)) for module in (before, expanded_module))
+        assert found.violations == ()
+        assert first.arrays["c"].tobytes() == found.arrays["c"].tobytes()

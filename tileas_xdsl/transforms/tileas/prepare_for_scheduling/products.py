@@ -6,13 +6,16 @@ Products that are issued and waited for, on targets that have such products.
                                             %r = f(%s)
 
 The wait stands before the first op of the block that reads the accumulator (a product that adds to it again is none),
-before the release of a slot that the product reads, and at the latest at the end of the iteration.
+before the release of a slot that the product reads, and at the latest at the end of the iteration. An issued product
+adds in place, so one whose accumulator is used again otherwise stays as it is.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from collections.abc import Container
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.memory.objects import storage_spaces
@@ -37,9 +40,10 @@ def issue_products(loop: scf.ForOp, model: MachineModel) -> None:
     """Make the products in the body of `loop` asynchronous, where the target can."""
     if model.products is Products.NONE:
         return
-    for op in list(loop.body.block.ops):
-        if isinstance(op, nv_tileaa.DotOp | DotOp) and can_be_issued(op):
-            _issue(op, loop)
+    products = [op for op in loop.body.block.ops if isinstance(op, nv_tileaa.DotOp | DotOp)]
+    issued = {op: None for op in products if can_be_issued(op) and adds_in_place(op, loop)}
+    for op in issued:
+        _issue(op, loop, issued)
 
 
 def can_be_issued(op: nv_tileaa.DotOp | DotOp) -> bool:
@@ -55,7 +59,42 @@ def can_be_issued(op: nv_tileaa.DotOp | DotOp) -> bool:
     return element_type_of(op.a.type) == element_type_of(op.b.type) and element_bits(op.a.type) <= WIDEST
 
 
-def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> None:
+def adds_in_place(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> bool:
+    """
+    Whether nothing else sees the accumulator from `op` on: an issued product adds to it where it is, so what it was
+    before is gone. Uses in front of `op` are early enough. What the loop carries must be handed on under one name.
+    """
+    accumulator = op.c
+    owner = accumulator.owner
+    if isinstance(owner, Operation) and owner.parent_block() is not loop.body.block:
+        return isinstance(owner, arith.ConstantOp)
+    if isinstance(owner, scf.IfOp | scf.ForOp) or not _is_last_use(accumulator, op):
+        return False
+    if isinstance(owner, Operation):
+        return True
+    if not isinstance(accumulator, BlockArgument) or owner is not loop.body.block:
+        return False
+    last = loop.body.block.last_op
+    assert last is not None
+    init, next_one = loop.iter_args[accumulator.index - 1], last.operands[accumulator.index - 1]
+    is_new = isinstance(init.owner, arith.ConstantOp) or len(list(init.uses)) == 1
+    handed_on = [use for use in next_one.uses if isinstance(use.operation, scf.YieldOp)]
+    return is_new and len(handed_on) == 1 and not isinstance(next_one.owner, scf.IfOp | scf.ForOp)
+
+
+def _is_last_use(value: SSAValue, op: Operation) -> bool:
+    """Whether all other uses of `value` are by ops in front of `op` in its block, which do not hand it on."""
+    others = [use.operation for use in value.uses if use.operation is not op]
+    uses = len(list(value.uses)) - len(others)
+    return uses == 1 and all(
+        other.parent_block() is op.parent_block()
+        and not isinstance(other, scf.ForOp | scf.IfOp | scf.YieldOp)
+        and other.is_before_in_block(op)
+        for other in others
+    )
+
+
+def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp, issued: Container[Operation]) -> None:
     block = loop.body.block
     product = AsyncDotOp(op.a, op.b, op.c)
     product.location = op.location
@@ -70,7 +109,7 @@ def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> None:
     old.replace_all_uses_with(product.d)
     Rewriter.erase_op(op)
     position = {inner: number for number, inner in enumerate(block.ops)}
-    readers = [inner for inner in uses_in(block, [product.d]) or [] if not _only_adds(inner, product.d)]
+    readers = [inner for inner in uses_in(block, [product.d]) or [] if not _only_adds(inner, product.d, issued)]
     releases = [release for value in (product.a, product.b) for release in _releases_behind(value, product, position)]
     last = block.last_op
     assert last is not None
@@ -80,12 +119,12 @@ def _issue(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> None:
     Rewriter.insert_op(wait, InsertPoint.before(before))
 
 
-def _only_adds(op: Operation, tile: SSAValue) -> bool:
+def _only_adds(op: Operation, tile: SSAValue, issued: Container[Operation]) -> bool:
     """Whether `op` uses `tile` only to add to it, or hands it to the next iteration."""
     if isinstance(op, AsyncDotOp):
         return all(operand is not tile for operand in (op.a, op.b, *op.extras))
     if isinstance(op, nv_tileaa.DotOp | DotOp):
-        return can_be_issued(op) and op.a is not tile and op.b is not tile
+        return op in issued and op.a is not tile and op.b is not tile
     return isinstance(op, scf.YieldOp)
 
 

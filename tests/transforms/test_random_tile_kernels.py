@@ -1,0 +1,67 @@
+"""
+Random loops over tiles through the whole family, in one agent and in several: equal numbers and safe, or one agent with
+a reason.
+"""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+
+from tests.support.corpora import each
+from tests.support.ir import parse, print_custom, run_passes
+from tests.support.random_tile_kernels import kernel_arguments, random_kernel
+from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
+from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.machine.running import run
+from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
+
+PROGRAMS = range(200)
+STRATEGIES = ("warp-specialize", "unspecialize")
+
+
+def compiled(seed: int, strategy: str) -> tuple[ModuleOp, str | None]:
+    """The program through the family, and why it is in fewer agents or stages than asked for, if it is."""
+    options = f"pipeline-strategy={strategy} unspecialized-pipeline-num-stages={2 + seed % 3}"
+    with recorded_diagnostics() as said:
+        module = run_passes(parse(random_kernel(seed)), f"tileir{{compute-capability=sm_90 {options}}}")
+    verify_dominance(module)
+    failed = [str(diagnostic) for diagnostic in said if "Failed to pipeline loop" in str(diagnostic)]
+    if strategy == "unspecialize":
+        return module, failed[0] if failed else None
+    (function,) = functions_in(module)
+    found = function.attributes[AGENTS]
+    assert isinstance(found, DictionaryAttr)
+    reason = found.data.get("reason")
+    is_one = not any(isinstance(op, AgentSwitchOp) for op in module.walk())
+    return module, reason.data if is_one and isinstance(reason, StringAttr) else None
+
+
+REFUSED = {127: "scheduled before what it depends on"}
+"""Seed -> why its loop stays as it is: the schedule does not keep the order of products that add to one constant."""
+
+
+def test_at_most_one_in_twenty_is_refused() -> None:
+    assert len(REFUSED) <= len(PROGRAMS) // 20
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@each("seed", PROGRAMS, 6)
+def test_random_kernels_keep_their_numbers_and_are_safe(seed: int, strategy: str) -> None:
+    module, reason = compiled(seed, strategy)
+    assert (reason is None) == (seed not in REFUSED), reason
+    assert REFUSED.get(seed, "") in (reason or "")
+    before = parse(random_kernel(seed))
+    for trips in (0, 1, 2 + seed % 3, 5):
+        source = run(before, "f", kernel_arguments(trips))
+        for order in ("lazy", "random"):
+            found = run(module, "f", kernel_arguments(trips), order=order, seed=seed)
+            assert found.violations == (), print_custom(module)
+            for name, array in source.arrays.items():
+                assert array.tobytes() == found.arrays[name].tobytes(), f"{name}, {trips} trips\n{print_custom(module)}"
+    report = check(module, "f")
+    assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
