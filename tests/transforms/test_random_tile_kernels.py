@@ -41,20 +41,31 @@ def compiled(seed: int, strategy: str) -> tuple[ModuleOp, str | None]:
     return module, reason.data if is_one and isinstance(reason, StringAttr) else None
 
 
-REFUSED = {127: "scheduled before what it depends on"}
-"""Seed -> why its loop stays as it is: the schedule does not keep the order of products that add to one constant."""
+ORDER = "scheduled before what it depends on"
+"""The schedule does not keep the order of products that add to one constant."""
+REFUSED = {
+    "unspecialize": {79: ORDER, 127: ORDER},
+    "warp-specialize": {
+        79: ORDER,
+        127: ORDER,
+        188: "uses values in an earlier stage than the one that makes them",
+        191: "no loop fills a ring",
+    },
+}
+"""Strategy -> seed -> why its loop stays as it is."""
 
 
 def test_at_most_one_in_twenty_is_refused() -> None:
-    assert len(REFUSED) <= len(PROGRAMS) // 20
+    assert all(len(refused) <= len(PROGRAMS) // 20 for refused in REFUSED.values())
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @each("seed", PROGRAMS, 6)
 def test_random_kernels_keep_their_numbers_and_are_safe(seed: int, strategy: str) -> None:
     module, reason = compiled(seed, strategy)
-    assert (reason is None) == (seed not in REFUSED), reason
-    assert REFUSED.get(seed, "") in (reason or "")
+    expected = REFUSED[strategy].get(seed)
+    assert (reason is None) == (expected is None), reason
+    assert (expected or "") in (reason or "")
     before = parse(random_kernel(seed))
     for trips in (0, 1, 2 + seed % 3, 5):
         source = run(before, "f", kernel_arguments(trips))

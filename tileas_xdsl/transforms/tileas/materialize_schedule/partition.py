@@ -103,12 +103,17 @@ class _Needs:
             assert owner is not None, "what has an effect has an agent"
             self._need(self._shares[owner], op)
         self._trace_all()
-        first = self._shares[self._ownership.first_consumer]
         for follower in self._ownership.followers:
             if not any(follower in share.ops for share in self._shares):
-                self._need(first, follower)
+                self._need(self._shares[self._agent_of_unused(follower)], follower)
                 self._trace_all()
         return self._shares
+
+    def _agent_of_unused(self, follower: Operation) -> int:
+        """The agent that waits for what nobody uses: the one that makes it, else the first consumer."""
+        makers = (maker for operand in follower.operands for maker in _makers(operand))
+        owners = (owner for maker in makers if (owner := self._ownership.owners.get(maker)) is not None)
+        return next(owners, self._ownership.first_consumer)
 
     def _trace_all(self) -> None:
         while self._values:
