@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures mutate clean
+.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures triton-texts mutate clean
 
 test: lint types unit filecheck
 
@@ -50,6 +50,11 @@ zoo: $(INSTALLED)
 
 pictures: $(INSTALLED)
 	$(BIN)/python -m examples.pictures
+
+# Writes the TTGIR of the kernels in tests/triton again, by Triton 3.9. No GPU is needed.
+triton-texts: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[layouts]'
+	$(BIN)/python -W ignore -m tests.triton.emit
 
 mutate: $(INSTALLED)
 	$(BIN)/python -m bench.mutate

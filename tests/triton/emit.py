@@ -1,5 +1,5 @@
 """
-Writes the TTGIR that Triton 3.9 makes of the kernels of `kernels.py`: `python -m tests.triton.emit` (extra `layouts`).
+Writes the TTGIR that Triton 3.9 makes of the kernels of `kernels.py`: `make triton-texts`.
 
 No GPU is needed, and no torch: the stages of Triton's compiler are run up to TTGIR. Of some modules the generic form is
 written as well (`.generic`), by the switch of MLIR's printer that Triton's library exports.

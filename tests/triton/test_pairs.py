@@ -5,9 +5,13 @@ marked for it, and no kernel that is right is reported.
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -89,6 +93,17 @@ def test_a_mistake_is_found(pair: Pair, case: Case) -> None:
     assert case.kind in {str(finding.violation.kind) for finding in report.findings}
     marked = marked_lines().get((section_of(pair.kernel), case.mistake))
     assert marked is None or marked & set(places(report.findings))
+
+
+def test_the_texts_are_what_triton_makes() -> None:
+    """In a process of its own: Triton's library keeps settings for the whole of one."""
+    if find_spec("triton") is None:
+        if os.environ.get("TILEAS_REQUIRE_TRITON") == "1":
+            pytest.fail("Triton 3.9 is required and absent: pip install '.[layouts]'")
+        pytest.skip("needs Triton 3.9: pip install '.[layouts]'")
+    command = [sys.executable, "-W", "ignore", "-m", "tests.triton.emit", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parents[1], check=False)
+    assert done.returncode == 0, f"not what Triton makes (make triton-texts writes them): {done.stdout}{done.stderr}"
 
 
 def test_the_report_quotes_the_line_of_the_kernel() -> None:
