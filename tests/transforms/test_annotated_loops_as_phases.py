@@ -72,7 +72,7 @@ def test_symbolic_loops_keep_their_numbers_as_tokens_and_back(batch: int) -> Non
         for module in modules:
             assert_computes(module, loop, "lazy", expected)
             assert verdict(module, loop) is Verdict.SAFE, f"seed {loop.seed}\n{print_custom(module)}"
-    assert refused <= 1, "at most one in twenty is refused; a batch may hold one"
+    assert refused <= 3, "about one in twenty-five is refused; a batch may hold several"
 
 
 SIMPLE = """
