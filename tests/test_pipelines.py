@@ -181,7 +181,7 @@ def test_options_that_are_handed_on_are_options_of_the_pass() -> None:
     [
         (TileIRPass(pipeline_strategy="warp-specialize"), "pipeline-strategy=warp-specialize"),
         (TileIRPass(dynamic_persistent=True), "dynamic-persistent=true"),
-        (TileIRPass(num_warps=8), "num-warps=8"),
+        (TileIRPass(index_bitwidth=64), "index-bitwidth=64"),
         (TileIRPass(v2_opt_level=1), "v2-opt-level=1"),
     ],
 )

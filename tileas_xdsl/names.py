@@ -64,6 +64,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "inject-software-pipeline": ("queues.inject_software_pipeline", "InjectSoftwarePipelinePass"),
     "rocdl-elide-marks": ("marks.rocdl_elide_marks", "ROCDLElideMarksPass"),
     "queue-tighten-waits": ("queues.queue_tighten_waits", "QueueTightenWaitsPass"),
+    "tileas-assign-load-store-layouts": ("tileas.assign_load_store_layouts", "AssignLoadStoreLayoutsPass"),
     "tileas-assign-layouts": ("tileas.assign_layouts", "AssignLayoutsPass"),
     "tileas-materialize-async": ("tileas.materialize_async", "MaterializeAsyncPass"),
     "tileas-materialize-convert-layout": ("tileas.materialize_convert_layout", "MaterializeConvertLayoutPass"),

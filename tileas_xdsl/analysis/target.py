@@ -29,6 +29,19 @@ def compute_capability(target: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def capability_for(op: Operation, target: str) -> int:
+    """
+    The compute capability for `op`: the one that the IR around it states, else that of `target`.
+
+    Raises `RefusedError` on `op` where there is none.
+    """
+    stated = compute_capability_of(op)
+    capability = stated if stated is not None else compute_capability(target)
+    if capability is None:
+        refuse(op, f"failed to get compute capability: '{target}' is no target", "say one such as sm_90")
+    return capability
+
+
 def model_of_target(op: Operation, target: str) -> MachineModel:
     """
     The machine model for `op`: of the compute capability that the IR around it states, else of `target`.

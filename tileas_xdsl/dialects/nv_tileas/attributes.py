@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntAttr, NoneAttr, StringAttr
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -125,6 +125,16 @@ class AtomAttr(ParametrizedAttribute, SpacedOpaqueSyntaxAttribute):
         if self.options.data:
             printer.print_string(" ")
             printer.print_attr_dict(self.options.data)
+
+
+BOUND_ATOM = "nv_tileas.atom"
+"""The discardable attribute that says the atom of an access of another dialect."""
+
+
+def bound_atom(op: Operation) -> AtomAttr | None:
+    """The instruction to which an access to memory is bound, None where it is bound to none of this dialect."""
+    found = op.properties.get("atom") or op.attributes.get(BOUND_ATOM)
+    return found if isinstance(found, AtomAttr) else None
 
 
 @irdl_attr_definition

@@ -40,7 +40,7 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
 from tileas_xdsl.dialects.nv_tileas.effects import CopiesIntoDestination
-from tileas_xdsl.dialects.nv_tileas.layout import verify_within_warps
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, verify_within_warps
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nv_tileas.verification import (
     I32,
@@ -279,7 +279,8 @@ class ConvertLayoutOp(TileOp):
     `%f = nv_tileas.convert_layout %a : (tensor<8xf16, #smem>) -> tensor<8xf16, #rmem>`
 
     `atom_plan` says how, once MaterializeConvertLayout has decided: a plan of tag 1 names the shared-memory layout of
-    its operand, a plan of tag 0 names none.
+    its operand, which lies there; a plan of tag 0 names none, and stays within the registers of a warp. A plan that no
+    longer fits the tiles of its op is rejected.
     """
 
     name = "nv_tileas.convert_layout"
@@ -311,16 +312,34 @@ class ConvertLayoutOp(TileOp):
         expect_same_elements(self.source.type, self.result.type)
         if self.atom_plan is None:
             return
-        smem = self.atom_plan.smem_layout
-        if self.atom_plan.tag.data == 0 and smem is not None:
-            raise VerifyException(f"expects no smem layout in an atom plan of tag 0, but got {smem}")
+        wanted, result = self.atom_plan.atom_layout, layout_of(self.result.type)
+        if isinstance(wanted, LayoutAttr) and result is not None and wanted != result:
+            raise VerifyException(f"expects an atom plan for the result's layout {result}, but got one for {wanted}")
         if self.atom_plan.tag.data == 0:
-            verify_within_warps(self.source.type, self.result.type)
-        if self.atom_plan.tag.data == 1 and (smem is None or smem != layout_of(self.source.type)):
+            self._verify_between_registers(self.atom_plan)
+        else:
+            self._verify_from_shared_memory(self.atom_plan)
+
+    def _verify_between_registers(self, plan: AtomPlanAttr) -> None:
+        if plan.smem_layout is not None:
+            raise VerifyException(f"expects no smem layout in an atom plan of tag 0, but got {plan.smem_layout}")
+        for type_ in (self.source.type, self.result.type):
+            if space_of(type_) not in (None, "rmem"):
+                raise VerifyException(f"expects an atom plan of tag 0 to lead between registers, but got {type_}")
+        verify_within_warps(self.source.type, self.result.type)
+
+    def _verify_from_shared_memory(self, plan: AtomPlanAttr) -> None:
+        smem = plan.smem_layout
+        if smem is None or smem != layout_of(self.source.type):
             raise VerifyException(
                 "expects an atom plan of tag 1 to name the operand's layout as smem, "
                 f"but got {smem if smem is not None else 'none'}"
             )
+        for type_, space in ((self.source.type, "smem"), (self.result.type, "rmem")):
+            if space_of(type_) not in (None, space):
+                raise VerifyException(
+                    f"expects an atom plan of tag 1 to lead from shared memory to registers, but got {type_}"
+                )
 
 
 @irdl_op_definition

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_status, mark_soft_failure, remark
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
@@ -75,10 +76,13 @@ class MaterializeConvertLayoutPass(ModulePass):
         default=False, metadata={"help": "convert tiles of 4-, 6- and 8-bit floats as tiles of bytes"}
     )
 
+    compute_capability: str = field(default="sm_80", metadata={"help": "compute capability"})
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         errors = ErrorCollector()
-        options = Options(self.reg2reg_vec_size, self.reinterpret_to_i8)
-        for function in functions_in(op):
+        capabilities = [capability_for(function, self.compute_capability) for function in functions_in(op)]
+        for function, capability in zip(functions_in(op), capabilities, strict=True):
+            options = Options(self.reg2reg_vec_size, self.reinterpret_to_i8, capability)
             clear_status(function, self.name)
             for conversion in _bottom_up(function):
                 _materialize(function, conversion, options, self.name, errors)

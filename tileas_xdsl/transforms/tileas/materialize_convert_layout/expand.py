@@ -54,7 +54,7 @@ def _moving(source: SSAValue, step: PlannedStep, options: Options) -> list[Opera
         assert not isinstance(move, LaneAccess)
         assert move.staging is not None
         smem = LayoutAttr.of("smem", form=memory_form(staged, move.staging.write.element_bits))
-        return _through(source, smem, step, _atom(move.staging.write, "st"), _atom(move.staging.read, "ld"))
+        return _through(source, smem, step, atom_of(move.staging.write, "st"), atom_of(move.staging.read, "ld"))
     if isinstance(move, LaneAccess):
         return _accessed(source, step, move)
     assert move.exchange is not None
@@ -75,9 +75,9 @@ def _accessed(source: SSAValue, step: PlannedStep, access: LaneAccess) -> list[O
     """A load is the reader itself; a store needs the memory that it writes."""
     layout = linear_layout(step.source)
     if layout is not None and is_memory(layout):
-        return [_reader(source, step, 1, _atom(access, "ld"))]
+        return [_reader(source, step, 1, atom_of(access, "ld"))]
     alloc = AllocTensorOp(step.target)
-    return [alloc, CopyOp(source, alloc.tensor, atom_descriptor=_atom(access, "st"))]
+    return [alloc, CopyOp(source, alloc.tensor, atom_descriptor=atom_of(access, "st"))]
 
 
 def _exchanged(source: SSAValue, step: PlannedStep, plan: Exchange, options: Options) -> list[Operation]:
@@ -103,7 +103,7 @@ def _reader(source: SSAValue, step: PlannedStep, tag: int, atom: CuteAtomAttr) -
     return ConvertLayoutOp(source, step.target, atom_plan=plan, reinterpret_byte=step.reinterpreted)
 
 
-def _atom(access: LaneAccess, verb: str) -> CuteAtomAttr:
+def atom_of(access: LaneAccess, verb: str) -> CuteAtomAttr:
     """The instruction of an access, as text."""
     if access.kind == "plain":
         text = f"{verb}.shared {access.width} bytes"

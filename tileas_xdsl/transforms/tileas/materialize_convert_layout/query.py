@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.layouts.access import LaneAccess
@@ -25,9 +24,6 @@ from tileas_xdsl.transforms.tileas.materialize_convert_layout.narrow import as_b
 PACKED_BYTES = 4
 """The width of a copy of elements that share a byte: a register. Packing fixes it."""
 
-DEFAULT_CAPABILITY = 80
-"""The compute capability of a program that states none, as for the driver `tileir`."""
-
 SHARED_BYTES = {75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
 """Compute capability -> KiB of shared memory a block (CUDA C++ Programming Guide, technical specifications)."""
 
@@ -39,6 +35,7 @@ class Options:
     width: int
     """The cap on register-to-register copies, in bytes."""
     as_bytes: bool
+    capability: int
 
 
 @dataclass(frozen=True)
@@ -76,12 +73,12 @@ def query(op: ConvertLayoutOp, options: Options) -> PlannedStep | Failure | None
     if options.width < 1:
         return Failure(f"reg2reg-vec-size is the width of a copy in bytes, so at least 1, not {options.width}")
     try:
-        return _planned(op, source, target, options)
+        return _planned(source, target, options)
     except LayoutError as error:
         return Failure(f"from {_words(source)} to {_words(target)}: {error}")
 
 
-def _planned(op: ConvertLayoutOp, source: Attribute, target: Attribute, options: Options) -> PlannedStep | Failure:
+def _planned(source: Attribute, target: Attribute, options: Options) -> PlannedStep | Failure:
     reinterpreted = options.as_bytes and is_narrow_float(source)
     if reinterpreted:
         source, target = as_bytes(source), as_bytes(target)
@@ -98,7 +95,9 @@ def _planned(op: ConvertLayoutOp, source: Attribute, target: Attribute, options:
             f"and reg2reg-vec-size allows {options.width}: raise it to {PACKED_BYTES}, or set reinterpret-to-i8"
         )
     _refuse_other_spaces(source, target)
-    return PlannedStep(moves(first, second, bits, _abilities(op, options))[0], source, target, reinterpreted)
+    return PlannedStep(
+        moves(first, second, bits, abilities(options.capability, options.width))[0], source, target, reinterpreted
+    )
 
 
 def _refuse_other_spaces(source: Attribute, target: Attribute) -> None:
@@ -108,16 +107,14 @@ def _refuse_other_spaces(source: Attribute, target: Attribute) -> None:
             raise LayoutError(f"the catalogue has registers and shared memory, not {layout.space.data}")
 
 
-def _abilities(op: ConvertLayoutOp, options: Options) -> Abilities:
-    """What the target has. Words of shuffles are no wider than the cap."""
-    stated = compute_capability_of(op)
-    capability = DEFAULT_CAPABILITY if stated is None else stated
+def abilities(capability: int, width: int = 4) -> Abilities:
+    """What the target has. Words of shuffles are no wider than the cap, which is `width` bytes."""
     known = [c for c in SHARED_BYTES if c <= capability]
     return Abilities(
         matrix_loads=capability >= 75,
         matrix_stores=capability >= 90,
         shared_bytes=SHARED_BYTES[max(known, default=75)] * 1024,
-        word_bits=8 * _largest_power(min(options.width, 4)),
+        word_bits=8 * _largest_power(min(width, 4)),
     )
 
 

@@ -11,15 +11,16 @@ from __future__ import annotations
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation
 
-from tileas_xdsl.dialects.nv_tileaa.attributes import PaddingValueAttr
+from tileas_xdsl.dialects.nv_tileaa import attributes as nv_tileaa
+from tileas_xdsl.dialects.nv_tileas import attributes as nv_tileas
+from tileas_xdsl.dialects.nv_tileas.attributes import BOUND_ATOM, AtomFamily, bound_atom
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.tiles.types import extents
+from tileas_xdsl.layouts.atoms import fits_in_boxes
 from tileas_xdsl.machine.time.costs import element_bits
 from tileas_xdsl.targets.machine_model import MachineModel
 
 TMA, ASYNC_COPY = "tma", "async_copy"
-
-MOST_AXES, MOST_ELEMENTS, INNER_BYTES = 5, 256, 16
 
 TMA_PADDINGS = ("zero", "nan")
 
@@ -28,23 +29,39 @@ def choose_instructions(function: Operation, model: MachineModel) -> None:
     """Producers of `function` that are to use TMA use asynchronous copies where `model` has no TMA for their tiles."""
     for op in function.walk():
         if isinstance(op, ProduceOp) and op.producer_kind is not None and op.producer_kind.data == TMA:
-            if not (model.has_tma and is_box_of_tma(op)):
+            if not (model.has_tma and is_box_of_tma(op) and _is_left_to_tma(op)):
                 op.producer_kind = StringAttr(ASYNC_COPY)
+                _unbind_from_tma(op)
+
+
+def _is_left_to_tma(op: ProduceOp) -> bool:
+    """Whether no load within is bound to an instruction of the threads."""
+    bound = [atom.family for inner in op.walk() if (atom := bound_atom(inner)) is not None]
+    return all(family is AtomFamily.TMA_LOAD for family in bound)
+
+
+def _unbind_from_tma(op: ProduceOp) -> None:
+    for inner in op.walk():
+        atom = bound_atom(inner)
+        if atom is not None and atom.family is AtomFamily.TMA_LOAD:
+            inner.attributes.pop(BOUND_ATOM, None)
+            inner.properties.pop("atom", None)
 
 
 def is_box_of_tma(op: ProduceOp) -> bool:
     """Whether TMA can bring all tiles that `op` fills its stage with, padded as its loads say."""
     tiles = op.payload or tuple(value.type for value in op.yielded)
-    return all(map(_fits_in_a_box, tiles)) and not any(map(_pads_otherwise, op.walk()))
+    return all(map(_fits_in_a_box, tiles)) and all(map(pads_for_tma, op.walk()))
 
 
 def _fits_in_a_box(tile: Attribute) -> bool:
-    shape = extents(tile)
-    if not 1 <= len(shape) <= MOST_AXES or not all(1 <= extent <= MOST_ELEMENTS for extent in shape):
-        return False
-    return shape[-1] * element_bits(tile) % (8 * INNER_BYTES) == 0
+    return fits_in_boxes(extents(tile), element_bits(tile))
 
 
-def _pads_otherwise(op: Operation) -> bool:
+def pads_for_tma(op: Operation) -> bool:
+    """Whether TMA can write what `op` reads outside of its array, as far as it says."""
     padding = op.properties.get("padding_value") or op.attributes.get("padding_value")
-    return isinstance(padding, PaddingValueAttr) and padding.data.value not in TMA_PADDINGS
+    return (
+        not isinstance(padding, nv_tileaa.PaddingValueAttr | nv_tileas.PaddingValueAttr)
+        or padding.data.value in TMA_PADDINGS
+    )

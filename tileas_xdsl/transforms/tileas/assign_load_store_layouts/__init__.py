@@ -1,0 +1,84 @@
+"""
+TileASAssignLoadStoreLayouts: every load and store gets the instruction that moves its tile.
+
+    %t = tiled_load %a[%i, %k] : ... -> S        %t = tiled_load %a[%i, %k] {nv_tileas.atom = sm90_tma_load_2d_f16}
+    tiled_store %c[%i, %j], %r : R          ->   tiled_store %c[%i, %j], %r {nv_tileas.atom = sm90_stg_128_f32}
+    %x = convert_layout %t {atom_plan}           %x = convert_layout %t {atom_plan with the atom that fits}
+
+Which instructions there are follows from the layout of the tile, what is known of the array, and the target
+(`layouts/atoms.py`). The loads that fill one pipeline are an *alias group* and use instructions of one kind, for their
+completion is counted in one way; the group takes the kind with the lowest score. Layouts stay as they are, and so do
+the tags of plans.
+
+`accesses.py` has what is loaded and stored, `groups.py` chooses, `readers.py` has the plans of conversions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from tileas_xdsl.analysis.target import capability_for
+from tileas_xdsl.diagnostics import ErrorCollector, clear_status, mark_soft_failure, remark
+from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.transforms.tileas.assign_load_store_layouts.groups import Known, choose
+from tileas_xdsl.transforms.tileas.assign_load_store_layouts.readers import refine
+
+
+@dataclass(frozen=True)
+class AssignLoadStoreLayoutsPass(ModulePass):
+    """
+    Bind loads and stores to instructions.
+
+    Rewrites
+        The attribute `atom` of accesses to global memory (`nv_tileas.atom` on ops of nv_tileaa) whose tile has a layout
+        to the bit, and the `atom_descriptor` of layout conversions and copies between registers and shared memory where
+        another one fits better. An access that has an atom keeps it. A second run changes nothing.
+
+    Requires
+        Verified IR with layouts, behind `tileas-materialize-convert-layout`.
+
+    Refuses
+        A pipeline whose tiles lie in different memories, or whose loads have no kind of instruction in common; a tile
+        with elements that share a byte and belong to several threads. Nothing in the function is bound then, and it
+        gets bit 2; the other functions are bound, and the errors come together.
+    """
+
+    name = "tileas-assign-load-store-layouts"
+
+    DESCRIPTION: ClassVar[str] = "Bind loads and stores to the instructions that move their tiles"
+
+    compute_capability: str = field(default="sm_80", metadata={"help": "compute capability"})
+    num_warps: int = field(default=4, metadata={"help": "number of warps that move a tile"})
+    row_alignment: int = field(
+        default=16, metadata={"help": "bytes of which rows of arrays begin at a multiple where types leave it open"}
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for option, value in (("num-warps", self.num_warps), ("row-alignment", self.row_alignment)):
+            if value < 1 or value & (value - 1):
+                raise PassFailedException(f"{self.name}: {option}={value}: a power of two is needed")
+        capabilities = [capability_for(function, self.compute_capability) for function in functions_in(op)]
+        errors = ErrorCollector()
+        for function, capability in zip(functions_in(op), capabilities, strict=True):
+            clear_status(function, self.name)
+            self._bind(function, Known(capability, self.num_warps, self.row_alignment), errors)
+        errors.raise_if_any()
+
+    def _bind(self, function: Operation, known: Known, errors: ErrorCollector) -> None:
+        choice = choose(function, known)
+        for diagnostic in choice.errors:
+            mark_soft_failure(function, self.name, diagnostic, errors)
+        if choice.errors:
+            return
+        for access, atom in choice.atoms:
+            access.bind(atom)
+        for op, message, way_out in choice.remarks:
+            remark(op, message, way_out)
+        refine(function, known.capability)
