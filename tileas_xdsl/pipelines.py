@@ -36,22 +36,25 @@ class FamilyPass:
     strategies: tuple[Strategy, ...] = ALWAYS
     options: tuple[tuple[str, str], ...] = ()
     """Options of the pass, each with the option of the driver that sets it."""
+    switch: str | None = None
+    """The option of the driver that asks for it; None where the strategy alone decides."""
 
     @property
     def exists(self) -> bool:
         return self.name in PASSES
 
 
+TARGET_AND_WARPS = (("compute_capability", "compute_capability"), ("num_warps", "num_warps"))
+
 FAMILY = (
     FamilyPass("tileas-queue-to-pipeline"),
     FamilyPass("tileas-materialize-async"),
     FamilyPass("tileas-dynamic-persistent"),
+    FamilyPass("tileas-assign-layouts", ALWAYS, TARGET_AND_WARPS, "layouts"),
+    FamilyPass("tileas-remove-layout-conversions", ALWAYS, (), "layouts"),
     FamilyPass("tileas-materialize-convert-layout", ALWAYS, (("compute_capability", "compute_capability"),)),
-    FamilyPass(
-        "tileas-assign-load-store-layouts",
-        ALWAYS,
-        (("compute_capability", "compute_capability"), ("num_warps", "num_warps")),
-    ),
+    FamilyPass("tileas-assign-load-store-layouts", ALWAYS, TARGET_AND_WARPS),
+    FamilyPass("tileas-remove-layout-conversions", ALWAYS, (), "layouts"),
     FamilyPass("lower-tma-load-store-to-async"),
     FamilyPass("tileas-attach-tma-desc-args"),
     FamilyPass("tileas-legalize-tmem-copy"),
@@ -98,6 +101,14 @@ ORDER = (
     ("tileas-queue-to-pipeline", "tileas-materialize-async", "the async rewrite finds pipelines, not queues"),
     ("tileas-materialize-async", "tileas-materialize-schedule", "the schedule is materialised on tokens and stages"),
     ("tileas-dynamic-persistent", "tileas-generate-schedule", "the persistent loop is part of what is scheduled"),
+    ("tileas-materialize-async", "tileas-assign-layouts", "the tiles in the slots of pipelines get layouts, too"),
+    ("tileas-assign-layouts", "tileas-remove-layout-conversions", "it puts a conversion wherever two layouts meet"),
+    ("tileas-assign-layouts", "tileas-materialize-convert-layout", "conversions are made between layouts to the bit"),
+    (
+        "tileas-remove-layout-conversions",
+        "tileas-materialize-convert-layout",
+        "what cancels out is not made; it runs again behind, for what the layouts of loads and stores leave over",
+    ),
     ("tileas-materialize-convert-layout", "tileas-unroll-register-loops", "it marks the roots of the loops to unroll"),
     ("tileas-materialize-convert-layout", "tileas-legalize-tmem-copy", "it makes the copies that are legalised"),
     ("tileas-materialize-convert-layout", "tileas-assign-load-store-layouts", "its atom_plan is read there"),
@@ -229,6 +240,9 @@ class TileIRPass(ChoosingPass):
     sub_tiles: int = field(
         default=1, metadata={"help": "1, or 2: into how many tiles of fewer rows products are split"}
     )
+    layouts: bool = field(
+        default=False, metadata={"help": "give every tile a layout to the bit, and bind loads and stores"}
+    )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
     schedule_trace_file: str = field(
         default="", metadata={"help": "where a Chrome timeline trace of the schedule goes"}
@@ -287,9 +301,11 @@ class TileIRPass(ChoosingPass):
 
     def steps(self) -> list[ModulePass]:
         """The passes that exist and run under the strategy, with their options."""
-        return [
-            self._instance(member) for member in FAMILY if member.exists and self.pipeline_strategy in member.strategies
-        ]
+        return [self._instance(member) for member in FAMILY if member.exists and self._asks_for(member)]
+
+    def _asks_for(self, member: FamilyPass) -> bool:
+        switched_on = member.switch is None or bool(getattr(self, member.switch))
+        return switched_on and self.pipeline_strategy in member.strategies
 
     def _instance(self, member: FamilyPass) -> ModulePass:
         pass_type = loaders("transforms", PASSES)[member.name]()

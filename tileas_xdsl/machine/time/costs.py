@@ -6,7 +6,7 @@ What ops cost, in cycles of a target's table: how much there is to do, and which
     asynchronous work          bytes / rate of its engine
     arithmetic on a tile       elements / rate of the agent's own lanes
     an operation on scalars    one instruction
-    naming things              nothing: constants, views, casts, tokens, control flow
+    naming things              nothing: constants, views, casts, tokens, control flow, registers renamed by a plan
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, ShapedType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import ConstantLike
 
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import Kind, facts_of
 from tileas_xdsl.machine.core.memory import View
@@ -90,7 +91,7 @@ def own_cost(op: Operation, kind: Kind, results: Sequence[Any], table: TimingTab
     op without a meaning, which a check takes for a function, counts as one that computes its results.
     """
     costs = facts_of(op).costs
-    if kind not in (Kind.PURE, Kind.EFFECT) or costs is Costs.NOTHING or op.has_trait(ConstantLike):
+    if kind not in (Kind.PURE, Kind.EFFECT) or costs is Costs.NOTHING or op.has_trait(ConstantLike) or _renames(op):
         return Cost(None, 0)
     computed = [
         ssa.type
@@ -104,6 +105,14 @@ def own_cost(op: Operation, kind: Kind, results: Sequence[Any], table: TimingTab
         return Cost(None, table.instruction)
     rate = table.special if costs is Costs.SPECIAL_RESULTS else table.arithmetic
     return Cost(None, rate.occupancy(elements), rate.latency)
+
+
+def _renames(op: Operation) -> bool:
+    """
+    Whether `op` is a layout conversion with a plan that stays in registers: what moves is moved by ops before it, and
+    the conversion itself gives registers other names.
+    """
+    return isinstance(op, ConvertLayoutOp) and op.atom_plan is not None and op.atom_plan.tag.data == 0
 
 
 def is_number(kind: Attribute) -> bool:

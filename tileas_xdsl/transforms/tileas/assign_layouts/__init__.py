@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import make_agree
 from tileas_xdsl.transforms.tileas.assign_layouts.products import anchor_products
@@ -46,7 +47,7 @@ class AssignLayoutsPass(ModulePass):
         Verified IR.
 
     Refuses
-        A tile with an extent that is no power of two, or that is not known.
+        A tile with an extent that is no power of two, or that is not known; an unknown target.
     """
 
     name = "tileas-assign-layouts"
@@ -55,11 +56,14 @@ class AssignLayoutsPass(ModulePass):
 
     num_warps: int = field(default=4, metadata={"help": "number of warps that hold a tile"})
 
+    compute_capability: str = field(default="sm_80", metadata={"help": "compute capability"})
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.num_warps < 1 or self.num_warps & (self.num_warps - 1):
             raise PassFailedException(f"{self.name}: num-warps={self.num_warps}: a power of two is needed")
+        capabilities = [capability_for(function, self.compute_capability) for function in functions_in(op)]
         refuse_tiles_without_layout(op, self.num_warps)
         assign_tiles(op, self.num_warps)
-        for function in functions_in(op):
+        for function, capability in zip(functions_in(op), capabilities, strict=True):
             make_agree(function)
-            anchor_products(function, self.num_warps)
+            anchor_products(function, self.num_warps, capability)

@@ -9,7 +9,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
-from tileas_xdsl.dialects.nv_tileaa.attributes import compute_capability_of
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
@@ -18,19 +17,16 @@ from tileas_xdsl.layouts.forms import LayoutForm, Mma
 
 Product = nv_tileaa.DotOp | nv_tileas.DotOp
 
-DEFAULT_CAPABILITY = 80
-"""The compute capability of a program that states none, as for the driver `tileir`."""
 
-
-def anchor_products(function: Operation, warps: int) -> None:
-    """Give the products of a function their fragments."""
+def anchor_products(function: Operation, warps: int, capability: int) -> None:
+    """Give the products of a function the fragments that a target has for them."""
     for op in [op for op in function.walk() if isinstance(op, Product)]:
-        forms = _forms_of(op, warps)
+        forms = _forms_of(op, warps, capability)
         if forms is not None:
             _anchor(op, forms)
 
 
-def _forms_of(op: Product, warps: int) -> ProductForms | None:
+def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
     """The fragments, None for a product that has them, or that is not one of the tensor core."""
     tiles = [value.type for value in (op.a, op.b, op.c)]
     if any(form_of(tile) is None for tile in tiles) or isinstance(form_of(op.c.type), Mma):
@@ -39,9 +35,8 @@ def _forms_of(op: Product, warps: int) -> ProductForms | None:
     bits, other = element_bits(op.a.type), element_bits(op.b.type)
     if bits is None or bits != other or any(len(shape) != 2 for shape in shapes):
         return None
-    capability = compute_capability_of(op)
     (m, k), (_, n), _ = shapes
-    return of_product(m, n, k, bits, warps, DEFAULT_CAPABILITY if capability is None else capability)
+    return of_product(m, n, k, bits, warps, capability)
 
 
 def _anchor(op: Product, forms: ProductForms) -> None:

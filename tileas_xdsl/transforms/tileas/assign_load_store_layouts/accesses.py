@@ -140,7 +140,7 @@ def _strides(array: Attribute) -> list[int | None] | None:
     if not isinstance(array, MemRefType | ArrayType) or array.get_num_dims() == 0:
         return None
     shape = [None if extent == DYNAMIC_INDEX else extent for extent in array.get_shape()]
-    offset, strides = _stated(array)
+    offset, strides = _stated(cast(Attribute, array))
     return [shape[-1], offset, *(strides if strides is not None else map(_product, _suffixes(shape)))]
 
 
