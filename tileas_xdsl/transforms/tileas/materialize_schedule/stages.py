@@ -12,6 +12,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Operation
 
+from tileas_xdsl.analysis.dependence import Placement, dependence_graph
+from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import ITER_OFFSET, ORDER, STAGE, pipeline_loop, schedule_map
@@ -26,6 +28,7 @@ def materialize_stages(code: Extracted) -> None:
     for loop in reversed(loops):
         stages = _renumber(loop, code.own)
         if stages < 2:
+            _put_in_order(loop, code.own)
             continue
         found = schedule_map(loop.body.block, stages)
         if found is None:
@@ -54,6 +57,24 @@ def _renumber(loop: scf.ForOp, mine: set[Operation]) -> int:
         op.attributes[STAGE] = IntegerAttr(stage - first, i32)
         op.attributes[ITER_OFFSET] = IntegerAttr(first - stage, i32)
     return max(own) - first + 1
+
+
+def _put_in_order(loop: scf.ForOp, mine: set[Operation]) -> None:
+    """
+    What has no stages to overlap runs in the order of the schedule, too, where that keeps every dependence. Arithmetic
+    that stood in an earlier stage comes first, in program order: it needs nothing of the agent's own.
+    """
+    *body, last = loop.body.block.ops
+    if not all(AWS_STAGE in op.attributes and ORDER in op.attributes for op in body):
+        return
+    own = [_number(op, AWS_STAGE) for op in body if op in mine]
+    ranked = sorted(body, key=lambda op: -1 if _number(op, AWS_STAGE) < min(own) else _number(op, ORDER))
+    placements = {op: Placement(0, rank) for rank, op in enumerate(ranked)}
+    if dependence_graph(loop, providers=[pipeline_edges]).violations(placements):
+        return
+    for op in ranked:
+        op.detach()
+        loop.body.block.insert_op_before(op, last)
 
 
 def _keep_only_what_was_scheduled(op: Operation) -> None:
