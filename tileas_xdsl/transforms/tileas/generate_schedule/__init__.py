@@ -28,14 +28,14 @@ from tileas_xdsl.analysis.target import model_of_target
 from tileas_xdsl.diagnostics import refuse, remark
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.scheduling.exact.search import Limits
 from tileas_xdsl.scheduling.exact.solver import SolverMissing
 from tileas_xdsl.scheduling.loop_problem import LoopProblem, PipelineTurns, loop_problem
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
-from tileas_xdsl.scheduling.proven import ProvenSchedule, proven_schedule
+from tileas_xdsl.scheduling.two_agents import OneAgentError
 from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS, AUTO, Exactly, exact_schedule
 from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, strategy_of
 from tileas_xdsl.transforms.tileas.generate_schedule.trace import write_trace
 
@@ -53,6 +53,8 @@ class ScheduledLoop:
     loop: scf.ForOp
     problem: LoopProblem
     schedule: ModuloSchedule
+    agents: tuple[int | None, ...] = ()
+    """For each op the agent that runs it, None where both do; empty where there is one agent."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +66,20 @@ class GenerateSchedulePass(ModulePass):
         Attributes only: `stage`, `iter_offset` and `order` on every op of a scheduled body, `nv_tileas.schedule` on the
         loop, `nv_tileas.depth` on rings. `strategy` is `cost-based`, `fast`, `serial`, `default` (by target), `none` or
         `exact`, which proves the least interval within `exact-limit` deterministic seconds of its solver, and puts what
-        is proven into `proof` and `lower_bound` of `nv_tileas.schedule`. `num-stages` limits the stages. A loop that is
-        too small, that nothing asynchronous happens in, or that has
+        is proven into `proof` and `lower_bound` of `nv_tileas.schedule`. With `exact-agents` of 2 a producer and a
+        computing agent share the loop, and ops get an `agent`; `auto` takes as few agents as reach the least interval.
+        `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. A loop that
+        is too small, that nothing asynchronous happens in, or that has
         `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
 
     Requires
         Verified IR. Only innermost loops are scheduled, and those whose inner loops are one op to them.
 
     Refuses
-        An unknown capability or strategy, naming those that there are; `exact` without its solver, with the command
-        that installs it; ops that wait for each other within one iteration; a ring of which not even one copy fits,
-        with the bytes that are missing.
+        An unknown capability or strategy, naming those that there are; a number of agents that nothing is scheduled
+        for, or without `exact`; a loop that two agents cannot share, where 2 are asked for; `exact` without its solver,
+        with the command that installs it; ops that wait for each other within one iteration; a ring of which not even
+        one copy fits, with the bytes that are missing.
     """
 
     name = "tileas-generate-schedule"
@@ -87,6 +92,7 @@ class GenerateSchedulePass(ModulePass):
     rrt_size_threshold: int = 4096
     max_constraint_iterations: int = ROUNDS
     exact_limit: int = 10
+    exact_agents: int | str = 1
     schedule_trace_file: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -100,11 +106,24 @@ class GenerateSchedulePass(ModulePass):
             raise PassFailedException(
                 f"{self.name}: exact-limit={self.exact_limit}; the solver needs at least 1 second"
             )
+        self._check_agents()
         planned = plan_module(op, self)
         for found in planned:
             write_schedule(found)
         if self.schedule_trace_file:
             write_trace(self.schedule_trace_file, [(found.problem, found.schedule) for found in planned])
+
+    def _check_agents(self) -> None:
+        if self.exact_agents not in AGENTS:
+            raise PassFailedException(
+                f"{self.name}: exact-agents={self.exact_agents}; a loop is scheduled for one agent, or for a producer "
+                f"and one that computes: choose one of {', '.join(map(str, AGENTS))}"
+            )
+        if self.exact_agents != 1 and self.strategy != EXACT:
+            raise PassFailedException(
+                f"{self.name}: exact-agents={self.exact_agents} contradicts strategy={self.strategy}; use "
+                f"strategy={EXACT}, or leave out exact-agents"
+            )
 
 
 def plan_module(module: ModuleOp, options: GenerateSchedulePass) -> list[ScheduledLoop]:
@@ -141,24 +160,27 @@ def plan_loop(
     limits = SearchLimits(rounds=options.max_constraint_iterations)
     try:
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
-        is_exact &= strategy is not Strategy.SERIAL
-        return ScheduledLoop(loop, problem, _proven(loop, found, options.exact_limit) if is_exact else found)
+        if not is_exact or strategy is Strategy.SERIAL:
+            return ScheduledLoop(loop, problem, found)
+        return _exactly(problem, found, options)
     except DependenceCycleError as error:
         refuse(problem.ops[error.ops[0]], f"cannot be scheduled: {error}", "break the cycle")
     except InfeasibleError as error:
         refuse(loop, f"failed to find a schedule: {error}", "use smaller tiles")
 
 
-def _proven(loop: scf.ForOp, found: ModuloSchedule, seconds: int) -> ModuloSchedule:
-    """The best schedule of the problem of `found`, with what is proven of it."""
+def _exactly(problem: LoopProblem, found: ModuloSchedule, options: GenerateSchedulePass) -> ScheduledLoop:
+    """The best schedule of `problem`, with what is proven of it."""
+    asked = Exactly(options.exact_agents, float(options.exact_limit), options.max_constraint_iterations)
     try:
-        better = proven_schedule(found, Limits(seconds=float(seconds)))
+        agents, better = exact_schedule(problem, found, asked)
     except SolverMissing as error:
         raise PassFailedException(f"{GenerateSchedulePass.name}: {error}") from None
+    except OneAgentError as error:
+        refuse(problem.loop, f"cannot be shared by two agents: {error}", f"use exact-agents=1 or {AUTO}")
     except ValueError as error:
-        refuse(loop, f"cannot be scheduled exactly: {error}", "use strategy=cost-based")
-    assert isinstance(better, ProvenSchedule), "the search starts from a schedule"
-    return better.schedule
+        refuse(problem.loop, f"cannot be scheduled exactly: {error}", "use strategy=cost-based")
+    return ScheduledLoop(problem.loop, problem, better, agents)
 
 
 def write_schedule(found: ScheduledLoop) -> None:
@@ -169,6 +191,8 @@ def write_schedule(found: ScheduledLoop) -> None:
         op.attributes["stage"] = IntegerAttr(stage, i32)
         op.attributes["iter_offset"] = IntegerAttr(-stage, i32)
         op.attributes["order"] = IntegerAttr(_position(result, number, len(found.problem.ops)), i32)
+        if found.agents and (agent := found.agents[number]) is not None:
+            op.attributes["agent"] = IntegerAttr(agent, i32)
     found.loop.attributes[SCHEDULE] = described(found)
     for maker, copies in zip(found.problem.rings, result.copies, strict=True):
         maker.attributes[DEPTH] = IntegerAttr(copies, i32)
@@ -199,6 +223,7 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
     if result.proof is not None:
         entries["proof"] = StringAttr(result.proof.text)
         entries["lower_bound"] = IntegerAttr(result.proof.lower_bound, i32)
+        entries["agents"] = IntegerAttr(2 if found.agents else 1, i32)
     return DictionaryAttr(entries)
 
 
