@@ -22,7 +22,7 @@ func.func @row(%from: memref<?x8xf32>, %to: memref<8xf32>, %i: index) {
 // CHECK:       define ptx_kernel void @row(ptr %from, i64 %from.1, ptr %to, i64 %i) #0 {
 // CHECK:         call void @llvm.nvvm.cp.async.commit.group()
 // CHECK-NEXT:    call void @llvm.nvvm.cp.async.wait.group(i32 0)
-// CHECK:         %j = phi i64 [ 0, %bb0 ], [ %[[NEXT:.*]], %[[BODY:.*]] ]
+// CHECK:         %j = phi i64 [ %[[NEXT:.*]], %[[BODY:.*]] ], [ 0, %bb0 ]
 // CHECK-NEXT:    %[[MORE:.*]] = icmp slt i64 %j, 8
 // CHECK:       [[BODY]]:
 // CHECK-NEXT:    %[[ROW:.*]] = mul i64 %i, 8

@@ -233,8 +233,9 @@ def _owner(block: Block) -> Operation:
 
 
 def _phis(block: Block, edges: list[Edge], names: Names) -> Iterator[str]:
+    """The last edge comes first, as in the text that MLIR's translation writes."""
     for number, value in enumerate(block.args):
-        incoming = ", ".join(f"[ {names.of(given[number])}, %{label} ]" for label, given in edges)
+        incoming = ", ".join(f"[ {names.of(given[number])}, %{label} ]" for label, given in reversed(edges))
         yield f"{names.of(value)} = phi {_type(value.type, block, names)} {incoming}"
 
 

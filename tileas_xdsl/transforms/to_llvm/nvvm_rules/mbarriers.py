@@ -1,11 +1,11 @@
-"""Barriers that count arrivals and bytes, and the order of `wgmma`."""
+"""Barriers that count arrivals and bytes."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
-from tileas_xdsl.dialects.nvvm import mbarrier, wgmma
+from tileas_xdsl.dialects.nvvm import mbarrier
 from tileas_xdsl.dialects.nvvm.attributes import MemScope
 from tileas_xdsl.dialects.nvvm.mbarrier import CLUSTER_SPACE, FALSE
 from tileas_xdsl.dialects.upstream import address_space
@@ -118,21 +118,3 @@ def _test(op: mbarrier.WaitOp, emit: Emitter) -> SSAValue:
     name = "mbarrier.try.wait" if isinstance(op, mbarrier.MBarrierTryWaitOp) else "mbarrier.test.wait"
     name += ".parity" * op.waits_for_parity + ".tl" * bool(ticks) + ".relaxed" * (op.relaxed != FALSE)
     return emit.call(f"{name}.{_place(op.scope.data, pointer)}", [_shared(pointer, emit), awaited, *ticks], i1)
-
-
-# wgmma ----------------------------------------------------------------------------------------------------------------
-
-
-@rule(wgmma.WgmmaFenceAlignedOp)
-def _wgmma_fence(_op: wgmma.WgmmaFenceAlignedOp, emit: Emitter) -> None:
-    emit.call("wgmma.fence.sync.aligned")
-
-
-@rule(wgmma.WgmmaGroupSyncAlignedOp)
-def _wgmma_commit(_op: wgmma.WgmmaGroupSyncAlignedOp, emit: Emitter) -> None:
-    emit.call("wgmma.commit_group.sync.aligned")
-
-
-@rule(wgmma.WgmmaWaitGroupSyncOp)
-def _wgmma_wait(op: wgmma.WgmmaWaitGroupSyncOp, emit: Emitter) -> None:
-    emit.call("wgmma.wait_group.sync.aligned", [emit.integer(op.group.value.data, i64)])

@@ -1,0 +1,70 @@
+"""Matrix products of a warpgroup (`wgmma`), and their order."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.llvm import InsertValueOp, LLVMStructType, UndefOp
+from xdsl.ir import SSAValue
+
+from tileas_xdsl.dialects.nvvm import wgmma
+from tileas_xdsl.dialects.nvvm.matrix_attributes import (
+    MMAIntOverflow,
+    MMALayout,
+    WGMMAScaleIn,
+    WGMMAScaleOut,
+    WGMMAType,
+)
+from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import Emitter, rule
+
+TRANSPOSABLE = (WGMMAType.F16, WGMMAType.BF16)
+"""Types whose operands may lie in shared memory either way."""
+INTEGERS = (WGMMAType.S8, WGMMAType.U8, WGMMAType.B1)
+"""Types whose operands cannot be negated."""
+
+
+@rule(wgmma.WgmmaFenceAlignedOp)
+def _fence(_op: wgmma.WgmmaFenceAlignedOp, emit: Emitter) -> None:
+    emit.call("wgmma.fence.sync.aligned")
+
+
+@rule(wgmma.WgmmaGroupSyncAlignedOp)
+def _commit(_op: wgmma.WgmmaGroupSyncAlignedOp, emit: Emitter) -> None:
+    emit.call("wgmma.commit_group.sync.aligned")
+
+
+@rule(wgmma.WgmmaWaitGroupSyncOp)
+def _wait(op: wgmma.WgmmaWaitGroupSyncOp, emit: Emitter) -> None:
+    emit.call("wgmma.wait_group.sync.aligned", [emit.integer(op.group.value.data, i64)])
+
+
+@rule(wgmma.WgmmaMmaAsyncOp)
+def _product(op: wgmma.WgmmaMmaAsyncOp, emit: Emitter) -> SSAValue:
+    """No intrinsic does it. The accumulator is read and written, so each register of it goes in where it comes out."""
+    assert isinstance(op.inouts.type, LLVMStructType)
+    types = list(op.inouts.type.types)
+    before = [emit.part(op.inouts, number, type_) for number, type_ in enumerate(types)]
+    inputs = [op.descriptor_a, op.descriptor_b, *before]
+    after = emit.assembly(_instruction(op, len(types)), types, inputs, range(len(types)))
+    found: SSAValue = emit.builder.insert(UndefOp(op.inouts.type)).res
+    for number, value in enumerate(after):
+        place = DenseArrayBase.from_list(i64, [number])
+        found = emit.builder.insert(InsertValueOp(place, found, value)).res
+    return found
+
+
+def _instruction(op: wgmma.WgmmaMmaAsyncOp, registers: int) -> str:
+    shape, a = op.shape, op.type_a.data
+    types = ".".join(kind.data.value for kind in (op.type_d, op.type_a, op.type_b))
+    name = f"wgmma.mma_async.sync.aligned.m{shape.m.data}n{shape.n.data}k{shape.k.data}.{types}"
+    if a is WGMMAType.B1:
+        name += ".and.popc"
+    if op.satfinite is not None and op.satfinite.data is MMAIntOverflow.SATFINITE:
+        name += ".satfinite"
+    accumulator = ", ".join(f"${number}" for number in range(registers))
+    words = [f"{{{accumulator}}}", f"${registers}", f"${registers + 1}", "p"]
+    if a not in INTEGERS:
+        words += ["-1" if scale.data is WGMMAScaleIn.NEG else "1" for scale in (op.scale_a, op.scale_b)]
+    if a in TRANSPOSABLE:
+        words += [str(int(op.layout_a.data is MMALayout.COL)), str(int(op.layout_b.data is MMALayout.ROW))]
+    adds = int(op.scale_d.data is WGMMAScaleOut.ONE)
+    return f"{{\n.reg .pred p;\nsetp.ne.b32 p, {adds}, 0;\n{name} {', '.join(words)};\n}}"
