@@ -122,6 +122,8 @@ class Graph:
             raise WentWrongError(word)
         if snapshot.refusal is not None:
             raise NoProofError(sentence(question.op, f"cannot be compared from turn to turn: {snapshot.refusal}"))
+        if any(isinstance(number, float) for number in snapshot.numbers):
+            raise NoProofError(sentence(question.op, "finds a float in the state, which is not followed"))
         numbers = tuple(int(number) for number in snapshot.numbers)
         key = (snapshot.shape, question.agent, question.body)
         state = self.states.get(key)

@@ -71,6 +71,9 @@ def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
 
 
 def _open_loop(op: scf.ForOp, names: dict[BlockArgument, str], loops: dict[Operation, OpenLoop]) -> OpenLoop | None:
+    step = constant_integer(_behind_captures(op.step))
+    if step is None or step <= 0:
+        return None
     root, offset = _root(op.ub)
     starts_alike = constant_integer(_behind_captures(op.lb)) is not None
     constant = constant_integer(root)
