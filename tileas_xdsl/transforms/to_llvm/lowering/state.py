@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -13,36 +13,15 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from tileas_xdsl.transforms.to_llvm.lowering.types import BufferType, buffer_type, types_for
+from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
 OpT = TypeVar("OpT", bound=Operation)
-Rule = Callable[[Any, "Lowering"], None]
 Number = int | SSAValue
 """A number of 64 bits, known or computed."""
 
-RULES: dict[type[Operation], Rule] = {}
-"""The table: each op that has a meaning in LLVM."""
-REFUSALS: dict[type[Operation], Callable[[Any], tuple[str, str] | None]] = {}
-"""What of an op cannot be lowered, and the way out; asked before anything is touched."""
-
-
-def rule(*ops: type[OpT]) -> Callable[[Callable[[OpT, Lowering], None]], Any]:
-    """Register how `ops` are lowered."""
-
-    def register(lower: Callable[[OpT, Lowering], None]) -> Callable[[OpT, Lowering], None]:
-        RULES.update(dict.fromkeys(ops, lower))
-        return lower
-
-    return register
-
-
-def refusal(*ops: type[OpT]) -> Callable[[Callable[[OpT], tuple[str, str] | None]], Any]:
-    """Register what of `ops` cannot be lowered."""
-
-    def register(judge: Callable[[OpT], tuple[str, str] | None]) -> Callable[[OpT], tuple[str, str] | None]:
-        REFUSALS.update(dict.fromkeys(ops, judge))
-        return judge
-
-    return register
+TABLE: RuleTable[Lowering] = RuleTable()
+RULES, REFUSALS = TABLE.rules, TABLE.refusals
+rule, refusal = TABLE.rule, TABLE.refusal
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
@@ -20,43 +20,19 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
+from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
-OpT = TypeVar("OpT", bound=Operation)
-
-Rule = Callable[[Any, "Emitter"], SSAValue | Sequence[SSAValue] | None]
-"""Emits what an op is in LLVM and returns its results; None where the op has none."""
-
-RULES: dict[type[Operation], Rule] = {}
-"""The table: each op of `nvvm` that has a meaning in LLVM."""
-REFUSALS: dict[type[Operation], Callable[[Any], tuple[str, str] | None]] = {}
-"""What of an op cannot be lowered, and the way out; asked before anything is touched."""
+TABLE: RuleTable[Emitter] = RuleTable()
+"""Each op of `nvvm` that has a meaning in LLVM; a rule returns the results of the op, None where it has none."""
+RULES, REFUSALS = TABLE.rules, TABLE.refusals
+rule, refusal = TABLE.rule, TABLE.refusal
 
 SHARED_SPACE = 3
 """The block's own shared memory: PTX takes 32 bits of a pointer there."""
-
-
-def rule(*ops: type[OpT]) -> Callable[[Callable[[OpT, Emitter], Any]], Any]:
-    """Register how `ops` are lowered."""
-
-    def register(emit: Callable[[OpT, Emitter], Any]) -> Callable[[OpT, Emitter], Any]:
-        RULES.update(dict.fromkeys(ops, emit))
-        return emit
-
-    return register
-
-
-def refusal(*ops: type[OpT]) -> Callable[[Callable[[OpT], tuple[str, str] | None]], Any]:
-    """Register what of `ops` cannot be lowered."""
-
-    def register(judge: Callable[[OpT], tuple[str, str] | None]) -> Callable[[OpT], tuple[str, str] | None]:
-        REFUSALS.update(dict.fromkeys(ops, judge))
-        return judge
-
-    return register
 
 
 @dataclass(frozen=True)
