@@ -197,7 +197,8 @@ def test_an_argument_that_is_fixed_is_named_in_place_of_every_trip_count(fixed: 
 
 
 def test_what_was_only_tried_is_listed() -> None:
-    report = two_loops()
+    body = "scf.for %j = %c0 to %m step %c1 {\n}\n%more = arith.cmpi sgt, %m, %c1 : index\nscf.if %more {\n}"
+    report = check(parse(walk("%m: index, %x: i32", body)))
     numbers = tuple(range(9))
     assert report.scope.tried == (("n", numbers), ("m", numbers))
     assert report.last_line == "safe for trip counts 0..8"

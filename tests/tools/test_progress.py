@@ -108,6 +108,7 @@ def test_a_check_tells_which_call_it_is_at() -> None:
 def test_of_two_arguments_both_are_told() -> None:
     text = "func.func @f(%n: index, %m: index) {\n%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n"
     loops = "".join(f"scf.for %i{k} = %c0 to %{k} step %c1 {{\n}}\n" for k in "nm")
+    loops += "%more = arith.cmpi sgt, %n, %m : index\nscf.if %more {\n}\n"
     told: list[str] = []
     check(parse(f"{text}{loops}func.return\n}}"), tell=told.append)
     assert told[1] == "@f(n = 0, m = 1)"

@@ -54,6 +54,8 @@ func.func @f(%src: memref<?xf32>, %dst: memref<?xf32>) {
       async_queue.wait 0, 0
       %y = memref.load %ring[%c0] : memref<1xf32, 3>
       memref.store %y, %dst[%j] : memref<?xf32>
+      %product = arith.muli %i, %j : index
+      %at = memref.load %src[%product] : memref<?xf32>
     }
   }
   func.return
@@ -72,6 +74,7 @@ func.func @f() {
         async.yield
       }
       async.await %done : !async.token
+      %product = arith.muli %i, %j : index
     }
   }
   func.return

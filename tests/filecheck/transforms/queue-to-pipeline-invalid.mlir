@@ -490,18 +490,3 @@ func.func @f(%t: tensor<8xf32, #smem>) {
 }
 // CHECK: error: 'nv_tileaa.queue.get' op holds a view of its slot across 'nv_tileaa.queue.put', where a queue in the same storage (nv_tileaa.mark_for_reuse) may be filled
 // CHECK-NEXT: help: read the tile into registers first (nv_tileas.convert_layout), or end its use where the get stands; or give each queue storage of its own
-
-// -----
-
-// Iterators ----------------------------------------------------------------------------------------------------------
-
-// Two iterators of different types meet (verbatim): no program, for there is no implicit merge.
-func.func @f(%c: i1, %a: !nv_tileas.pipeline_iter<i32>, %b: !nv_tileas.pipeline_iter<i32, depth = 3>) {
-  %r = scf.if %c -> (!nv_tileas.pipeline_iter<i32>) {
-    scf.yield %a : !nv_tileas.pipeline_iter<i32>
-  } else {
-    scf.yield %b : !nv_tileas.pipeline_iter<i32, depth = 3>
-  }
-  func.return
-}
-// CHECK: branch arms must yield matching pipeline iterator types
