@@ -198,6 +198,11 @@ class AgentLikeOpInterface(Interface):
     def group_sizes(self) -> Sequence[int]:
         """How many agents run each region."""
 
+    @property
+    def hands_operands_in(self) -> bool:
+        """Whether the last arguments of each region stand for the operands; else the regions use these themselves."""
+        return True
+
 
 class FunctionOpInterface(Interface):
     """A named function with a body, of any dialect."""

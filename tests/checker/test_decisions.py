@@ -20,7 +20,7 @@ from tileas_xdsl.checker.verdict.deciding import Subject
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments
 from tileas_xdsl.checker.verdict.proving import reason_against_all_at_once
 from tileas_xdsl.checker.verdict.report import Report, Verdict
-from tileas_xdsl.machine.arguments import find_function
+from tileas_xdsl.machine.arguments import argument_at, find_function
 from tileas_xdsl.machine.core.deadline import Deadline
 
 CORNERS = (0, 1, 2, 3, 5)
@@ -170,6 +170,25 @@ def test_an_argument_that_decides_something_else_is_refused() -> None:
     report = check(parse(text), timeout=10)
     assert not report.is_proved
     assert "'arith.cmpi' takes 'n', which also bounds loops that are left open" in str(report)
+
+
+def test_the_number_of_an_agent_is_no_operand_of_a_switch_that_is_not_isolated() -> None:
+    """Agents 0 and 1 turn as often as their numbers say: nothing links them, and the barrier is passed by one only."""
+    text = """
+func.func @k(%bar: !llvm.ptr<3>, %x: index, %y: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  nv_tileas.async.pipeline.agent_switch %x, %y, %n attributes {num_agents_per_group = array<i32: 2>, isolated = false} {
+  ^bb0(%number: index):
+    scf.for %i = %c0 to %number step %c1 {
+    }
+  } : (index, index, index) -> ()
+  func.return
+}"""
+    _, body = find_function(parse(text), "k")
+    assert open_loops.open_loops(body, {}).loops == {}
+    loop = next(op for op in body.walk() if op.name == "scf.for")
+    assert open_loops.open_loops(body, {"n": argument_at(body, "n")}).loops.get(loop) is None
 
 
 # Ablation: without one of the rules something wrong is proved ---------------------------------------------------------

@@ -118,7 +118,8 @@ def _behind_captures(value: SSAValue) -> SSAValue:
     """What agents have captured under the name `value`."""
     while isinstance(value, BlockArgument):
         op = value.block.parent_op()
-        if op is None or AgentLikeOpInterface.of(op) is None:
+        agents = AgentLikeOpInterface.of(op)
+        if op is None or agents is None or not agents.hands_operands_in:
             break
         place = value.index - (len(value.block.args) - len(op.operands))
         if place < 0:
@@ -139,7 +140,8 @@ def _deciding(argument: SSAValue) -> Iterator[Use]:
             )
             if is_sum:
                 stack.extend(use.operation.results)
-            elif further and AgentLikeOpInterface.of(use.operation) is not None:
+            elif AgentLikeOpInterface.of(use.operation) is not None:
+                # Where the regions have no names of their own for it, they use it themselves.
                 stack.extend(further)
             else:
                 yield use
@@ -148,7 +150,8 @@ def _deciding(argument: SSAValue) -> Iterator[Use]:
 def names_at(use: Use) -> Sequence[SSAValue]:
     """The other names that the used value gets there: in regions of agents, in loops and branches."""
     op = use.operation
-    if AgentLikeOpInterface.of(op) is not None:
+    agents = AgentLikeOpInterface.of(op)
+    if agents is not None and agents.hands_operands_in:
         entries = [region.first_block for region in op.regions]
         places = [(entry, use.index + len(entry.args) - len(op.operands)) for entry in entries if entry is not None]
         return [entry.args[place] for entry, place in places if 0 <= place < len(entry.args)]

@@ -94,6 +94,10 @@ class AgentSwitchOp(TileOp, AgentLikeOpInterface):
         return integers_of(sizes) or ()
 
     @property
+    def hands_operands_in(self) -> bool:
+        return self.is_isolated
+
+    @property
     def is_isolated(self) -> bool:
         """Whether the regions get the operands as block arguments."""
         return self.isolated is not None and bool(self.isolated.value.data)

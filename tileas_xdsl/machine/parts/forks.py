@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.analysis.thread_blocks import warp_size_of
-from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
@@ -103,14 +102,10 @@ def _take_seat(child: Agent, op: Operation, _: None, seat: Seat, operands: Seque
     entry = seat.region.first_block
     if entry is None:
         return Done()
-    arguments = list(operands) if _takes_operands(op) else []
+    agents = AgentLikeOpInterface.of(op)
+    arguments = list(operands) if agents is None or agents.hands_operands_in else []
     if len(entry.args) == len(arguments) + 1 and isinstance(entry.args[0].type, IndexType):
         arguments = [seat.number, *arguments]
     if len(entry.args) != len(arguments):
         raise UnsupportedError(op, f"has {len(operands)} operands, and region {seat.group} takes {len(entry.args)}")
     return child.run_region(seat.region, arguments)
-
-
-def _takes_operands(op: Operation) -> bool:
-    """Whether the regions have arguments for the operands; those of a switch that is not isolated have none."""
-    return not isinstance(op, AgentSwitchOp) or op.is_isolated
