@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation
 from tileas_xdsl.checker.snapshot.agents import activations
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.loops.open_counts import Bound, OpenLoop, place_of
+from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenLoop, place_of
 
 
 class Ahead:
@@ -20,7 +20,7 @@ class Ahead:
         self._loops: dict[tuple[Hashable, int], list[Operation]] = {}
         self._places: dict[Block, dict[Operation, int]] = {}
 
-    def may_begin(self, agent: Agent, bound: Bound) -> bool:
+    def may_begin(self, agent: Agent, bound: OpenBound) -> bool:
         """Whether `agent` may still begin a loop with `bound`. May say yes where it cannot."""
         place = place_of(agent)
         for depth, (outer, induction) in enumerate(bound.place):
@@ -33,7 +33,7 @@ class Ahead:
                 return own < induction and self._runs(agent, bound, depth)
         return self._runs(agent, bound, len(bound.place))
 
-    def _runs(self, agent: Agent, bound: Bound, depth: int) -> bool:
+    def _runs(self, agent: Agent, bound: OpenBound, depth: int) -> bool:
         """Whether a loop with the term of `bound` is ahead of `agent`, in the present turn of its loop of `depth`."""
         frames = [frame for _, frames in reversed(list(activations(agent))) for frame in frames]
         if not frames:
@@ -46,7 +46,7 @@ class Ahead:
         at = dict(inner)
         return any(self._is_ahead(op, at) for op in self._loops_with(bound))
 
-    def _loops_with(self, bound: Bound) -> list[Operation]:
+    def _loops_with(self, bound: OpenBound) -> list[Operation]:
         """The loops that may have `bound`: it is theirs, and as many open loops are around them."""
         key = (bound.term, len(bound.place))
         if key not in self._loops:

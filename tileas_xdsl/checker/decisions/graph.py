@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation
 
 from tileas_xdsl.checker.decisions.lattice import Lattice, Vector
-from tileas_xdsl.checker.decisions.steered_run import Question, SteeredRun
+from tileas_xdsl.checker.decisions.steered_run import LoopHead, SteeredRun
 from tileas_xdsl.checker.proof.outcomes import NoProofError
 from tileas_xdsl.checker.proof.recorded_run import Encounter
 from tileas_xdsl.checker.snapshot.snapshot import Snapshot
@@ -56,7 +56,7 @@ class Visit:
 
 
 @dataclass(eq=False)
-class Decision:
+class Branching:
     """What follows from a state when its loop goes on, or does not."""
 
     target: State | None = None
@@ -94,7 +94,7 @@ class State:
     """Ways to it, with the numbers there: the first one, and each one that has added to the lattice."""
     lattice: Lattice = field(default_factory=Lattice)
     """By what the numbers of its visits differ."""
-    decisions: dict[bool, Decision] = field(default_factory=lambda: {True: Decision(), False: Decision()})
+    decisions: dict[bool, Branching] = field(default_factory=lambda: {True: Branching(), False: Branching()})
 
     def targets(self) -> Iterator[tuple[bool, State]]:
         """Where its decisions lead, as far as that is known."""
@@ -115,7 +115,7 @@ class Graph:
         self.most_states = most_states
         self.states: dict[Key, State] = {}
 
-    def state_at(self, question: Question, word: Word) -> tuple[State, Vector]:
+    def state_at(self, question: LoopHead, word: Word) -> tuple[State, Vector]:
         """The state at `question`, reached by `word`, and the numbers there. Raises `NoProofError`."""
         snapshot = question.snapshot
         if question.went_wrong:
@@ -159,7 +159,7 @@ class Explorer:
     graph: Graph
     way: Word = ()
     word: list[bool] = field(default_factory=list[bool])
-    asked: dict[int, tuple[State, bool, Question]] = field(default_factory=dict[int, "tuple[State, bool, Question]"])
+    asked: dict[int, tuple[State, bool, LoopHead]] = field(default_factory=dict[int, "tuple[State, bool, LoopHead]"])
     """Number of a question, counted from 0 -> the state, the decision, and the question."""
     fresh: set[int] = field(default_factory=set[int])
     """The numbers of the questions whose decisions showed something new."""
@@ -179,7 +179,7 @@ class Explorer:
             return False
         return None
 
-    def goes_on(self, question: Question) -> bool:
+    def goes_on(self, question: LoopHead) -> bool:
         number = len(self.word)
         state, numbers = self.graph.state_at(question, tuple(self.word))
         self._note_target(number - 1, state)
@@ -229,7 +229,7 @@ class Explorer:
             state.decisions[goes_on].visits.append(_visit(run, question, following))
 
 
-def _visit(run: SteeredRun, question: Question, following: Question | None) -> Visit:
+def _visit(run: SteeredRun, question: LoopHead, following: LoopHead | None) -> Visit:
     end = following.place if following is not None else len(run.entries)
     entries = run.entries[question.place : end]
     encounters = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Question:
+class LoopHead:
     """An agent is at the head of a loop, and the machine in the state of `snapshot`."""
 
     agent: int
@@ -42,14 +42,14 @@ class Question:
         return op
 
 
-class Guide(Protocol):
+class Pilot(Protocol):
     """Decides in one execution."""
 
     def decided(self) -> bool | None:
         """Whether the loop has one more turn, if that is decided without a look at the state; else None."""
         ...
 
-    def goes_on(self, question: Question) -> bool:
+    def goes_on(self, question: LoopHead) -> bool:
         """Whether the loop has one more turn."""
         ...
 
@@ -59,7 +59,7 @@ class SteeredRun(RecordedRun):
 
     def __init__(
         self,
-        guide: Guide,
+        guide: Pilot,
         loops: Mapping[Operation, OpenLoop],
         moduli: Mapping[SSAValue, int],
         reach: Reach,
@@ -100,7 +100,7 @@ class SteeredRun(RecordedRun):
             moduli=self.moduli,
         )
         place = machine.live.index(agent)
-        return self.guide.goes_on(Question(place, body, snapshot, len(self.entries), went_wrong))
+        return self.guide.goes_on(LoopHead(place, body, snapshot, len(self.entries), went_wrong))
 
     def decides_to_go_on(self) -> bool:
         return self._goes_on

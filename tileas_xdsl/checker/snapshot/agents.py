@@ -17,7 +17,7 @@ from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Activation, Agent, Team
-from tileas_xdsl.machine.core.loops.open_counts import Bound, OpenTurns
+from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenTurns
 from tileas_xdsl.machine.core.loops.turns import LoopTurn
 from tileas_xdsl.machine.core.standings import Position
 from tileas_xdsl.machine.meanings.memref import EndOnStack
@@ -141,8 +141,8 @@ def _open_turns(drawing: Drawing, turns: OpenTurns) -> None:
     drawing.literal((turns.offset, turns.step))
 
 
-@draws_thing(Bound)
-def _bound(drawing: Drawing, bound: Bound) -> None:
+@draws_thing(OpenBound)
+def _bound(drawing: Drawing, bound: OpenBound) -> None:
     """By what is known of it, from what is decided on; how often its loops have turned makes no difference."""
     drawing.literal((bound.term, None if bound.high is None else bound.high - bound.low))
     for outer, induction in bound.place:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
 
-Place = tuple[tuple["Bound", int], ...]
+Place = tuple[tuple["OpenBound", int], ...]
 """In which turns of loops: for each open loop, from the outside in, its bound and its induction variable."""
 
 
@@ -48,7 +48,7 @@ INDUCTION = "induction variable"
 
 
 @dataclass(eq=False)
-class Bound:
+class OpenBound:
     """
     A number that bounds loops, of which it is known that it is at least `low`, and less or equal to `high`.
     """
@@ -66,7 +66,7 @@ class OpenTurns:
 
     start: int
     step: int
-    bound: Bound
+    bound: OpenBound
     offset: int
     number: int = 0
     """The turn at whose head the agent is, or which it runs."""
@@ -123,7 +123,7 @@ class Progress(OwnPart):
             canvas.literal((turns.lead, turns.offset, turns.step))
 
 
-MayBegin = Callable[["Agent", Bound], bool]
+MayBegin = Callable[["Agent", OpenBound], bool]
 """Whether the agent may still begin a loop with that bound."""
 
 
@@ -134,15 +134,17 @@ class OpenCounts(SharedPart):
     loops: Mapping[Operation, OpenLoop] = field(default_factory=dict[Operation, OpenLoop])
     least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
     """Term -> what is known of it from the beginning: it is at least that."""
-    bounds: dict[tuple[Hashable, Place], Bound] = field(default_factory=dict["tuple[Hashable, Place]", Bound])
+    bounds: dict[tuple[Hashable, Place], OpenBound] = field(default_factory=dict["tuple[Hashable, Place]", OpenBound])
 
     def begin(self, agent: Agent, op: Operation, start: int, step: int) -> OpenTurns:
         """`agent` begins to run the open loop `op`."""
         loop, place = self.loops[op], place_of(agent)
         if loop.term is None or (loop.term == INDUCTION and len(place) != loop.depth):
-            bound = Bound(None, place, start - loop.offset)
+            bound = OpenBound(None, place, start - loop.offset)
         else:
-            bound = self.bounds.setdefault((loop.term, place), Bound(loop.term, place, self.least.get(loop.term, 0)))
+            bound = self.bounds.setdefault(
+                (loop.term, place), OpenBound(loop.term, place, self.least.get(loop.term, 0))
+            )
         turns = OpenTurns(start, step, bound, loop.offset)
         agent.part(Progress).turns.append(turns)
         return turns
