@@ -1,4 +1,0 @@
-llvm.func @f(%t: !llvm.ptr<6>, %l: i64, %i: i32, %b: i1, %m4: vector<4xi32>,%m8: vector<8xi32>, %s: !llvm.ptr<3>, %h: i16, %p: !llvm.ptr, %g: !llvm.ptr<1>, %i8: i8, %a4: !llvm.struct<(f32,f32,f32,f32)>, %a8: !llvm.struct<(i32,i32,i32,i32)>, %a2: !llvm.struct<(i32,i32)>, %f2: !llvm.struct<(f16,f16)>, %v2: !llvm.struct<(vector<2xf16>,vector<2xf16>)>,%x4: !llvm.struct<(f32,f32,f32,i32)>) {
- %0 = "nvvm.wgmma.mma_async"(%a4, %l, %l) <{layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, scaleA = #nvvm.wgmma_scale_in<one>, scaleB = #nvvm.wgmma_scale_in<one>, scaleD = #nvvm.wgmma_scale_out<one>, shape = #nvvm.shape<m = 64, n = 8, k = 16>, typeA = #nvvm.wgmma_type<f32>, typeB = #nvvm.wgmma_type<f16>, typeD = #nvvm.wgmma_type<f32>}> : (!llvm.struct<(f32,f32,f32,f32)>, i64, i64) -> !llvm.struct<(f32,f32,f32,f32)>
- llvm.return
-}
