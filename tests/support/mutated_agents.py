@@ -21,6 +21,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReleaseOp,
     ConsumerWaitOp,
     IncIterOp,
+    ProduceOneAsyncOp,
     ProducerAcquireOp,
     ProducerCommitOp,
 )
@@ -64,6 +65,31 @@ def mutated(module: ModuleOp, mutation: Mutation) -> ModuleOp | None:
     except (VerifyException, RefusedError):
         return None
     return copy
+
+
+def why_it_stands(module: ModuleOp, mutation: Mutation) -> str | None:
+    """
+    Why the change may leave a program right that was right; None where it may not. What is dropped is done by another
+    op or needed by nobody; what is doubled waits again for what is over; what is moved may change places.
+    """
+    op = list(module.walk())[mutation.number]
+    match mutation.kind:
+        case "double" if isinstance(op, ProducerAcquireOp | ConsumerWaitOp | AsyncWaitOp):
+            return "the second one waits for what is over"
+        case "move":
+            return "the two may change places"
+        case "drop" if isinstance(op, ProducerAcquireOp) and _leads_to_a_produce_op(op):
+            return "the produce op acquires what nobody has acquired for it"
+        case "drop" if isinstance(op, ProducerCommitOp) and isinstance(op.operands[0].owner, ProduceOneAsyncOp):
+            return "the produce op commits what nobody commits for it"
+        case "drop" if isinstance(op, ConsumerReleaseOp) and not isinstance(op.parent_op(), scf.ForOp):
+            return "nobody takes the slot again behind the loop"
+        case _:
+            return None
+
+
+def _leads_to_a_produce_op(op: ProducerAcquireOp) -> bool:
+    return all(isinstance(use.operation, ProduceOneAsyncOp) for use in op.results[0].uses)
 
 
 def _drop(op: Operation) -> bool:
