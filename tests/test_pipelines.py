@@ -74,6 +74,7 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
         "tileas-materialize-schedule",
         "tileas-unspecialized-pipeline",
         "tileas-optimize-pipeline-region",
+        "tileas-remove-dead-work",
         "propagate-execution-unit",
         "optimize-execution-unit-mapping",
     }

@@ -19,12 +19,13 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.running import run
 
-QUEUES = ("tileas-queue-to-pipeline", "tileas-materialize-async", "tileas-optimize-pipeline-region")
+CLEAN = ("tileas-optimize-pipeline-region", "tileas-remove-dead-work")
+QUEUES = ("tileas-queue-to-pipeline", "tileas-materialize-async", *CLEAN)
 
 
 def pipelined(stages: int) -> tuple[str, ...]:
     unspecialized = f"tileas-unspecialized-pipeline{{num-stages={stages}}}"
-    return ("tileas-materialize-async", unspecialized, "tileas-optimize-pipeline-region")
+    return ("tileas-materialize-async", unspecialized, *CLEAN)
 
 
 ROADS: dict[str, tuple[str, Callable[[int], Case], tuple[str, ...]]] = {

@@ -74,6 +74,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "tileas-generate-schedule": ("tileas.generate_schedule", "GenerateSchedulePass"),
     "tileas-assign-buffers": ("tileas.assign_buffers", "AssignBuffersPass"),
     "tileas-queue-to-pipeline": ("tileas.queue_to_pipeline", "QueueToPipelinePass"),
+    "tileas-remove-dead-work": ("tileas.remove_dead_work", "RemoveDeadWorkPass"),
     "tileas-remove-layout-conversions": ("tileas.remove_layout_conversions", "RemoveLayoutConversionsPass"),
     "tileas-unspecialized-pipeline": ("tileas.unspecialized_pipeline", "UnspecializedPipelinePass"),
     "verify-dominance": ("checking.verify_dominance", "VerifyDominancePass"),
