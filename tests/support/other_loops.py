@@ -1,23 +1,19 @@
 """
 The loops of a program in two other forms: as `scf.while`, and as blocks that branch (`cf`).
 
-Blocks can replace only the loops that stand in a function itself; loops inside of these, and of agents, stay.
+A loop of a function becomes blocks of that function; any other one becomes blocks of an `scf.execute_region` in its
+place.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, cf, scf
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, cf, func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tests.support.ir import run_passes
-from tileas_xdsl.interfaces import functions_in
-
-
-def outermost_loops(module: ModuleOp) -> list[scf.ForOp]:
-    """The loops that stand in a function itself, last ones first."""
-    found = [op for f in functions_in(module) for block in f.regions[0].blocks for op in block.ops]
-    return [op for op in reversed(found) if isinstance(op, scf.ForOp)]
 
 
 def as_while(module: ModuleOp) -> ModuleOp:
@@ -37,36 +33,58 @@ def as_while(module: ModuleOp) -> ModuleOp:
 
 
 def as_blocks(module: ModuleOp) -> ModuleOp:
-    """A copy with a block that tests and a block that turns in place of each outermost loop."""
+    """A copy with a block that tests and a block that turns in place of every `scf.for`."""
     copy = module.clone()
-    for loop in outermost_loops(copy):
-        before, region = loop.parent, loop.parent_region()
+    for loop in [op for op in copy.walk(reverse=True, region_first=True) if isinstance(op, scf.ForOp)]:
+        before = loop.parent
         assert before is not None
-        assert region is not None
+        if isinstance(before.parent_op(), func.FuncOp):
+            _become_blocks(loop, _split_behind(loop))
+            continue
+        # The region has blocks of its own: it begins in front of the loop and ends behind it.
         behind = Block(arg_types=loop.result_types)
-        after: Operation | None = loop.next_op
-        while after is not None:
-            following = after.next_op
-            after.detach()
-            behind.add_op(after)
-            after = following
-        test = Block(arg_types=[loop.lb.type, *loop.result_types])
-        body = loop.body.detach_block(0)
-        for result, argument in zip(loop.results, behind.args, strict=True):
-            result.replace_all_uses_with(argument)
-        values = _turn_on(body, loop.step)
-        last = body.last_op
-        assert last is not None
-        last.detach()
-        body.add_op(cf.BranchOp(test, *values))
-        more = arith.CmpiOp(test.args[0], loop.ub, "slt")
-        test.add_ops([more, cf.ConditionalBranchOp(more.result, body, test.args, behind, test.args[1:])])
-        loop.detach()
-        before.add_op(cf.BranchOp(test, loop.lb, *loop.iter_args))
-        place = region.get_block_index(before)
-        region.insert_block([test, body, behind], place + 1)
-        loop.erase()
+        behind.add_op(scf.YieldOp(*behind.args))
+        region = scf.ExecuteRegionOp(loop.result_types, Region([Block(), behind]))
+        _put_in_place(loop, [region], region.results, erases=False)
+        region.region.blocks[0].add_op(loop)
+        _become_blocks(loop, behind)
     return _checked(copy)
+
+
+def _split_behind(loop: scf.ForOp) -> Block:
+    """What follows `loop` in its block goes into a new block behind, whose arguments replace the results."""
+    before = loop.parent
+    assert before is not None
+    behind = Block(arg_types=loop.result_types)
+    while (after := loop.next_op) is not None:
+        after.detach()
+        behind.add_op(after)
+    region = before.parent
+    assert region is not None
+    region.insert_block(behind, region.get_block_index(before) + 1)
+    for result, argument in zip(loop.results, behind.args, strict=True):
+        result.replace_all_uses_with(argument)
+    return behind
+
+
+def _become_blocks(loop: scf.ForOp, behind: Block) -> None:
+    """`loop`, the last op of its block, becomes a block that tests and one that turns; then control goes `behind`."""
+    before, region = loop.parent, loop.parent_region()
+    assert before is not None
+    assert region is not None
+    test = Block(arg_types=[loop.lb.type, *loop.result_types])
+    body = loop.body.detach_block(0)
+    values = _turn_on(body, loop.step)
+    last = body.last_op
+    assert last is not None
+    last.detach()
+    body.add_op(cf.BranchOp(test, *values))
+    more = arith.CmpiOp(test.args[0], loop.ub, "slt")
+    test.add_ops([more, cf.ConditionalBranchOp(more.result, body, test.args, behind, test.args[1:])])
+    loop.detach()
+    before.add_op(cf.BranchOp(test, loop.lb, *loop.iter_args))
+    region.insert_block([test, body], region.get_block_index(before) + 1)
+    loop.erase()
 
 
 def _turn_on(body: Block, step: SSAValue) -> list[SSAValue]:
@@ -81,14 +99,21 @@ def _turn_on(body: Block, step: SSAValue) -> list[SSAValue]:
     return values
 
 
-def _put_in_place(loop: scf.ForOp, ops: list[Operation], results: list[SSAValue] | tuple[SSAValue, ...]) -> None:
+def _put_in_place(
+    loop: scf.ForOp,
+    ops: list[Operation],
+    results: Sequence[SSAValue],
+    *,
+    erases: bool = True,
+) -> None:
     block = loop.parent
     assert block is not None
     block.insert_ops_before(ops, loop)
     for old, new in zip(loop.results, results, strict=True):
         old.replace_all_uses_with(new)
     loop.detach()
-    loop.erase()
+    if erases:
+        loop.erase()
 
 
 def _checked(module: ModuleOp) -> ModuleOp:

@@ -53,7 +53,7 @@ class Ahead:
             self._loops[key] = [op for op, loop in self.loops.items() if (loop.term, loop.depth) == key]
         return self._loops[key]
 
-    def _is_ahead(self, op: Operation, at: Mapping[Block, Operation]) -> bool:
+    def _is_ahead(self, op: Operation, at: Mapping[Block, Operation | None]) -> bool:
         outermost: tuple[Block, Operation] | None = None
         node: Operation | None = op
         while node is not None and node.parent is not None:
@@ -66,7 +66,7 @@ class Ahead:
         current = at[block]
         if node is current:
             return node is not op and AgentLikeOpInterface.of(node) is None
-        if block.next_block is not None or block.prev_block is not None:
+        if current is None or block.next_block is not None or block.prev_block is not None:
             return True
         places = self._places.get(block)
         if places is None:

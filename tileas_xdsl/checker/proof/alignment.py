@@ -19,6 +19,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
 from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
 from tileas_xdsl.checker.proof.recorded_run import Head, LoopKey, RecordedRun, TakenStep, Turns
 from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
@@ -266,6 +267,4 @@ def op_of(entry: Any) -> Operation:
     if isinstance(entry, Access | StageLook | BarrierLook):
         return entry.op
     turns = entry.turns if isinstance(entry, Head) else entry
-    op = turns.key[0].parent_op()
-    assert op is not None
-    return op
+    return loop_with_turns_from(turns.key[0])

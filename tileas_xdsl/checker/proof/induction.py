@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
 
+from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
 from tileas_xdsl.checker.proof.alignment import Alignment
 from tileas_xdsl.checker.proof.far_trip_counts import Trials
 from tileas_xdsl.checker.proof.outcomes import End, Execute, NoProofError, Proof
@@ -197,8 +198,7 @@ class _Induction:
 
     @staticmethod
     def _why_not(run: RecordedRun, key: LoopKey) -> str:
-        op = key[0].parent_op()
-        assert op is not None
+        op = loop_with_turns_from(key[0])
         refusal = next((p.refusal for (other, _), p in run.snapshots.items() if other == key and p.refusal), None)
         if refusal is not None:
             return sentence(op, f"cannot be compared from turn to turn: {refusal}")

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from xdsl.ir import Block, Operation
-
 from tileas_xdsl.checker.snapshot.canvas import PartCanvas
+from tileas_xdsl.checker.snapshot.liveness import Frame
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Activation, Agent, Team
 from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenTurns
 from tileas_xdsl.machine.core.loops.turns import LoopTurn
-from tileas_xdsl.machine.core.standings import Position
+from tileas_xdsl.machine.core.standings import Position, Standing
 from tileas_xdsl.machine.meanings.memref import EndOnStack
 from tileas_xdsl.machine.meanings.scf import WhileTurn
 from tileas_xdsl.machine.parts.divergence import Arms
 from tileas_xdsl.machine.parts.divergent_jumps import JumpSides
 from tileas_xdsl.machine.parts.forks import Seat
+from tileas_xdsl.machine.parts.jumps import BlockTurn, run_from_head
 
 
 @draws_thing(Agent)
@@ -70,8 +70,8 @@ def _transfers_left_out(drawing: Drawing, agent: Agent) -> int:
 
 # Where an agent stands in the code ------------------------------------------------------------------------------------
 
-Frames = list[tuple[Block, Operation]]
-"""The blocks that one activation is in, outermost first, each with its present op."""
+Frames = list[Frame]
+"""The blocks that one activation is in, outermost first; and those in which it is to begin, without a present op."""
 
 
 def _draw_standings(drawing: Drawing, agent: Agent) -> None:
@@ -110,10 +110,25 @@ def activations(agent: Agent) -> Iterator[tuple[Activation, Frames]]:
     for standing in reversed(agent.standings):
         if isinstance(standing, Position):
             frames.insert(0, (standing.block, standing.op))
+        elif ahead := _blocks_ahead(standing, is_innermost=not frames):
+            frames[:0] = ahead
         elif (caller := next((value for value in standing.data if isinstance(value, Activation)), None)) is not None:
             yield activation, frames
             activation, frames = caller, Frames()
     yield activation, frames
+
+
+def _blocks_ahead(standing: Standing, *, is_innermost: bool) -> Frames:
+    """The blocks that `standing` is to begin; if it is the innermost, a branch that waits has its own block."""
+    match standing.data:
+        case (_, BlockTurn(loop=loop)) if standing.step is run_from_head:
+            return [(loop.head, None)]
+        case (JumpSides() as sides,):
+            return [(block, None) for block, _, _ in sides.ahead[1:]]
+        case _ if is_innermost and standing.op.successors and standing.op.parent is not None:
+            return [(standing.op.parent, standing.op)]
+        case _:
+            return []
 
 
 def _draw_activation(drawing: Drawing, agent: Agent, activation: Activation) -> None:
@@ -153,6 +168,12 @@ def _bound(drawing: Drawing, bound: OpenBound) -> None:
 @draws_value(WhileTurn)
 def _while_turn(_drawing: Drawing, _turn: WhileTurn) -> None:
     """Nothing: the number of a turn makes no difference to the turns to come."""
+
+
+@draws_value(BlockTurn)
+def _block_turn(drawing: Drawing, turn: BlockTurn) -> None:
+    """Which loop it is; the number of a turn makes no difference to the turns to come."""
+    drawing.literal(id(turn.loop.head))
 
 
 @draws_value(Seat)

@@ -1,21 +1,29 @@
 """
 Which SSA values of a suspended agent are live: they may still be used.
 
-The agent is in nested blocks, its *frames*, each at some op. For a use of a value, the outermost frame counts that lies
-within the block that defines the value. That block goes on behind its present op, so a use after that op is still to
-come; inside an op that is still ahead everything may run.
+The agent is in nested blocks, its *frames*, each at some op, or about to begin. For a use of a value, the outermost
+frame counts that lies within the region that defines the value. Its block goes on behind its present op, so a use after
+that op is still to come; inside an op that is still ahead everything may run. From the end of a block control goes on
+along its branches: a use in another block of the region is still to come if a way leads there on which the value is not
+defined anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
+from tileas_xdsl.analysis.control_flow import successors_of
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 
-Frame = tuple[Block, Operation]
-"""A block that an agent is in, and the op of it at which the agent is."""
+Frame = tuple[Block, Operation | None]
+"""A block that an agent is in, and the op of it at which the agent is; None where it is to begin."""
+
+
+RUN_ONCE = (scf.IfOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
+"""Ops that run a region once: behind a block of it control comes to no block before."""
 
 
 class Liveness:
@@ -25,6 +33,7 @@ class Liveness:
         self._alive: dict[tuple[Frame, ...], dict[SSAValue, bool]] = {}
         self._places: dict[Block, dict[Operation, int]] = {}
         self._numbers: dict[SSAValue, int] = {}
+        self._reached: dict[tuple[Block, Block], frozenset[Block]] = {}
 
     def alive(self, values: Iterable[SSAValue], frames: Iterable[Frame]) -> list[SSAValue]:
         """
@@ -33,13 +42,11 @@ class Liveness:
         """
         key = tuple(frames)
         known = self._alive.setdefault(key, {})
-        at = dict(key)
         found: list[SSAValue] = []
         for value in values:
             alive = known.get(value)
             if alive is None:
-                uses = () if self._is_to_be_defined(value, at) else value.uses
-                alive = known[value] = any(self._is_ahead(use, value, at) for use in uses)
+                alive = known[value] = any(self._is_ahead(use, value, key) for use in value.uses)
             if alive:
                 found.append(value)
         return sorted(found, key=self._number)
@@ -61,43 +68,79 @@ class Liveness:
             number = self._numbers[value]
         return number
 
-    def _is_to_be_defined(self, value: SSAValue, at: dict[Block, Operation]) -> bool:
-        """Whether what `value` is now is left from an earlier turn: its op is yet to run, or running."""
-        op = value.owner
-        if isinstance(op, Block) or (block := op.parent) is None or block not in at:
-            return False
-        if block.next_block is not None or block.prev_block is not None:
-            return False
-        return self._place(block, op) >= self._place(block, at[block])
-
-    def _is_ahead(self, use: Use, value: SSAValue, at: dict[Block, Operation]) -> bool:
-        home = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        op: Operation | None = use.operation
-        outermost: Frame | None = None
-        while op is not None and op.parent is not None:
-            block = op.parent
-            if block in at:
-                outermost = (block, op)
-            elif any(block.parent is other.parent for other in at):
-                # A block beside one that is being run: control may come there.
+    def _is_ahead(self, use: Use, value: SSAValue, frames: Sequence[Frame]) -> bool:
+        """Whether `use` is to come for an agent in `frames`, with what `value` is now."""
+        for op, within in reversed(list(_levels(use, value, frames))):
+            if any(self._goes_on_to(op, value, frame) for frame in within):
                 return True
-            if block is home:
-                break
-            op = block.parent_op()
-        return outermost is not None and self._goes_on_to(outermost, use, at)
+            if all(op is not current for _, current in within):
+                return False
+            if use.operation is op or AgentLikeOpInterface.of(op) is not None:
+                # It has taken its operands; agents have taken what they need when they were started.
+                return False
+            if not isinstance(op, RUN_ONCE):
+                return not all(self._is_to_be_defined(value, frame) for frame in within)
+        return False
 
-    def _goes_on_to(self, frame: Frame, use: Use, at: dict[Block, Operation]) -> bool:
-        block, op = frame
-        current = at[block]
-        if block.next_block is not None or block.prev_block is not None:
+    def _goes_on_to(self, op: Operation, value: SSAValue, frame: Frame) -> bool:
+        """Whether an agent in `frame` comes to `op` behind its present op, before `value` is defined anew."""
+        block, current = frame
+        home = _home_of(value)
+        assert op.parent is not None
+        if self._is_to_be_defined(value, frame):
+            return False
+        if op.parent is block and (current is None or self._place(block, op) > self._place(block, current)):
             return True
-        if op is current:
-            # It has taken its operands; agents have taken what they need when they were started.
-            return use.operation is not current and AgentLikeOpInterface.of(current) is None
-        return self._place(block, op) > self._place(block, current)
+        return op.parent in self._blocks_reached(block, home)
+
+    def _is_to_be_defined(self, value: SSAValue, frame: Frame) -> bool:
+        """Whether what `value` is now is left from an earlier turn: its op is yet to run, or running."""
+        block, current = frame
+        op = value.owner
+        if isinstance(op, Block):
+            return op is block and current is None
+        return op.parent is block and (current is None or self._place(block, op) >= self._place(block, current))
+
+    def _blocks_reached(self, block: Block, home: Block) -> frozenset[Block]:
+        """The blocks to which control may come from the end of `block` without another run of the block `home`."""
+        found = self._reached.get((block, home))
+        if found is None:
+            seen: set[Block] = set()
+            worklist = [block]
+            while worklist:
+                for successor in successors_of(worklist.pop()):
+                    if successor is not home and successor not in seen:
+                        seen.add(successor)
+                        worklist.append(successor)
+            found = self._reached[block, home] = frozenset(seen)
+        return found
 
     def _place(self, block: Block, op: Operation) -> int:
         places = self._places.get(block)
         if places is None:
             places = self._places[block] = {each: place for place, each in enumerate(block.ops)}
         return places[op]
+
+
+def _home_of(value: SSAValue) -> Block:
+    """The block that defines `value`."""
+    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    assert home is not None
+    return home
+
+
+def _levels(use: Use, value: SSAValue, frames: Sequence[Frame]) -> Iterator[tuple[Operation, list[Frame]]]:
+    """
+    From the use outwards to the region that defines `value`: the op that has the use, or is it, and the frames in the
+    region of that op, where there are some.
+    """
+    home = _home_of(value)
+    op: Operation | None = use.operation
+    while op is not None and op.parent is not None:
+        region = op.parent.parent
+        within = [frame for frame in frames if frame[0].parent is region]
+        if within:
+            yield op, within
+        if region is home.parent:
+            return
+        op = op.parent_op()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import cf, llvm, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
@@ -89,7 +89,7 @@ def _reached_uses(argument: SSAValue) -> Iterator[Use]:
 
 def _flows_to(op: Operation, index: int) -> list[SSAValue]:
     """The values that operand `index` of `op` may reach: results, and the block arguments that receive it."""
-    values: list[SSAValue] = list(op.results)
+    values: list[SSAValue] = [*op.results, *_given_to_a_block(op, index)]
     loop = LoopLikeOpInterface.of(op)
     if loop is not None:
         values.extend(loop.carried_arguments)
@@ -99,3 +99,16 @@ def _flows_to(op: Operation, index: int) -> list[SSAValue]:
             arguments: Sequence[BlockArgument] = entry.args if entry is not None else ()
             values.extend(arguments[index : index + 1])
     return values
+
+
+def _given_to_a_block(op: Operation, index: int) -> Sequence[BlockArgument]:
+    """The argument of another block that operand `index` of a branch is given to."""
+    match op:
+        case cf.BranchOp() | llvm.BrOp():
+            return op.successor.args[index : index + 1]
+        case cf.ConditionalBranchOp() | llvm.CondBrOp() if index:
+            split = 1 + len(op.then_arguments)
+            block, place = (op.then_block, index - 1) if index < split else (op.else_block, index - split)
+            return block.args[place : place + 1]
+        case _:
+            return ()

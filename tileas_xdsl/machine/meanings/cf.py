@@ -14,12 +14,13 @@ from tileas_xdsl.machine.core.meaning import effect, jump
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.parts.divergent_jumps import branch_to, jump_to
+from tileas_xdsl.machine.parts.divergent_jumps import branch_to
+from tileas_xdsl.machine.parts.jumps import jump_to
 
 
 @jump(cf.BranchOp, may_move=("arguments",))
 def _branch(agent: Agent, op: cf.BranchOp, *arguments: Any) -> Answer:
-    return jump_to(agent, (op.successor, arguments))
+    return jump_to(agent, op, (op.successor, arguments))
 
 
 @jump(cf.ConditionalBranchOp, may_move=("then_arguments", "else_arguments"), deciding=1)
@@ -46,10 +47,10 @@ def _switch(agent: Agent, op: cf.SwitchOp, flag: Any, *arguments: Any) -> Answer
     case = _cases(agent, op).get(value)
     defaults = len(op.default_operands)
     if case is None:
-        return jump_to(agent, (op.default_block, arguments[:defaults]))
+        return jump_to(agent, op, (op.default_block, arguments[:defaults]))
     sizes: Sequence[int] = [int(size) for size in op.case_operand_segments.get_values()]
     start = defaults + sum(sizes[:case])
-    return jump_to(agent, (op.case_blocks[case], arguments[start : start + sizes[case]]))
+    return jump_to(agent, op, (op.case_blocks[case], arguments[start : start + sizes[case]]))
 
 
 @effect(cf.AssertOp)

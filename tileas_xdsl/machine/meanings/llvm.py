@@ -29,8 +29,9 @@ from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wra
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.calls import call_symbol
-from tileas_xdsl.machine.parts.divergent_jumps import branch_to, jump_to
+from tileas_xdsl.machine.parts.divergent_jumps import branch_to
 from tileas_xdsl.machine.parts.globals import global_object
+from tileas_xdsl.machine.parts.jumps import jump_to
 from tileas_xdsl.machine.parts.tensor_memory import TensorMemory
 from tileas_xdsl.machine.tiles.llvm_types import POINTER_BYTES, element_offset, size_and_alignment, space_of, typed_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object
@@ -389,7 +390,7 @@ def _call_intrinsic(agent: Agent, op: llvm.CallIntrinsicOp, *operands: Any) -> N
 
 @jump(llvm.BrOp, may_move=EVERY_OPERAND)
 def _br(agent: Agent, op: llvm.BrOp, *arguments: Any) -> Answer:
-    return jump_to(agent, (op.successor, arguments))
+    return jump_to(agent, op, (op.successor, arguments))
 
 
 @jump(llvm.CondBrOp, may_move=("then_arguments", "else_arguments"), deciding=1)

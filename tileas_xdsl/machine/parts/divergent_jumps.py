@@ -11,15 +11,14 @@ from here and from there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Block, Operation
 
 from tileas_xdsl.analysis.control_flow import Sides, sides_of
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.standings import Answer, Enter, continuation
-from tileas_xdsl.machine.core.state import Canvas, OwnPart
+from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Varies
 from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.parts.divergence import (
@@ -30,20 +29,7 @@ from tileas_xdsl.machine.parts.divergence import (
     must_not_both_act,
     split,
 )
-
-Target = tuple[Block, Sequence[Any]]
-"""A block, and its arguments."""
-
-
-@dataclass
-class OpenBranches(OwnPart):
-    """The branches that an agent has taken by some of its threads, innermost last."""
-
-    joins: list[tuple[Block | None, int]] = field(default_factory=list[tuple[Block | None, int]])
-    """Where the sides of each meet, and how many calls are around it."""
-
-    def draw(self, canvas: Canvas, agent: Agent) -> None:
-        canvas.literal(tuple((id(join), depth) for join, depth in self.joins))
+from tileas_xdsl.machine.parts.jumps import Join, OpenBranches, Target, enter, jump_to, loop_around
 
 
 @dataclass(frozen=True)
@@ -59,16 +45,6 @@ class JumpSides:
     """What each side hands over that is at its end."""
 
 
-def jump_to(agent: Agent, target: Target) -> Answer:
-    """Go on in a block, or end the side of a branch that meets the other side there."""
-    block, arguments = target
-    if agent.active is not None:
-        joins = agent.part(OpenBranches).joins
-        if joins and joins[-1] == (block, agent.activation.depth):
-            return tuple(arguments)
-    return Enter(block, tuple(arguments))
-
-
 def branch_to(agent: Agent, op: Operation, condition: Any, targets: tuple[Target, Target]) -> Answer:
     """
     Go on in the first of `targets`, where `condition` holds, or in the second.
@@ -77,11 +53,12 @@ def branch_to(agent: Agent, op: Operation, condition: Any, targets: tuple[Target
     turns, and where nobody says which threads go where.
     """
     if known_by_all(agent, condition):
-        return jump_to(agent, targets[0 if agent.known(condition, op, "branches on") else 1])
+        return jump_to(agent, op, targets[0 if agent.known(condition, op, "branches on") else 1])
     assert isinstance(condition, PerThread)
     active = split(agent, op, condition)
     sides = agent.machine.code.fact(sides_of, op)
-    if sides.comes_back:
+    loop = loop_around(agent, op)
+    if sides.comes_back or (loop is not None and not all(map(loop.blocks.issuperset, sides.blocks))):
         raise UndecidedError(op, "lets threads of one warp leave a loop in different turns; branch on the warp instead")
     must_not_both_act(op, agent.machine.code.fact(_acting_sides, op))
     agent.machine.assume(ORDERS_ITS_WARP)
@@ -89,8 +66,8 @@ def branch_to(agent: Agent, op: Operation, condition: Any, targets: tuple[Target
     at_join = [(one, arguments) for block, arguments, one in ahead if block is sides.join]
     to_run = tuple(entry for entry in ahead if entry[0] is not sides.join)
     if not to_run:
-        return jump_to(agent, (targets[0][0], _together(agent, at_join, condition.varies)))
-    agent.part(OpenBranches).joins.append((sides.join, agent.activation.depth))
+        return jump_to(agent, op, (targets[0][0], _together(agent, at_join, condition.varies)))
+    agent.part(OpenBranches).joins.append(Join(sides.join, agent.activation.depth, loop))
     return _run_next(agent, JumpSides(agent.active, condition.varies, to_run, tuple(at_join)))
 
 
@@ -100,21 +77,21 @@ def _acting_sides(op: Operation) -> tuple[bool, bool]:
     return yes, no
 
 
-def _run_next(agent: Agent, sides: JumpSides) -> Enter:
+def _run_next(agent: Agent, sides: JumpSides) -> Request:
     block, arguments, active = sides.ahead[0]
     agent.active = active
-    return Enter(block, arguments).then(_leave_side, sides)
+    return enter(agent, block, arguments).then(_leave_side, sides)
 
 
 @continuation
-def _leave_side(agent: Agent, _op: Operation, values: tuple[Any, ...], sides: JumpSides) -> Answer:
+def _leave_side(agent: Agent, op: Operation, values: tuple[Any, ...], sides: JumpSides) -> Answer:
     done = (*sides.done, (sides.ahead[0][2], values))
     if len(sides.ahead) > 1:
         return _run_next(agent, JumpSides(sides.outside, sides.varies, sides.ahead[1:], done))
     agent.active = sides.outside
-    join, _ = agent.part(OpenBranches).joins.pop()
+    join = agent.part(OpenBranches).joins.pop().block
     together = _together(agent, done, sides.varies)
-    return together if join is None else jump_to(agent, (join, together))
+    return together if join is None else jump_to(agent, op, (join, together))
 
 
 def _together(agent: Agent, done: Sequence[tuple[Active, tuple[Any, ...]]], varies: Varies) -> tuple[Any, ...]:

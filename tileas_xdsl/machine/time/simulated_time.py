@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block, Operation
 
+from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.meaning import Kind
@@ -210,9 +211,7 @@ class SimulatedClock:
             return
         run = self._open_loops.get((agent.number, body))
         if run is None:
-            loop = body.parent_op()
-            assert loop is not None
-            run = self._open_loops[agent.number, body] = LoopRun(agent, loop, outside)
+            run = self._open_loops[agent.number, body] = LoopRun(agent, loop_with_turns_from(body), outside)
             self.loops.append(run)
         run.starts.append(self.time_of(agent))
 
