@@ -5,7 +5,7 @@ Ops and custom forms of MLIR's dialects that xDSL's versions of these lack: one 
     cf       what MLIR refuses of branches
     func     what MLIR refuses on a function
     gpu      the custom forms of device code, #gpu.address_space
-    llvm     atomicrmw, cmpxchg, addrspacecast
+    llvm     atomicrmw, cmpxchg, addrspacecast, #llvm.loop_annotation
     memref   the custom forms of atomic_rmw and copy
     scf      forall; the custom forms of parallel, and of while without arguments; what MLIR refuses of an if
 
