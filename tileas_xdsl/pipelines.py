@@ -76,7 +76,11 @@ FAMILY = (
         ),
     ),
     FamilyPass("tileas-assign-buffers", PIPELINED, (("compute_capability", "compute_capability"),)),
-    FamilyPass("tileas-materialize-schedule", ("warp-specialize",), (("compute_capability", "compute_capability"),)),
+    FamilyPass(
+        "tileas-materialize-schedule",
+        PIPELINED,
+        (("compute_capability", "compute_capability"), ("use_aus", "use_aus")),
+    ),
     FamilyPass("tileas-unroll-register-loops"),
     FamilyPass(
         "tileas-unspecialized-pipeline",
@@ -254,6 +258,11 @@ class TileIRPass(ChoosingPass):
         default="", metadata={"help": "where a Chrome timeline trace of the schedule goes"}
     )
     enable_random_delay: bool = field(default=False, metadata={"help": "enable random delay"})
+
+    @property
+    def use_aus(self) -> bool:
+        """Whether one agent is asked for, also where the program has several."""
+        return self.pipeline_strategy == "unspecialize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.refuse_unbuilt_options()

@@ -41,7 +41,7 @@ def test_one_agent_and_fewer_stages(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert decisions(capsys) == [
         "loop: 2 stages, a turn every 762 cycles (DepMII)",
         "@gemm: 65,536 bytes of smem in 2 rings",
-        "@gemm: 1 agent",
+        "@gemm: 1 agent: AUS was asked for",
     ]
 
 

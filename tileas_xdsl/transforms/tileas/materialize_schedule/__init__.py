@@ -44,6 +44,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, ring_of
+from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import dissolve, plan_dissolution
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, partition
@@ -80,11 +81,12 @@ class MaterializeSchedulePass(ModulePass):
         branches are in each agent that needs them, and loops carry what their agent needs. Each agent's loop is peeled
         by the stages that are left in it. Rings get their depth and the numbers of the two groups; ops keep
         `nv_tile.aws.stage` and `nv_tile.aws.order`. With `use-AUS` the loops stay as they are, for
-        TileASUnspecializedPipeline.
+        TileASUnspecializedPipeline; agents that the program has become one (`dissolving.py`).
 
     Requires
         `nv_tileas.schedule` on the loops (`tileas-generate-schedule`), and rings with places (`tileas-assign-buffers`).
-        A function that has agents already keeps them. No two arguments of a function name the same memory.
+        A function that has agents already keeps them, unless AUS was asked for; they race nowhere then. No two
+        arguments of a function name the same memory.
 
     Refuses
         Nothing, but for an option that is not built. A function of which no partition exists stays as it is, in one
@@ -111,8 +113,9 @@ class MaterializeSchedulePass(ModulePass):
         errors = ErrorCollector()
         for function in functions_in(op):
             if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
-                continue
-            if any(isinstance(inner, scf.ForOp | scf.WhileOp) for inner in function.walk()):
+                if self.use_aus:
+                    self._dissolve(function)
+            elif any(isinstance(inner, scf.ForOp | scf.WhileOp) for inner in function.walk()):
                 self._materialize(function, errors)
         errors.raise_if_any()
 
@@ -151,6 +154,19 @@ class MaterializeSchedulePass(ModulePass):
         assert block is not None
         Rewriter.insert_op(copy, InsertPoint.before(function))
         Rewriter.erase_op(function)
+
+    def _dissolve(self, function: Operation) -> None:
+        """The agents that were asked for become one, for AUS."""
+        clear_status(function, self.name)
+        try:
+            plan = plan_dissolution(function)
+        except NoPartitionError as found:
+            agents = sum(sum(op.group_sizes) for op in function.walk() if isinstance(op, AgentSwitchOp))
+            function.attributes[AGENTS] = _decision(agents, found.reason)
+            mark_soft_failure(function, self.name, None)
+            return
+        dissolve(plan)
+        function.attributes[AGENTS] = _decision(1, "AUS was asked for, and the agents of the program are one")
 
     def _stay_in_one_agent(self, function: Operation, reason: str) -> None:
         """TileAS falls back in silence: a bit says so, and here an attribute says why."""
