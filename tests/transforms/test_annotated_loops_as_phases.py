@@ -24,6 +24,13 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 
 THERE, BACK = "convert-queue-to-pipeline", "convert-pipeline-to-queue"
 LOOPS_A_BATCH = 10
+BATCHES = range(51)
+"""500 loops: some batches have fewer."""
+
+REFUSED_AS_PHASES = ("op is reached with", "waits for a stage that only its own agent could fill")
+"""On the way back, and only there. 5 of 500 find more stages full on one path than on another; 9 produce too late."""
+REFUSED_AS_TOKENS = ("waits for a task while",)
+"""On the way back, and only there. 18 of 500 wait for a task while an older one may be unfinished: no FIFO can."""
 
 
 def queued_loops(batch: int) -> list[AnnotatedLoop]:
@@ -36,43 +43,45 @@ def has_queues(loop: AnnotatedLoop) -> bool:
     return any(isinstance(op, CommitOp) for op in pipelined(loop).walk())
 
 
-@each("batch", range(50), 2, programs=LOOPS_A_BATCH)
+@each("batch", BATCHES, 2, programs=LOOPS_A_BATCH)
 def test_symbolic_loops_keep_their_numbers_as_phases_and_back(batch: int) -> None:
     loops = queued_loops(batch)
-    refused = 0
+    refused: list[str] = []
     for loop in loops:
         expected = loop.run()
         try:
             there = run_passes(pipelined(loop), THERE)
             back = run_passes(there.clone(), BACK)
-        except RefusedError:
-            refused += 1
+        except RefusedError as error:
+            refused.append(str(error))
             continue
         for module in (there, back):
             assert_computes(module, loop, "lazy", expected)
             assert verdict(module, loop) is Verdict.SAFE, f"seed {loop.seed}\n{print_custom(module)}"
-    assert refused <= 1, "at most one in twenty is refused; a batch may hold one"
+    assert len(refused) <= 2, "one in forty is refused; a batch may hold two"
+    assert all(any(reason in error for reason in REFUSED_AS_PHASES) for error in refused), refused
 
 
-@each("batch", range(50), 2, programs=LOOPS_A_BATCH)
+@each("batch", BATCHES, 2, programs=LOOPS_A_BATCH)
 def test_symbolic_loops_keep_their_numbers_as_tokens_and_back(batch: int) -> None:
     """
     Beside phases, the same loops take the road of tokens. Refused, with the reason, is what would wait for a younger
     task of a queue before an older one.
     """
-    refused = 0
+    refused: list[str] = []
     for loop in queued_loops(batch):
         expected = loop.run()
         there = run_passes(pipelined(loop), "convert-queue-to-async")
         modules = [there]
         try:
             modules.append(run_passes(there.clone(), "convert-async-to-queue"))
-        except RefusedError:
-            refused += 1
+        except RefusedError as error:
+            refused.append(str(error))
         for module in modules:
             assert_computes(module, loop, "lazy", expected)
             assert verdict(module, loop) is Verdict.SAFE, f"seed {loop.seed}\n{print_custom(module)}"
-    assert refused <= 3, "about one in twenty-five is refused; a batch may hold several"
+    assert len(refused) <= 3, "one in twenty-five is refused; a batch may hold several"
+    assert all(any(reason in error for reason in REFUSED_AS_TOKENS) for error in refused), refused
 
 
 SIMPLE = """
