@@ -326,8 +326,16 @@ FORMS: dict[str, Form] = {
         (
             "%0 = arith.trunci %ti : tensor<4xi32> to tensor<4xi8>",
             "%0 = arith.trunci %vi : vector<4xi32> to vector<4xi16>",
+            "%0 = arith.trunci %ti overflow<nsw, nuw> {tag} : tensor<4xi32> to tensor<4xi8>",
         ),
         {"%0 = arith.trunci %ti : tensor<4xi32> to tensor<4xi64>": "are cast incompatible"},
+    ),
+    "arith.index_castui": Form(
+        (
+            "%0 = arith.index_castui %ti : tensor<4xi32> to tensor<4xindex>",
+            "%0 = arith.index_castui %e {tag} : i8 to index",
+        ),
+        {"%0 = arith.index_castui %ti : tensor<4xi32> to tensor<4xi64>": "are cast incompatible"},
     ),
     "arith.index_cast": Form(
         (

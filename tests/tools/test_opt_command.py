@@ -1,9 +1,16 @@
-"""`tileas opt`: as `xdsl-opt`, with places; and `tileas gui`, as far as it goes without a terminal."""
+"""`tileas opt`: as `xdsl-opt`, with places; and `tileas gui`, on a terminal of its own."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -191,3 +198,44 @@ def test_the_viewer_offers_our_passes() -> None:
     app = gui.viewer(str(ROOT / "examples" / "annotated_copy.mlir"), "inject-software-pipeline")
     assert {"tileas-materialize-async", "check-async", "canonicalize"} <= {name for name, _ in app.all_passes}
     assert {"nv_tileas", "async_queue", "scf"} <= {name for name, _ in app.all_dialects}
+
+
+ROWS, COLUMNS = 300, 250
+"""The list of passes is long; what lies outside of the window is not drawn."""
+
+
+def test_the_viewer_starts_on_a_terminal_and_shows_our_passes() -> None:
+    """As typed: it draws the program and the passes that apply to it, and ends with the key `q`."""
+    pytest.importorskip("textual")
+    pytest.importorskip("pyclip")
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    command = [sys.executable, "-m", "tileas_xdsl.tools.main", "gui", str(ROOT / "examples" / "annotated_copy.mlir")]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)}
+    viewer = subprocess.Popen(command, stdin=end, stdout=end, stderr=end, env=environment, start_new_session=True)
+    os.close(end)
+    try:
+        words = (b"convert-queue-to-async", b"software_pipeline")
+        screen = _drawn_until(terminal, words)
+        assert [word for word in words if word not in screen] == []
+        os.write(terminal, b"q")
+        _drawn_until(terminal, ())
+        assert viewer.wait(timeout=60) == 0
+    finally:
+        viewer.kill()
+        viewer.wait()
+        os.close(terminal)
+
+
+def _drawn_until(terminal: int, words: Sequence[bytes]) -> bytes:
+    """What is written to the terminal until all `words` are there, or until the end."""
+    screen = b""
+    while not (words and all(word in screen for word in words)) and select.select([terminal], [], [], 60)[0]:
+        try:
+            written = os.read(terminal, 1 << 16)
+        except OSError:  # so Linux says that nobody has the other end any more
+            break
+        if not written:
+            break
+        screen += written
+    return screen

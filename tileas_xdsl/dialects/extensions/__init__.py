@@ -1,7 +1,7 @@
 """
 Ops and custom forms of MLIR's dialects that xDSL's versions of these lack: one file a dialect.
 
-    arith    casts, comparisons and selections element by element
+    arith    casts, comparisons and selections element by element; index_castui
     cf       what MLIR refuses of branches
     func     what MLIR refuses on a function
     gpu      the custom forms of device code, #gpu.address_space

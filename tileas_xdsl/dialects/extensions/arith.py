@@ -1,5 +1,5 @@
 """
-Casts, comparisons and selections of `arith` element by element, on tensors and vectors.
+Casts, comparisons and selections of `arith` element by element, on tensors and vectors; what xDSL lacks of the casts.
 
     %r = arith.sitofp %a : tensor<4xi8> to tensor<4xf16>
     %m = arith.cmpi slt, %a, %b : tensor<4xi8, #layout>        a tensor of i1 with the same layout
@@ -25,12 +25,24 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import Attribute, Dialect, Operation
-from xdsl.irdl import AttrConstraint, IRDLOperation, OperandDef, base, eq
+from xdsl.irdl import (
+    AttrConstraint,
+    IRDLOperation,
+    OperandDef,
+    OptPropertyDef,
+    base,
+    eq,
+    irdl_op_definition,
+    operand_def,
+    result_def,
+    traits_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tileas_xdsl.dialects.extensions import give_form, replace_check
+from tileas_xdsl.dialects.extensions import give_form, replace_check, with_ops
 
 INTEGERS = container_of(SignlessIntegerConstraint)
 INTEGERS_AND_INDICES = container_of(SignlessIntegerConstraint | base(IndexType))
@@ -48,6 +60,28 @@ CASTS: dict[type[IRDLOperation], tuple[AttrConstraint, AttrConstraint]] = {
     arith.IndexCastOp: (INTEGERS_AND_INDICES, INTEGERS_AND_INDICES),
 }
 """What each takes and gives."""
+
+OVERFLOW = "overflowFlags"
+
+
+@irdl_op_definition
+class IndexCastUIOp(IRDLOperation):
+    """
+    Make an index of an integer, extended by zeros where it is wider, or an integer of an index.
+
+    `%i = arith.index_castui %x : i32 to index`
+    """
+
+    name = "arith.index_castui"
+
+    input = operand_def(INTEGERS_AND_INDICES)
+    result = result_def(INTEGERS_AND_INDICES)
+
+    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        _check_cast(self)
 
 
 def _element(type_: Attribute) -> Attribute:
@@ -81,7 +115,7 @@ def _check_cast(op: Operation) -> None:
 
 def _is_cast(op: Operation, source: Attribute, target: Attribute) -> bool:
     """Whether `op` makes numbers of type `target` of those of type `source`, of the kinds that it takes and gives."""
-    if isinstance(op, arith.IndexCastOp):
+    if isinstance(op, arith.IndexCastOp | IndexCastUIOp):
         return isinstance(source, IndexType) != isinstance(target, IndexType)
     if not isinstance(source, IntegerType) or not isinstance(target, IntegerType):
         return True
@@ -96,6 +130,38 @@ def _let_take(op: type[IRDLOperation], constraints: Sequence[AttrConstraint], *,
     declared = definition.results if results else definition.operands
     for (_, each), constraint in zip(declared, constraints, strict=False):
         each.constr = OperandDef(constraint).constr
+
+
+# Truncation: what is known of the bits that it drops ------------------------------------------------------------------
+
+
+def _parse_truncation(cls: type[Any], parser: Parser) -> Operation:
+    value = parser.parse_unresolved_operand()
+    flags = None
+    if parser.parse_optional_keyword("overflow") is not None:
+        flags = arith.IntegerOverflowAttr(arith.IntegerOverflowAttr.parse_parameter(parser))
+    attributes = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    source = parser.parse_type()
+    parser.parse_keyword("to")
+    target = parser.parse_type()
+    properties = {} if flags is None else {OVERFLOW: flags}
+    operands = [parser.resolve_operand(value, source)]
+    return cls.create(operands=operands, result_types=[target], attributes=attributes, properties=properties)
+
+
+def _print_truncation(op: arith.TruncIOp, printer: Printer) -> None:
+    printer.print_string(" ")
+    printer.print_ssa_value(op.input)
+    flags = op.properties.get(OVERFLOW)
+    if isinstance(flags, arith.IntegerOverflowAttr) and flags.data:
+        printer.print_string(" overflow")
+        flags.print_parameter(printer)
+    printer.print_op_attributes(op.attributes)
+    printer.print_string(" : ")
+    printer.print_attribute(op.input.type)
+    printer.print_string(" to ")
+    printer.print_attribute(op.result.type)
 
 
 # Comparison -----------------------------------------------------------------------------------------------------------
@@ -183,6 +249,8 @@ def extended(dialect: Dialect) -> Dialect:
         _let_take(op, [source])
         _let_take(op, [target], results=True)
         replace_check(op, _check_cast)
+    arith.TruncIOp.get_irdl_definition().properties[OVERFLOW] = OptPropertyDef(base(arith.IntegerOverflowAttr))
+    give_form(arith.TruncIOp, _parse_truncation, _print_truncation)
     for op in (arith.CmpiOp, arith.CmpfOp):
         parse = getattr(op, "parse")  # noqa: B009  (pyright knows it as a method of the class)
         if parse.__name__ != "parse_compared":
@@ -192,4 +260,4 @@ def extended(dialect: Dialect) -> Dialect:
     _let_take(arith.SelectOp, [MASKS])
     give_form(arith.SelectOp, _parse_select, _print_select)
     replace_check(arith.SelectOp, _check_select)
-    return dialect
+    return with_ops(dialect, [IndexCastUIOp])

@@ -31,8 +31,10 @@ from tileas_xdsl.dialects.tiles.types import element_type_of
 UNSUPPORTED = "unsupported block-scaled mma configuration"
 MULTIPLES = {False: (16, 8), True: (128, 16)}
 """
-What M and N are multiples of, by whether two CTAs share the multiplication (PTX ISA). The smallest instruction of one
-CTA is `mma.sync.m16n8` with `.block_scale`; of two it is `tcgen05.mma.cta_group::2`, with M = 128 and N in steps of 16.
+What M and N are multiples of, by whether two CTAs share the multiplication; M is that of one CTA. The smallest
+instruction of one CTA is `mma.sync.m16n8k32` (`m16n8k64` for FP4) with `.block_scale` (PTX ISA, mma; LLVM's
+`NVVMOps.td`, "Block scale MMA operations"). Of two it is `tcgen05.mma.cta_group::2`: M = 256, of which each CTA has
+128 rows, and N from 16 to 256 in steps of 16 (CUTLASS, `mma_sm100_umma.hpp`, `SM100_MMA_MXF8F6F4_2x1SM_SS`).
 """
 SAME_SCALES_OF_ATOM = "expects sfa/sfb element types to be the same"
 """The text of phase 2 for an op with an atom."""

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
@@ -371,6 +372,17 @@ def _extend_unsigned(_agent: Agent, op: arith.ExtUIOp, value: Any) -> Any:
 @pure(arith.TruncIOp, arith.IndexCastOp, moves=moving.narrowed)
 def _resize_signed(_agent: Agent, op: Operation, value: Any) -> Any:
     return to_type(as_signed(value, scalar_of(op.operands[0].type)), scalar_of(op.results[0].type))
+
+
+def _moves_without_sign(op: Operation, values: moving.Numbers) -> tuple[int, ...]:
+    if isinstance(op.results[0].type, IndexType):
+        return moving.extended_by_zeros(op, values)
+    return moving.narrowed(op, values)
+
+
+@pure(IndexCastUIOp, moves=_moves_without_sign)
+def _resize_unsigned(_agent: Agent, op: IndexCastUIOp, value: Any) -> Any:
+    return to_type(as_unsigned(value, scalar_of(op.input.type)), scalar_of(op.result.type))
 
 
 @pure(arith.ExtFOp, arith.TruncFOp)

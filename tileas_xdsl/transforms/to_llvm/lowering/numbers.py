@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.dialects.extensions import llvm_values as values
+from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
 from tileas_xdsl.transforms.to_llvm.lowering.state import Lowering, refusal, rule
 from tileas_xdsl.transforms.to_llvm.lowering.types import number_type
 
@@ -230,8 +231,8 @@ def _convert(op: Operation, low: Lowering) -> None:
     low.give(op.results[0], low.result(CONVERSIONS[type(op)](low.of(op.operands[0]), type_)))
 
 
-@rule(arith.IndexCastOp)
-def _index_cast(op: arith.IndexCastOp, low: Lowering) -> None:
+@rule(arith.IndexCastOp, IndexCastUIOp)
+def _index_cast(op: Operation, low: Lowering) -> None:
     value = low.of(op.operands[0])
     type_ = number_type(op.results[0].type)
     assert type_ is not None
@@ -239,7 +240,8 @@ def _index_cast(op: arith.IndexCastOp, low: Lowering) -> None:
     if before == after:
         low.give(op.results[0], value)
     else:
-        build = llvm.TruncOp if before > after else llvm.SExtOp
+        widen = llvm.ZExtOp if isinstance(op, IndexCastUIOp) else llvm.SExtOp
+        build = llvm.TruncOp if before > after else widen
         low.give(op.results[0], low.result(build(value, type_)))
 
 
