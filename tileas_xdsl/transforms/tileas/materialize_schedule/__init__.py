@@ -47,6 +47,7 @@ from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing
 from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import dissolve, plan_dissolution
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
+from tileas_xdsl.transforms.tileas.materialize_schedule.hoisting import hoist_rings
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, partition
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import materialize_stages
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
@@ -257,6 +258,7 @@ def _specialize(function: Operation, capability: str, wants_two: bool) -> Dictio
     assert view is not None
     if len(view.function_body.blocks) != 1:
         raise NoPartitionError("the function has branches between blocks")
+    hoist_rings(function)
     block = view.function_body.block
     hands_over = _hands_over_registers(function, capability)
     plan, reason = None, None

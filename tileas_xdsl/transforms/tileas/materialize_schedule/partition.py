@@ -21,6 +21,7 @@ from xdsl.traits import IsTerminator
 from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.analysis.memory.objects import memory_sources
 from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, can_cross, crossing_of
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import Ownership, fills, share_out
@@ -67,7 +68,7 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
     ops = [op for op in block.ops if not op.has_trait(IsTerminator, value_if_unregistered=False)]
     first = next((number for number, op in enumerate(ops) if any(map(fills, op.walk()))), None)
     if first is None:
-        raise NoPartitionError("no loop fills a ring")
+        raise NoPartitionError(_why_no_ring(ops))
     before, inside = ops[:first], ops[first:]
     last = block.last_op
     if last is not None and any(_is_inside(operand, inside) for operand in last.operands):
@@ -76,6 +77,18 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
     if ownership is None:
         return None
     return Partition(before, inside, _Needs(inside, ownership).collect(), ownership)
+
+
+def _why_no_ring(ops: Sequence[Operation]) -> str:
+    """Why no loop among `ops` fills a ring, where a load in a branch is the reason."""
+    loads = (op for outer in ops for op in outer.walk() if isinstance(op, TiledLoadOp))
+    guarded = next((op for op in loads if isinstance(op.parent_op(), scf.IfOp)), None)
+    if guarded is None:
+        return "no loop fills a ring"
+    return (
+        f"no loop fills a ring: '{op_name(guarded)}' stands in a branch, where it is not made asynchronous; load in "
+        "front of the branch"
+    )
 
 
 def _is_inside(value: SSAValue, ops: Sequence[Operation]) -> bool:
