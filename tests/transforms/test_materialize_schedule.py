@@ -7,10 +7,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import PassFailedException
 
+from tests.support.corpora import sample
 from tests.support.ir import ROOT, parse, print_custom, run_passes
 from tests.support.materialize_async import ORDERS, gemm
 from tests.support.scheduled_kernels import KERNELS, Kernel
@@ -334,10 +335,25 @@ def test_the_description_is_that_of_tileas() -> None:
     assert text == MaterializeSchedulePass.DESCRIPTION
 
 
-def test_an_option_that_is_not_built_is_refused() -> None:
-    module = parse(GEMM)
-    with pytest.raises(PassFailedException, match="enable-schedule-rewrite=false is not built"):
-        run_passes(module, f"{PASS}{{enable-schedule-rewrite=false}}")
+def stage(op: Operation) -> Attribute | None:
+    return op.attributes.get("nv_tile.aws.stage")
+
+
+@pytest.mark.parametrize("kernel", sample(KERNELS, 4), ids=lambda kernel: kernel.name)
+def test_without_the_fold_stages_stand_in_blocks_and_the_program_means_the_same(kernel: Kernel) -> None:
+    """In the steady state of each agent the latest stage comes first; pieces in front of it and behind it stay."""
+    folded = passes(target=kernel.target)
+    unfolded = folded.replace(f"{PASS}{{", f"{PASS}{{enable-schedule-rewrite=false ")
+    before, agents = parse(kernel.text), after(kernel.text, unfolded)
+    verify_dominance(agents)
+    assert len(list(agents.walk())) == len(list(after(kernel.text, folded).walk())), "the same ops in another order"
+    for loop in (op for op in agents.walk() if isinstance(op, scf.ForOp)):
+        stages = [found.value.data for op in loop.body.block.ops if isinstance(found := stage(op), IntegerAttr)]
+        assert stages == sorted(stages, reverse=True)
+    for trips in (0, 1, 2, 3, 4, 7):
+        assert_kept(before, agents, kernel, trips)
+    report = check(agents, "f")
+    assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(agents)}"
 
 
 def test_registers_are_divided_among_agents() -> None:

@@ -26,7 +26,6 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleO
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import model_of_target
@@ -90,7 +89,7 @@ class MaterializeSchedulePass(ModulePass):
         arguments of a function name the same memory.
 
     Refuses
-        Nothing, but for an option that is not built. A function of which no partition exists stays as it is, in one
+        Nothing. A function of which no partition exists stays as it is, in one
         agent, without a word but bit 2 of this pass's status; `nv_tileas.agents` says why: no schedule, memory that
         two agents touch, a value that cannot cross, or tiles that no division of the registers holds.
         Stages that contradict each other on one ring are an error.
@@ -107,10 +106,6 @@ class MaterializeSchedulePass(ModulePass):
     enable_schedule_rewrite: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not self.enable_schedule_rewrite:
-            raise PassFailedException(
-                f"{self.name}: enable-schedule-rewrite=false is not built: stages are always folded back onto the loop"
-            )
         errors = ErrorCollector()
         for function in functions_in(op):
             if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
@@ -142,7 +137,8 @@ class MaterializeSchedulePass(ModulePass):
             _record_dual(loop)
         copy = function.clone()
         try:
-            made = _specialize(copy, self.compute_capability, any(map(_wants_two_computing_agents, loops)))
+            wants_two = any(map(_wants_two_computing_agents, loops))
+            made = _specialize(copy, self.compute_capability, wants_two, self.enable_schedule_rewrite)
         except NoPartitionError as found:
             self._stay_in_one_agent(function, found.reason)
             return
@@ -248,7 +244,7 @@ class _Plan:
     warps: WarpPartition
 
 
-def _specialize(function: Operation, capability: str, wants_two: bool) -> DictionaryAttr:
+def _specialize(function: Operation, capability: str, wants_two: bool, fold: bool) -> DictionaryAttr:
     """
     Cut the body of `function` into agents; returns what was decided. Raises `NoPartitionError` or `RefusedError`.
 
@@ -270,7 +266,7 @@ def _specialize(function: Operation, capability: str, wants_two: bool) -> Dictio
         reason = ONE_COMPUTES if wants_two else None
     if plan is None:
         raise NoPartitionError("no division of the warps and registers of the multiprocessor holds its tiles")
-    _carry_out(plan, block)
+    _carry_out(plan, block, fold)
     if plan.rings:
         for record in (records := plan_buffers(function, model_of_target(function, capability))):
             record.op.attributes[BUFFER] = as_attribute(record, records)
@@ -294,8 +290,8 @@ def _loops(region: Region) -> list[scf.ForOp]:
     return [op for op in region.block.ops if isinstance(op, scf.ForOp)]
 
 
-def _carry_out(plan: _Plan, block: Block) -> None:
-    """Put the agents of `plan` in the place of what they share out."""
+def _carry_out(plan: _Plan, block: Block, fold: bool) -> None:
+    """Put the agents of `plan` in the place of what they share out, their stages folded onto the loops or not."""
     found = plan.found
     Rewriter.insert_op(list(plan.rings.values()), InsertPoint.before(found.inside[0]))
     rings = [*(op for op in found.before if isinstance(op, CreatePipelineOp)), *plan.rings.values()]
@@ -314,7 +310,7 @@ def _carry_out(plan: _Plan, block: Block) -> None:
     for op in reversed(found.inside):
         Rewriter.erase_op(op)
     for code in plan.codes:
-        materialize_stages(code)
+        materialize_stages(code, fold=fold)
 
 
 def _lead_from_agent_to_agent(ring: CreatePipelineOp, plan: _Plan) -> None:

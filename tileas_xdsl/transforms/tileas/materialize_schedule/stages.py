@@ -16,26 +16,46 @@ from tileas_xdsl.analysis.dependence import Placement, dependence_graph
 from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted
-from tileas_xdsl.transforms.tileas.unspecialized_pipeline import ITER_OFFSET, ORDER, STAGE, pipeline_loop, schedule_map
+from tileas_xdsl.transforms.tileas.unspecialized_pipeline import (
+    ITER_OFFSET,
+    ORDER,
+    STAGE,
+    ScheduleMap,
+    pipeline_loop,
+    schedule_map,
+)
 
 AWS_STAGE, AWS_ORDER = "nv_tile.aws.stage", "nv_tile.aws.order"
 """Where an op of an agent has stood in the schedule of the loop that was cut in two."""
 
 
-def materialize_stages(code: Extracted) -> None:
-    """Peel the scheduled loops in the code of one agent. Raises `RefusedError` where one cannot be."""
+def materialize_stages(code: Extracted, *, fold: bool = True) -> None:
+    """
+    Peel the scheduled loops in the code of one agent. Raises `RefusedError` where one cannot be.
+
+    With `fold` the steady state is one body in the order of the schedule. Without, it has a block for each stage, the
+    latest first, in program order: always a right order, since what a stage needs of a later one is of the iteration
+    before, which is there already.
+    """
     loops = [op for op in code.region.walk() if isinstance(op, scf.ForOp)]
     for loop in reversed(loops):
         stages = _renumber(loop, code.own)
         if stages < 2:
-            _put_in_order(loop, code.own)
+            if fold:
+                _put_in_order(loop, code.own)
             continue
         found = schedule_map(loop.body.block, stages)
         if found is None:
             refuse(loop, "uses values in an earlier stage than the one that makes them", "schedule it anew")
-        pipeline_loop(loop, found, stages)
+        pipeline_loop(loop, found if fold else _in_blocks(found), stages)
     for op in code.region.walk():
         _keep_only_what_was_scheduled(op)
+
+
+def _in_blocks(schedule: ScheduleMap) -> ScheduleMap:
+    """The same stages, one after the other in each turn, the latest first."""
+    orders = {op: (-stage, number) for number, (op, stage) in enumerate(schedule.stages.items())}
+    return ScheduleMap(schedule.stages, schedule.tagged, orders)
 
 
 def _renumber(loop: scf.ForOp, mine: set[Operation]) -> int:
