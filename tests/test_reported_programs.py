@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import ROOT, context, run_passes, universe
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import RefusedError, failed_softly, recorded_diagnostics
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.tools.errors import InputError
@@ -46,16 +47,20 @@ def test_what_is_no_program_is_refused_with_its_place(name: str, text: str) -> N
 EVERY = "safe for every trip count"
 SAFE = {
     "box_too_small_for_tma": EVERY,
+    "casts_of_tiles": EVERY,
     "copy_in_three_stages": EVERY,
     "fence_between_proxies": EVERY,
     "indirect_coordinates": EVERY,
     "indirect_coordinates_pipelined": EVERY,
+    "long_loops_of_copies": EVERY,
+    "long_nest_around_a_slot": EVERY,
     "padding_that_tma_lacks": EVERY,
     "pipelined_nest": EVERY,
     "predicated_epilogue": EVERY,
     "product": EVERY,
     "product_by_tokens": EVERY,
     "product_in_tensor_memory": EVERY,
+    "store_from_lds": EVERY,
     "three_engines": EVERY,
     "token_of_the_turn_before": EVERY,
     "tokens_carried_by_a_loop": EVERY,
@@ -72,6 +77,33 @@ def test_what_is_right_is_safe(name: str, verdict: str) -> None:
     report = check(read(name))
     assert report.verdict_line == verdict
     assert report.undecided == []
+
+
+UNDECIDED = {
+    "cooperative_copies_in_three_stages": "nothing says how many there are: give the function nvvm.reqntid",
+    "resource_of_four_words": "computes an address from data that is not computed when checking",
+    "transfers_of_six_kinds": "computes an address from data that is not computed when checking",
+}
+"""What is read, and lacks a number: of threads, or the offset that is an argument."""
+
+
+@pytest.mark.parametrize(("name", "reason"), UNDECIDED.items())
+def test_what_lacks_a_number_is_undecided_with_the_reason(name: str, reason: str) -> None:
+    report = check(read(name))
+    assert report.verdict is Verdict.UNDECIDED
+    assert reason in str(report)
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("resource_of_four_words", []), ("transfers_of_six_kinds", ["race"])])
+def test_with_the_offset_transfers_are_judged(name: str, kinds: list[str]) -> None:
+    """One transfer, awaited, is right; six into the same bytes, of which none waits for another, are not."""
+    assert check(read(name), args={"o": 0}).kinds == kinds
+
+
+def test_a_misspelt_type_has_its_place() -> None:
+    name = "order_with_a_misspelt_type"
+    with pytest.raises(InputError, match=rf"{name}-invalid.mlir:7:\d+: error: type expected"):
+        read(f"{name}-invalid")
 
 
 def test_indices_that_are_data_are_an_assumption() -> None:
