@@ -1,14 +1,32 @@
 // The good twin of arrive-scope.bad.mlir: the peer arrives with cluster scope.
 
-func.func @peer_tile(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %ready: !llvm.ptr<3>, %empty: !llvm.ptr<3>, %n: i32) {
+func.func @peer_tile(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %ready: !llvm.ptr<3>, %empty: !llvm.ptr<3>, %n: i32) attributes {nvvm.cluster_dim = array<i32: 2, 1, 1>} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %ticks = arith.constant 1000 : i32
   nvvm.mbarrier.init %ready, %c1 : !llvm.ptr<3>, i32
   nvvm.mbarrier.init %empty, %c1 : !llvm.ptr<3>, i32
   nvvm.fence.mbarrier.init
-  nv_tileaa.execute attributes {num_agents_per_group = array<i32: 1, 1>} {
-    // The peer block: copies the tile, then gives word at the leader's barrier.
+  %rank = nvvm.read.ptx.sreg.cluster.ctarank : i32
+  %leads = arith.cmpi eq, %rank, %c0 : i32
+  nvvm.cluster.arrive
+  nvvm.cluster.wait
+  scf.if %leads {
+    // The leader: reads the tile in the memory of its peer.
+    %there = nvvm.mapa %tile, %c1 : !llvm.ptr<3> -> !llvm.ptr<7>
+    %peers = nvvm.mapa %empty, %c1 : !llvm.ptr<3> -> !llvm.ptr<7>
+    %zero = arith.constant 0.0 : f32
+    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
+      %bit = arith.andi %k, %c1 : i32
+      nvvm.mbarrier.try_wait.parity %ready, %bit, %ticks : !llvm.ptr<3>, i32, i32
+      %v = llvm.load %there : !llvm.ptr<7> -> f32
+      %next = arith.addf %acc, %v : f32
+      nvvm.mbarrier.arrive %peers {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+      scf.yield %next : f32
+    }
+    llvm.store %sum, %out : f32, !llvm.ptr<1>
+  } else {
+    // The peer: copies the tile, then gives word at the leader's barrier.
     %leaders = nvvm.mapa %ready, %c0 : !llvm.ptr<3> -> !llvm.ptr<7>
     scf.for %k = %c0 to %n step %c1 : i32 {
       %bit = arith.andi %k, %c1 : i32
@@ -20,19 +38,8 @@ func.func @peer_tile(%src: !llvm.ptr<1>, %out: !llvm.ptr<1>, %tile: !llvm.ptr<3>
       nvvm.cp.async.wait.group 0
       nvvm.mbarrier.arrive %leaders {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
     }
-  }, {
-    // The leader.
-    %peers = nvvm.mapa %empty, %c1 : !llvm.ptr<3> -> !llvm.ptr<7>
-    %zero = arith.constant 0.0 : f32
-    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (f32) : i32 {
-      %bit = arith.andi %k, %c1 : i32
-      nvvm.mbarrier.try_wait.parity %ready, %bit, %ticks : !llvm.ptr<3>, i32, i32
-      %v = llvm.load %tile : !llvm.ptr<3> -> f32
-      %next = arith.addf %acc, %v : f32
-      nvvm.mbarrier.arrive %peers {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
-      scf.yield %next : f32
-    }
-    llvm.store %sum, %out : f32, !llvm.ptr<1>
-  } : () -> ()
+  }
+  nvvm.cluster.arrive
+  nvvm.cluster.wait
   func.return
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.checker.cluster_twins import right
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.witnesses.investigator import Investigator
@@ -229,16 +230,10 @@ def test_races_with_other_causes_stay_races(program: str, between: tuple[str, st
 # Scopes ---------------------------------------------------------------------------------------------------------------
 
 
-def remote(scope: str) -> str:
-    """The consumer's release, at a barrier in another block."""
-    return f"""{FENCE}
-      %there = nvvm.mapa %e, %c0 : !llvm.ptr<3> -> !llvm.ptr<7>
-      nvvm.mbarrier.arrive %there {{scope = #nvvm.mem_scope<{scope}>}} : !llvm.ptr<7>"""
-
-
 def test_arrive_of_block_scope_hands_nothing_to_another_block() -> None:
-    assert check(parse(ring(consumer=f"{WAIT_FULL}\n{READ}\n{remote('cluster')}"))).kinds == []
-    violation = first_violation(ring(consumer=f"{WAIT_FULL}\n{READ}\n{remote('cta')}"))
+    text = right("handover")
+    assert check(parse(text)).kinds == []
+    violation = first_violation(text.replace("mem_scope<cluster>", "mem_scope<cta>"))
     assert violation.kind is ViolationKind.RACE
     assert violation.missing.startswith("a release that reaches the waiting agent: 'nvvm.mbarrier.arrive'")
     assert violation.parties[-1].op.name == "nvvm.mbarrier.arrive"

@@ -22,12 +22,7 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 EDGES = Path(__file__).parent / "edges"
 EXPECTATION = "// expect:"
 
-NOT_READ_YET = frozenset(
-    [
-        "dsmem_exchange",
-        "multicast_half",
-    ]
-)
+NOT_READ_YET = frozenset([])
 """They use ops, forms or clusters that have no meaning here yet."""
 
 NOT_YET: frozenset[str] = frozenset()

@@ -121,14 +121,16 @@ BY_MAP = [
     "nvvm.cp.async.bulk.wait_group 0",
 ]
 OF_BLOCKS = ["%id = nvvm.read.ptx.sreg.ctaid.x : i32", "llvm.store %id, %s : i32, !llvm.ptr<3>"]
-OF_A_CLUSTER = "%m = nvvm.mapa %s, %z : !llvm.ptr<3> -> !llvm.ptr<7>"
+OF_A_CLUSTER = ["nvvm.cluster.arrive", "nvvm.cluster.wait"]
+ACROSS_BLOCKS = "%m = nvvm.mapa %s, %z : !llvm.ptr<3> -> !llvm.ptr<7>"
 
 NOT_LOOKED_FOR = {
     "Order inside a warp": (kernel(*BY_ONE, threads=32), "only some threads of a warp do, is ordered"),
     "Data that threads of one warp exchange": (kernel(*EXCHANGED, threads=32), "run in step"),
     "Copies of one thread of a warp": (kernel("nvvm.cp.async.wait.group 0", threads=32), "each other's copies only"),
     "Other blocks": (kernel(*OF_BLOCKS), "blocks do not race with each other"),
-    "Other blocks of a cluster": (kernel(OF_A_CLUSTER), "the blocks of a cluster are executed as one"),
+    "Other blocks of a cluster": (kernel(*OF_A_CLUSTER), "the blocks of a cluster are executed as one"),
+    "How many blocks a cluster has": (kernel(ACROSS_BLOCKS), "a cluster has 2 blocks"),
     "Negative arguments": (walk("%x: i32", ""), "n >= 0"),
     "Indices out of bounds": (walk("%x: memref<?xi32>", LOAD), INSIDE),
     "Arguments that overlap": (walk(ARRAYS, f"{LOAD}\n{STORE}"), APART),

@@ -211,16 +211,20 @@ class Meeting:
         self.complete: list[Mind] = []
         """For each meeting that is complete what its threads and those of earlier ones knew."""
 
-    def meet(self, search: Search, step: steps.Meet, thread: int, mind: Mind, moment: int) -> int:
-        """Arrive; returns the number of the meeting."""
+    def meet(self, search: Search, step: steps.Meet, thread: int, mind: Mind, told: Mind, moment: int) -> int:
+        """Arrive; returns the number of the meeting. A relaxed arrival hands on no more than `told`."""
         meet_each(search, self.before, thread, mind)
         if self.complete:
             mind.follow(self.complete[-1])
         number = len(self.complete)
         self.now.add(thread, mind.tick(thread), moment)
         self.open.follow(mind)
-        if step.releases:
-            self.open.acquire(mind)
+        self.open.acquire(mind if step.releases else told)
+        self.count(step)
+        return number
+
+    def count(self, step: steps.Meet) -> None:
+        """Count the threads that arrive; the last of them completes the meeting."""
         if self.arrived and self.expected != step.expected:
             raise UndefinedError(f"threads meet for {self.expected} and for {step.expected} threads")
         self.expected = step.expected
@@ -229,7 +233,6 @@ class Meeting:
             raise UndefinedError(f"{self.arrived} threads come where {self.expected} meet")
         if self.arrived == self.expected:
             self.finish()
-        return number
 
     def finish(self) -> None:
         if self.complete:
@@ -237,3 +240,33 @@ class Meeting:
         self.complete.append(self.open)
         self.before.steps.update(self.now.steps)
         self.arrived, self.open, self.now = 0, Mind.of_size(self.size), Past()
+
+
+class ClusterMeeting(Meeting):
+    """The barrier of a cluster: who has ended is not waited for (PTX ISA, "barrier.cluster")."""
+
+    def __init__(self, size: int, blocks: int) -> None:
+        super().__init__(size)
+        self.there = set(range(blocks))
+        """The blocks that have not ended."""
+        self.of_blocks: dict[int, int] = {}
+        """How many threads of each block have arrived."""
+
+    def count(self, step: steps.Meet) -> None:
+        assert step.rank is not None
+        here = self.of_blocks[step.rank] = self.of_blocks.get(step.rank, 0) + step.threads
+        self.expected = step.expected
+        if here > step.expected:
+            raise UndefinedError(f"{here} threads of a block come where {step.expected} meet")
+        self.finish_if_complete()
+
+    def end(self, rank: int) -> None:
+        """Block `rank` has ended."""
+        self.there.discard(rank)
+        self.finish_if_complete()
+
+    def finish_if_complete(self) -> None:
+        waited_for = self.there | self.of_blocks.keys()
+        if self.of_blocks and all(self.of_blocks.get(rank, 0) == self.expected for rank in waited_for):
+            self.of_blocks = {}
+            self.finish()

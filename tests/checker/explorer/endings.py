@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.checker.explorer import steps
 from tests.checker.explorer.clocks import Mind
-from tests.checker.explorer.execution import DEADLOCK, UNDRAINED, Run
+from tests.checker.explorer.execution import ABSENT, DEADLOCK, UNDRAINED, Run
 
 
 def judge_end(run: Run) -> None:
@@ -17,6 +17,9 @@ def judge_end(run: Run) -> None:
         run.report(DEADLOCK, ", ".join(thread.code.name for thread in unfinished))
     if all(run.threads[number].is_done for number in run.program.main):
         _judge_left_over(run)
+    for rank, cells in run.program.owned.items():
+        if all(run.threads[number].is_done for number in run.program.mains_of(rank)):
+            _judge_end_of_block(run, rank, cells)
 
 
 def _lacks_an_answer(run: Run) -> bool:
@@ -47,3 +50,14 @@ def _judge_left_over(run: Run) -> None:
 def lacks_bytes(run: Run) -> bool:
     """Whether some phase has its arrivals and not its bytes."""
     return any(b.is_live and b.pending == 0 and b.bytes != 0 for b in run.barriers.values())
+
+
+def _judge_end_of_block(run: Run, rank: int, owned: int) -> None:
+    """Other blocks may touch the shared memory of a block, the cells `owned`, only before it ends."""
+    last = Mind.of_size(run.size)
+    for number in run.program.mains_of(rank):
+        last.acquire(run.threads[number].mind)
+    for cells, kinds in run.histories.touches.items():
+        for toucher, (event, _) in (each for kind in kinds for each in kind.items() if cells & owned):
+            if run.rank_of(toucher) != rank and event > last.known[toucher]:
+                run.report(ABSENT, f"block {rank} may have ended")

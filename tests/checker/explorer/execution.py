@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.checker.explorer import steps
-from tests.checker.explorer.barriers import Barrier, Meeting, Search, UndefinedError
-from tests.checker.explorer.clocks import Mind
+from tests.checker.explorer.barriers import Barrier, ClusterMeeting, Meeting, Search, UndefinedError
+from tests.checker.explorer.clocks import MADE, Mind
 from tests.checker.explorer.histories import Histories, Touch
 from tests.checker.explorer.streams import Counter, Queue
 
 RACE, DEADLOCK, UNDRAINED, PHASE, MISSING_FENCE = "race", "deadlock", "undrained", "phase", "missing-fence"
+ABSENT = "absent"
+BEGINNING = 1
+"""The number of the first event of a thread of a block in a cluster, which is to begin."""
 VISIBLE = (steps.Arrive, steps.WaitPhase, steps.Meet, steps.Commit, steps.WaitQueue, steps.Take, steps.Add)
 
 Visible = steps.Arrive | steps.WaitPhase | steps.Meet | steps.Commit | steps.WaitQueue | steps.Take | steps.Add
@@ -27,7 +30,7 @@ Visible = steps.Arrive | steps.WaitPhase | steps.Meet | steps.Commit | steps.Wai
 class Going:
     """A thread under way."""
 
-    __slots__ = ("code", "gates", "looked", "meetings", "mind", "number", "place", "states")
+    __slots__ = ("arrived", "code", "gates", "looked", "meetings", "mind", "number", "place", "states")
 
     def __init__(self, number: int, code: steps.Thread, mind: Mind) -> None:
         self.number, self.code, self.mind = number, code, mind
@@ -40,6 +43,8 @@ class Going:
         """The states that arrivals returned."""
         self.meetings: dict[int, int] = {}
         """For each barrier of threads the meeting that it arrived at last."""
+        self.arrived: set[int] = set()
+        """The barriers of threads at which it has arrived, and not waited since."""
 
     @property
     def is_done(self) -> bool:
@@ -193,8 +198,12 @@ class Run:
                 state = thread.states.get(step.state or 0)
                 self.barriers[step.barrier].wait(self.search, step, state, number, mind, self.moment)
             case steps.Meet():
-                meeting = self.meetings.setdefault(step.meeting, Meeting(self.size))
-                thread.meetings[step.meeting] = meeting.meet(self.search, step, number, mind, self.moment)
+                if step.rank is not None and step.meeting in thread.arrived:
+                    raise UndefinedError("a thread arrives twice at the barrier of the cluster")
+                thread.arrived.add(step.meeting)
+                told = self.told_by_relaxed(mind)
+                meeting = self.meeting(step)
+                thread.meetings[step.meeting] = meeting.meet(self.search, step, number, mind, told, self.moment)
             case steps.Commit():
                 self.queue(step.queue).commit(self.search, step.batch, number, mind, self.moment)
             case steps.WaitQueue():
@@ -206,6 +215,35 @@ class Run:
                 self.counters[step.counter].add(self.search, step.amount, number, mind, self.moment)
             case _:
                 raise TypeError(f"{step} is not visible")
+
+    def meeting(self, step: steps.Meet) -> Meeting:
+        if step.meeting not in self.meetings:
+            of_cluster = step.rank is not None
+            made = ClusterMeeting(self.size, self.program.blocks) if of_cluster else Meeting(self.size)
+            self.meetings[step.meeting] = made
+            for rank in range(self.program.blocks):
+                self.end_if_over(rank)
+        return self.meetings[step.meeting]
+
+    def told_by_relaxed(self, mind: Mind) -> Mind:
+        """What relaxed arrivals at the barrier of the cluster hand on: that blocks have begun, barriers published."""
+        told = Mind.of_size(self.size)
+        if self.program.blocks > 1:
+            for number in self.program.main:
+                told.known[number] = min(mind.known[number], BEGINNING)
+            told.fenced[MADE] = mind.fenced[MADE][:]
+        return told
+
+    def end_if_over(self, rank: int) -> None:
+        """Meetings of the cluster do not wait for a block whose function is over."""
+        for meeting in self.meetings.values():
+            if isinstance(meeting, ClusterMeeting) and rank in meeting.there and self.has_ended(rank):
+                meeting.end(rank)
+
+    def has_ended(self, rank: int) -> bool:
+        """Whether block `rank` is over: its threads are in, or past, their last steps."""
+        mains = [self.threads[number] for number in self.program.mains_of(rank)]
+        return all(main.is_done or isinstance(main.step, steps.Finish) for main in mains)
 
     def queue(self, number: int) -> Queue:
         return self.queues.setdefault(number, Queue(self.size))
@@ -232,10 +270,24 @@ class Run:
 
     def touch(self, thread: int, mind: Mind, kind: Touch, cells: int, one_of: tuple[object, ...] | None = None) -> bool:
         """Returns whether nothing is wrong with it."""
+        self.look_for_blocks(thread, mind, cells)
         found = list(self.histories.touch(thread, mind, kind, cells, one_of))
         for wrong, other in found:
             self.report(wrong, f"with what {self.name_of(other)} did")
         return not found
+
+    def look_for_blocks(self, thread: int, mind: Mind, cells: int) -> None:
+        """Whoever touches the memory of another block must know that it has begun."""
+        for rank, owned in self.program.owned.items():
+            if cells & owned and self.rank_of(thread) != rank:
+                if not any(mind.known[main] >= BEGINNING for main in self.program.mains_of(rank)):
+                    self.report(ABSENT, f"block {rank} need not have begun")
+
+    def rank_of(self, thread: int) -> int:
+        """The block to which a thread, or the thread that started an operation, belongs."""
+        if thread >= self.first_operation:
+            return self.program.operations[thread - self.first_operation].rank
+        return self.program.ranks.get(thread, 0)
 
     def name_of(self, thread: int) -> str:
         if thread >= self.first_operation:
@@ -336,8 +388,9 @@ def _wait_operations(run: Run, thread: Going, step: steps.WaitOperations) -> Non
 
 
 def _leave(run: Run, thread: Going, step: steps.Leave) -> None:
-    if step.meeting not in thread.meetings:
+    if step.meeting not in thread.arrived:
         raise UndefinedError("a thread waits at a barrier at which it has not arrived")
+    thread.arrived.discard(step.meeting)
     thread.mind.join(run.meetings[step.meeting].complete[thread.meetings[step.meeting]])
 
 
@@ -368,8 +421,14 @@ def _test(run: Run, thread: Going, step: steps.TestPhase) -> None:
     run.barriers[step.barrier].check_live()
 
 
+def _begin(run: Run, thread: Going, step: steps.Begin) -> None:
+    thread.mind.tick(thread.number)
+
+
 def _finish(run: Run, thread: Going, step: steps.Finish) -> None:
     thread.mind.tick(thread.number)
+    if run.program.blocks > 1:
+        run.end_if_over(run.program.ranks[thread.number])
 
 
 LOCAL: dict[type, Callable[[Run, Going, Any], None]] = {
@@ -386,5 +445,6 @@ LOCAL: dict[type, Callable[[Run, Going, Any], None]] = {
     steps.Init: _init,
     steps.Inval: _inval,
     steps.TestPhase: _test,
+    steps.Begin: _begin,
     steps.Finish: _finish,
 }

@@ -18,7 +18,11 @@ The mistakes that it looks for:
 * *phase*: a barrier is used that is none, or made where one is, or the order of that is left open; arrivals too many;
   an arrival that must not complete a phase and does; threads that meet and disagree how many they are.
 * *deadlock*: nothing can happen any more, and some thread has not finished.
+* *absent*: a block of a cluster touches shared memory of another one that need not have begun, or may have ended.
 * *undrained*: the main function may finish before an asynchronous operation, or a task that does something.
+
+A function whose blocks reach into each other (`nvvm.mapa`, multicast) runs in all blocks of a cluster, each with
+threads and shared memory of its own; else one block stands for all of them.
 
 A stage that is overwritten while its value is live (`slot`) is a race here, or nothing: a thread may overwrite its own.
 

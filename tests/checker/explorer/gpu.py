@@ -128,14 +128,34 @@ def _arrive_only(unroller: Unroller, frame: Frame, op: Any) -> None:
     _named_barrier(unroller, frame, op, waits=False)
 
 
+def _cluster_meeting(unroller: Unroller, frame: Frame) -> int:
+    """Where blocks do not reach into each other, the cluster is the block."""
+    key = "cluster" if unroller.program.blocks > 1 else (frame.block[0], "cluster")
+    return unroller.numbering.number("meetings", key)
+
+
 def _cluster_arrive(unroller: Unroller, frame: Frame, op: Any) -> None:
-    """The cluster is the block."""
-    meeting = unroller.numbering.number("meetings", (frame.block[0], "cluster"))
-    frame.emit(steps.Meet(meeting, frame.threads, frame.block[1], op.name == "nvvm.cluster.arrive"), op)
+    rank = frame.rank if unroller.program.blocks > 1 else None
+    releases = op.name == "nvvm.cluster.arrive"
+    meeting = _cluster_meeting(unroller, frame)
+    frame.emit(steps.Meet(meeting, frame.threads, frame.block[1], releases, rank), op)
 
 
 def _cluster_wait(unroller: Unroller, frame: Frame, op: Any) -> None:
-    frame.emit(steps.Leave(unroller.numbering.number("meetings", (frame.block[0], "cluster"))), op)
+    frame.emit(steps.Leave(_cluster_meeting(unroller, frame)), op)
+
+
+def _mapa(unroller: Unroller, frame: Frame, op: Any) -> None:
+    pointer, rank = (frame.values[operand] for operand in op.operands)
+    frame.values[op.results[0]] = unroller.in_block(pointer, frame.uniform(rank))
+
+
+def _rank(unroller: Unroller, frame: Frame, op: Any) -> None:
+    frame.values[op.results[0]] = frame.rank
+
+
+def _blocks(unroller: Unroller, frame: Frame, op: Any) -> None:
+    frame.values[op.results[0]] = unroller.program.blocks
 
 
 def _elect(unroller: Unroller, frame: Frame, op: Any) -> None:
@@ -188,5 +208,8 @@ MEANINGS: dict[str, Meaning] = {
     "nvvm.cluster.arrive.relaxed": _cluster_arrive,
     "nvvm.cluster.wait": _cluster_wait,
     "nvvm.bar.warp.sync": _nothing,
-    "nvvm.mapa": _pass_on,
+    "nvvm.mapa": _mapa,
+    "nvvm.read.ptx.sreg.cluster.ctarank": _rank,
+    "nvvm.read.ptx.sreg.cluster.nctarank": _blocks,
+    "llvm.addrspacecast": _pass_on,
 }

@@ -81,7 +81,8 @@ class Histories:
                 asks_fence = self._is_async(thread, kind) and not (kind is USE and earlier is not MAKE)
                 touches = self.touches[other][earlier]
                 for toucher, (event, same) in touches.items():
-                    if event > mind.known[toucher]:
+                    published = kind is USE and earlier is MAKE and event <= mind.fenced[MADE][toucher]
+                    if event > mind.known[toucher] and not published:
                         if one_of is None or same != one_of:
                             phase = kind in OF_BARRIERS and earlier in OF_BARRIERS
                             yield "phase" if phase else "race", toucher

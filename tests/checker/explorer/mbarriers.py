@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.checker.explorer import steps
 from tests.checker.explorer.clocks import ELSEWHERE, SHARED
-from tests.checker.explorer.unroll import UNKNOWN, Frame, Unroller, number
+from tests.checker.explorer.unroll import UNKNOWN, Frame, Pointer, Unroller, number
 
 Meaning = Callable[[Unroller, Frame, Any], None]
 
@@ -63,13 +63,20 @@ def _arrive(unroller: Unroller, frame: Frame, op: Any) -> None:
             _at(unroller, frame, op),
             each * threads,
             expected * threads,
-            releases=not _flag(op, "relaxed"),
+            releases=not _flag(op, "relaxed") and _reaches_waiters(unroller, frame, op),
             completes="nocomplete" not in op.name,
             drops=each * threads if drops else 0,
             state=state,
         )
         frame.emit(step, op)
     frame.values.update(dict.fromkeys(op.results, UNKNOWN if state is None else state))
+
+
+def _reaches_waiters(unroller: Unroller, frame: Frame, op: Any) -> bool:
+    """Where there are several blocks: a release of block scope tells threads of another block nothing."""
+    scope = op.properties.get("scope")
+    is_wide = scope is not None and str(scope.data) == "cluster"
+    return is_wide or unroller.rank_of(frame.values[op.operands[0]]) in (None, frame.rank)
 
 
 def _transaction(sign: int) -> Meaning:
@@ -113,14 +120,26 @@ def _test(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 def _bulk_copy(unroller: Unroller, frame: Frame, op: Any) -> None:
     """Threads that start one copy copy the same bytes, and each copy counts."""
-    assert op.multicast_mask is None, "copies to several blocks are not known here"
     target, source, place, size = (frame.values[operand] for operand in op.operands[:4])
     length = frame.uniform(size)
-    copy = steps.Operation(
-        op, unroller.bytes(frame, source, length), unroller.bytes(frame, target, length), is_async_proxy=True
-    )
-    copy.barrier, copy.size = unroller.barrier_at(frame, place), length * frame.threads
-    unroller.issue(frame, op, copy)
+    for into, told in _destinations(unroller, frame, op, target, place):
+        copy = steps.Operation(
+            op, unroller.bytes(frame, source, length), unroller.bytes(frame, into, length), is_async_proxy=True
+        )
+        copy.barrier, copy.size = unroller.barrier_at(frame, told), length * frame.threads
+        unroller.issue(frame, op, copy)
+
+
+def _destinations(
+    unroller: Unroller, frame: Frame, op: Any, target: Pointer, place: Pointer
+) -> list[tuple[Pointer, Pointer]]:
+    """With a mask, the same places in every block whose bit it has."""
+    given = getattr(op, "multicast_mask", None)
+    if given is None:
+        return [(target, place)]
+    mask = frame.uniform(frame.values[given])
+    ranks = [rank for rank in range(unroller.program.blocks) if mask >> rank & 1]
+    return [(unroller.in_block(target, rank), unroller.in_block(place, rank)) for rank in ranks]
 
 
 MEMORIES = {"async": (SHARED, ELSEWHERE), "async.shared": (SHARED,), "async.global": (ELSEWHERE,)}
@@ -153,6 +172,7 @@ MEANINGS: dict[str, Meaning] = {
     "nvvm.mbarrier.test.wait": _test,
     "nvvm.mbarrier.try_wait": _test,
     "nvvm.cp.async.bulk.shared.cluster.global": _bulk_copy,
+    "nvvm.cp.async.bulk.shared.cluster.shared.cta": _bulk_copy,
     "nvvm.fence.mbarrier.init": _publish,
     "nvvm.fence.proxy": _fence_proxy,
 }

@@ -192,6 +192,8 @@ class Meet:
     threads: int
     expected: int
     releases: bool = True
+    rank: int | None = None
+    """At the barrier of a cluster of several blocks the block; `expected` is for each of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +201,11 @@ class Leave:
     """Wait until the meeting is complete at which this thread arrived last."""
 
     meeting: int
+
+
+@dataclass(frozen=True, eq=False)
+class Begin:
+    """The first step of every thread of a block in a cluster: the shared memory of the block is there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +235,7 @@ Step = (
     | Ask
     | Meet
     | Leave
+    | Begin
     | Finish
 )
 
@@ -268,6 +276,8 @@ class Operation:
     size: int = 0
     is_async_proxy: bool = False
     """Whether it touches memory through the asynchronous proxy."""
+    rank: int = 0
+    """The block whose thread starts it."""
     ends_with_grid: bool = False
     """Whether the end of the grid completes it: it touches global memory only."""
 
@@ -292,3 +302,13 @@ class Program:
     """The barriers that nobody has to make, and their arrivals a phase."""
     shared: int = 0
     """The cells of shared memory."""
+    blocks: int = 1
+    """How many blocks of a cluster run the function."""
+    ranks: dict[int, int] = field(default_factory=dict[int, int])
+    """The block of each thread, where there are several."""
+    owned: dict[int, int] = field(default_factory=dict[int, int])
+    """The cells of shared memory of each block, where there are several."""
+
+    def mains_of(self, rank: int) -> list[int]:
+        """The warps of the function itself in block `rank`."""
+        return [number for number in self.main if self.ranks.get(number, 0) == rank]

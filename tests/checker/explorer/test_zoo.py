@@ -19,9 +19,9 @@ EXHIBITS = [exhibit for exhibit in exhibits() if exhibit.name not in NOT_READ]
 TRIPS = range(5)
 UNKNOWN = {ViolationKind.SLOT}
 """Live slots are nothing that the explorer knows of."""
-NOT_MODELLED = {"arrive-scope", "init-not-published", "barrier-without-counters"}
+NOT_MODELLED = {"init-not-published", "barrier-without-counters"}
 """
-Nor are scopes of arrives, that a barrier which others use has to be published, and accesses of a wave that are under
+Nor are that a barrier which others use has to be published, and accesses of a wave that are under
 way when it comes to a barrier.
 """
 TOO_LARGE = {"elected-in-every-warp"}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, NamedTuple
 
 from xdsl.dialects import func, llvm
@@ -103,6 +104,8 @@ class Frame:
     """The agent that it is a warp of, and how many warps that has."""
     block: tuple[int, int] = (0, 1)
     """The thread block that it belongs to, and how many hardware threads that has."""
+    rank: int = 0
+    """The number of that block in its cluster."""
     refusals: list[int] | None = None
     """In a loop that spins until a test says yes: a 0 for each test that may still say no."""
     groups: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
@@ -149,6 +152,8 @@ class Unroller:
         self.tasks = {op.sym_name.data: op for op in module.walk() if isinstance(op, async_.FuncOp)}
         """The functions whose calls are tasks."""
         self.program = steps.Program()
+        self.peers: dict[int, list[int]] = {}
+        """Object in shared memory -> what corresponds to it in each block of the cluster, in their order."""
 
     # Threads and blocks
 
@@ -159,7 +164,9 @@ class Unroller:
         maker = (-1, len(self.program.main)) if parent is None else (parent.number, parent.count("threads"))
         number = self.numbering.number("threads", maker)
         self.program.threads[number] = thread
-        return number, Frame(thread, number, [], values)
+        frame = Frame(thread, number, [], values, rank=0 if parent is None else parent.rank)
+        self.program.ranks[number] = frame.rank
+        return number, frame
 
     def run(self, frame: Frame, block: Block | None) -> list[Any]:
         """The steps of `block`; returns what its terminator hands on."""
@@ -211,6 +218,27 @@ class Unroller:
             return UNKNOWN
         raise ValueError(f"an argument of type {type_} has no value here")
 
+    def arguments(self, block: Block, rank: int) -> dict[SSAValue, Any]:
+        """What the arguments are in block `rank`: each has shared memory of its own."""
+        found: dict[SSAValue, Any] = {}
+        for n, arg in enumerate(block.args):
+            value = found[arg] = self.argument(arg.type, ("argument", n))
+            if isinstance(value, Pointer) and value.space in SHARED_SPACES and self.program.blocks > 1:
+                others = [("argument", n, other) for other in range(1, self.program.blocks)]
+                peers = [value.number, *(self.numbering.number("objects", other) for other in others)]
+                self.peers.update(dict.fromkeys(peers, peers))
+                found[arg] = value._replace(number=peers[rank])
+        return found
+
+    def in_block(self, pointer: Pointer, rank: int) -> Pointer:
+        """The same place in the shared memory of block `rank`."""
+        return pointer._replace(number=self.peers[pointer.number][rank])
+
+    def rank_of(self, pointer: Pointer) -> int | None:
+        """The block in whose memory a place is; None where it is in none."""
+        peers = self.peers.get(pointer.number)
+        return None if peers is None else peers.index(pointer.number)
+
     def cell(self, number: int, index: object) -> int:
         return 1 << self.numbering.number("cells", (number, index))
 
@@ -231,6 +259,9 @@ class Unroller:
                 cells |= self.cell(pointer.number, index)
         if pointer.space in SHARED_SPACES:
             self.program.shared |= cells
+        rank = self.rank_of(pointer)
+        if rank is not None:
+            self.program.owned[rank] = self.program.owned.get(rank, 0) | cells
         return cells
 
     def access(self, frame: Frame, op: Operation, *, reads: int = 0, writes: int = 0) -> None:
@@ -244,6 +275,7 @@ class Unroller:
 
     def issue(self, frame: Frame, op: Operation, operation: steps.Operation) -> int:
         """Returns the number of the operation."""
+        operation.rank = frame.rank
         number = self.numbering.number("operations", (frame.number, frame.count("operations")))
         self.program.operations[number] = operation
         frame.issued.append(number)
@@ -294,16 +326,38 @@ def unroll(
     assert block is not None
     size = threads or _required_threads(main)
     assert size == 1 or size % LANES == 0, "a block is made of whole warps"
-    arguments = {arg: unroller.argument(arg.type, ("argument", n)) for n, arg in enumerate(block.args)}
-    for warp in range(-(-size // LANES)):
-        name = "main" if size <= LANES else f"main, warp {warp}"
-        number, frame = unroller.begin_thread(name, None, dict(arguments))
-        unroller.program.main.append(number)
-        frame.block = 0, size
-        if size > 1:
-            frame = of_warp(frame, "main", size // LANES, warp * LANES)
-        unroller.run_thread(frame, block)
+    unroller.program.blocks = _blocks(main)
+    for rank in range(unroller.program.blocks):
+        _unroll_block(unroller, block, size, rank)
     return unroller.program
+
+
+def _unroll_block(unroller: Unroller, block: Block, size: int, rank: int) -> None:
+    arguments, program = unroller.arguments(block, rank), unroller.program
+    of_block = f" of block {rank}" if program.blocks > 1 else ""
+    for warp in range(-(-size // LANES)):
+        name = ("main" if size <= LANES else f"main, warp {warp}") + of_block
+        number, frame = unroller.begin_thread(name, None, dict(arguments))
+        program.main.append(number)
+        program.ranks[number] = frame.rank = rank
+        frame.block = -rank, size
+        if size > 1:
+            frame = of_warp(frame, ("main", rank), size // LANES, warp * LANES)
+        if program.blocks > 1:
+            frame.thread.append(steps.Begin(), f"start of {name}")
+        unroller.run_thread(frame, block)
+
+
+BLOCKS = 2
+"""Of a cluster that does not say how many it has."""
+
+
+def _blocks(function: func.FuncOp) -> int:
+    """How many blocks run the function: one, where they do not reach into each other."""
+    if not any(op.name == "nvvm.mapa" or getattr(op, "multicast_mask", None) for op in function.walk()):
+        return 1
+    attribute = function.attributes.get("nvvm.cluster_dim")
+    return prod(int(n) for n in attribute.get_values()) if isinstance(attribute, DenseArrayBase) else BLOCKS
 
 
 def _required_threads(function: func.FuncOp) -> int:

@@ -24,6 +24,7 @@ from tileas_xdsl.machine.core.synchronization import (
     RendezvousCondition,
     StateCondition,
 )
+from tileas_xdsl.machine.core.threads.clusters import ClusterBarrier
 from tileas_xdsl.machine.parts.barriers import Signal
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
@@ -83,6 +84,12 @@ def _rendezvous(drawing: Drawing, barrier: Rendezvous) -> None:
     for generation in sorted(barrier.opened):
         drawing.literal(generation - barrier.generation)
         drawing.value(barrier.opened[generation])
+
+
+@draws_thing(ClusterBarrier)
+def _cluster_barrier(drawing: Drawing, barrier: ClusterBarrier) -> None:
+    drawing.literal((tuple(sorted(barrier.of_blocks.items())), tuple(sorted(barrier.gone))))
+    _rendezvous(drawing, barrier)
 
 
 @draws_thing(GroupQueue)

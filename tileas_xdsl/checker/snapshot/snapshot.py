@@ -254,6 +254,8 @@ class Drawing:
     def access(self, access: Access) -> None:
         """An access that may still race with a later one."""
         region = access.region
+        if access.bounds_block:
+            self.literal("the end of a block")
         self.literal((region.counts, region.strides, region.itemsize, access.is_write, access.proxy, access.is_atomic))
         self.literal(id(access.op))
         self.literal(access.relative_parts)

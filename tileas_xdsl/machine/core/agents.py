@@ -44,6 +44,7 @@ from tileas_xdsl.machine.core.standings import (
 from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
 from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence
 from tileas_xdsl.machine.core.threads import by_thread, own_copies
+from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
@@ -137,6 +138,8 @@ class Agent:
         self.number = machine.next_agent_number()
         self.hardware = hardware
         """The hardware threads that it stands for; None for one of which nobody says which it is."""
+        self.block: BlockOfCluster | None = parent.block if parent is not None else None
+        """The block that it belongs to, where the execution runs all blocks of a cluster."""
         self.active: Active | None = None
         """Those of them that are in the present branch, where it is not all."""
         self.team: Team | None = None
@@ -707,7 +710,7 @@ class Agent:
         A new agent that knows what this one knows, sees what `captures` (the regions that it will run) take from their
         surroundings as it is now, and begins at `step` of `op` with `data`.
         """
-        child = Agent(self.machine, name, self, hardware)
+        child = Agent(self.machine, name_in_block(self, name), self, hardware)
         values = self.activation.values
         seen = {value: values[value] for value in self.machine.code.captured(captures)}
         child.activation = Activation(self.activation.function, seen)

@@ -15,7 +15,7 @@ from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Request, Standing, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
-from tileas_xdsl.machine.core.threads.blocks import call_by_block
+from tileas_xdsl.machine.core.threads.cluster_calls import call_by_grid
 from tileas_xdsl.machine.core.violations import NoMeaningError, StuckError
 
 
@@ -37,7 +37,7 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
 
 @continuation
 def _call_entry(agent: Agent, function: Operation, _: None, arguments: Sequence[Any]) -> Answer:
-    return call_by_block(agent, function, arguments, agent.machine.threads).then(_await_returned)
+    return call_by_grid(agent, function, arguments, agent.machine.threads).then(_await_returned)
 
 
 @continuation

@@ -51,12 +51,16 @@ def _noun(access: Access) -> str:
 
 
 def kind_of_conflict(conflict: Conflict) -> ViolationKind:
+    if conflict.earlier.bounds_block or conflict.later.bounds_block:
+        return ViolationKind.ABSENT
     return ViolationKind.MISSING_FENCE if conflict.missing_fence else ViolationKind.RACE
 
 
 def violation_of_conflict(conflict: Conflict) -> Violation:
-    """A race, or a missing proxy fence, between two accesses."""
+    """A race, a missing proxy fence, or memory of a block that need not be there."""
     earlier, later = conflict.earlier, conflict.later
+    if earlier.bounds_block or later.bounds_block:
+        return _violation_of_bound(*((later, earlier) if earlier.bounds_block else (earlier, later)))
     parties = (party_of(earlier), party_of(later))
     where = region_text(later.region)
     message = f"{_dependence(earlier, later)} on {where} with nothing that orders the two"
@@ -79,6 +83,20 @@ def violation_of_conflict(conflict: Conflict) -> Violation:
             "issuer after it waited for it"
         )
     return Violation(kind_of_conflict(conflict), message, parties, missing)
+
+
+def _violation_of_bound(access: Access, bound: Access) -> Violation:
+    """The block that `bound` starts or ends need not be there at the time of `access`."""
+    where, starts = region_text(access.region), bound.moment == 0
+    why, does = ("not be there yet", "starts the block") if starts else ("be gone", "ends the block")
+    order = "behind the start" if starts else "before the end"
+    between = "the start of the block and the first" if starts else "the last"
+    return Violation(
+        ViolationKind.ABSENT,
+        f"{where} may {why}: nothing orders the access {order} of its block",
+        (party_of(access), Party(bound.op, bound.agent.name, (), f"{does}, and with it its shared memory")),
+        f"a barrier of the cluster between {between} access from another block{'' if starts else ' and its end'}",
+    )
 
 
 def violation_of_access_to_object(access: Access, name: str) -> tuple[Violation, Misuse]:

@@ -139,6 +139,8 @@ class Access:
     """The part of each thread of the agent, by its lane, where they differ."""
     instance: TeamStore | None = None
     """For a store that the other warps of the agent make as well: which one it is."""
+    bounds_block: bool = False
+    """Whether it stands for the start of a block of a cluster, or for its end: its shared memory is there between."""
 
     @property
     def verb(self) -> str:
@@ -266,10 +268,13 @@ class Conflict:
 def may_conflict(one: Access, other: Access) -> bool:
     """
     Whether the two would race if they touched the same bytes and nothing ordered them: not two atomic ones, and not
-    what two warps of a team make as one store, of one value to one place.
+    what two warps of a team make as one store, of one value to one place, and not the start or end of a
+    block and what it does itself.
     """
     if not (one.is_write or other.is_write) or (one.is_atomic and other.is_atomic):
         return False
+    if one.bounds_block or other.bounds_block:
+        return one.agent.block is not other.agent.block
     return one.instance is None or one.instance != other.instance
 
 

@@ -308,14 +308,14 @@ def _with_parts(agent: Agent, op: Operation, operands: list[Any], groups: Iterab
 def _part(agent: Agent, op: Operation, place: Any, indices: Sequence[Any]) -> Any:
     """The value `place`, which names memory, leading to that part of it which `indices` begin."""
     first = next(index for index in indices if isinstance(index, OpaqueNumber))
-    base = _base_of(place)
+    base = base_of(place)
     if base is None or base.space != "global":
         raise _decides(op, first)
     strides = facts_of(op).index_strides
     steps = strides(op) if strides is not None else _strides_of(place)
     if len(steps) != len(indices):
         raise _decides(op, first)
-    return _rebased(place, part_at(agent, base, indices, steps))
+    return rebased(place, part_at(agent, base, indices, steps))
 
 
 def part_at(agent: Agent, base: MemoryObject, indices: Sequence[Any], strides: Sequence[int]) -> MemoryObject:
@@ -332,13 +332,15 @@ def part_at(agent: Agent, base: MemoryObject, indices: Sequence[Any], strides: S
     return agent.machine.part(PartsOfArrays).part(base, form, names)
 
 
-def _base_of(place: Any) -> MemoryObject | None:
+def base_of(place: Any) -> MemoryObject | None:
+    """The object that `place`, a run-time value, leads to; None for one that names no memory."""
     array = getattr(place, "array", None)
     base = getattr(array if isinstance(array, View) else place, "base", None)
     return base if isinstance(base, MemoryObject) and is_dataclass(place) else None
 
 
-def _rebased(place: Any, base: MemoryObject) -> Any:
+def rebased(place: Any, base: MemoryObject) -> Any:
+    """The same place in `base`."""
     array = getattr(place, "array", None)
     if isinstance(array, View):
         return replace(place, array=replace(array, base=base))

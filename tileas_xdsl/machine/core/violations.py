@@ -25,6 +25,7 @@ class ViolationKind(StrEnum):
     SLOT = "slot"
     MISSING_FENCE = "missing-fence"
     UNDRAINED = "undrained"
+    ABSENT = "absent"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.divergent_jumps import branch_to
 from tileas_xdsl.machine.parts.globals import global_object
 from tileas_xdsl.machine.parts.jumps import jump_to
-from tileas_xdsl.machine.parts.tensor_memory import TensorMemory
+from tileas_xdsl.machine.parts.tensor_memory import tensor_memory
 from tileas_xdsl.machine.tiles.llvm_types import POINTER_BYTES, element_offset, size_and_alignment, space_of, typed_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object
 
@@ -231,7 +231,7 @@ def _address_of(agent: Agent, op: llvm.AddressOfOp) -> Pointer:
         made.is_open = is_dynamic
         return made
 
-    return Pointer(global_object(agent.machine, target, make), 0)
+    return Pointer(global_object(agent, target, make), 0)
 
 
 @effect(llvm.AllocaOp)
@@ -276,14 +276,14 @@ def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) ->
 def _int_to_ptr(agent: Agent, op: llvm.IntToPtrOp, address: Any) -> Pointer:
     number = agent.known(address, op, "makes a pointer of")
     if space_of(op.output.type) == "tensor":
-        return agent.machine.part(TensorMemory).pointer(unsigned(number, op.input.type))
+        return tensor_memory(agent).pointer(unsigned(number, op.input.type))
     return agent.machine.part(Addresses).pointer(unsigned(number, op.input.type), op)
 
 
 @effect(llvm.PtrToIntOp, per_thread=TakesPerThread.ONE_BY_ONE)
 def _ptr_to_int(agent: Agent, op: llvm.PtrToIntOp, pointer: Any) -> int:
     target: Pointer = agent.known(pointer, op, "takes the address of")
-    if target.base is agent.machine.part(TensorMemory).base:
+    if target.base is tensor_memory(agent).base:
         return wrap(target.offset, op.output.type)
     return wrap(agent.machine.part(Addresses).number(target), op.output.type)
 

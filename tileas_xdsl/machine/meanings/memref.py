@@ -120,7 +120,7 @@ def _initial_value(op: memref.GlobalOp) -> Any:
 
 def _global_object(agent: Agent, op: memref.GlobalOp) -> MemoryObject:
     """The one object of a global, made when it is first named."""
-    return global_object(agent.machine, op, lambda: _make_global(agent, op))
+    return global_object(agent, op, lambda: _make_global(agent, op))
 
 
 def _make_global(agent: Agent, op: memref.GlobalOp) -> MemoryObject:

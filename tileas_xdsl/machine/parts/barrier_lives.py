@@ -20,8 +20,15 @@ from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.memory import OBJECT_BYTES
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
+from tileas_xdsl.machine.core.threads.clusters import Cluster, ClusterMemory, is_in_another_block
 from tileas_xdsl.machine.core.violations import NoMeaningError, Party, Violation, ViolationKind
-from tileas_xdsl.machine.parts.placed_barriers import BarrierLook, PlacedBarrier, PlacedBarriers, UnfencedInits
+from tileas_xdsl.machine.parts.placed_barriers import (
+    BarrierLook,
+    PlacedBarrier,
+    PlacedBarriers,
+    UnfencedInits,
+    knows_init,
+)
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 
@@ -53,6 +60,8 @@ def make_barrier(
     barrier = PlacedBarrier(state, agent, agent.moment, op, fenced)
     agent.machine.part(PlacedBarriers).at[place.key] = barrier
     place.base.objects[place.offset] = state.name
+    if agent.block is not None:
+        agent.machine.part(Cluster).at_end_of_block[end_barriers_of_block] = None
     if not fenced:
         agent.part(UnfencedInits).barriers.append(barrier)
     agent.machine.happened(agent, op, "init", f"makes {state.name} for {expected} arrivals a phase", on=state)
@@ -112,13 +121,55 @@ def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
         _report_several(agent, op, barrier.state, text)
 
 
-def _judge_end(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
-    """Report each agent and work whose last use of `barrier` does not come before what `agent` does now."""
+def end_barriers_of_block(agent: Agent, op: Operation) -> None:
+    """
+    The barriers of the block that `agent` has run to its end, at `op`, are gone with its shared memory. Reports who
+    may still use one of them from another block.
+    """
+    assert agent.block is not None
+    barriers = agent.machine.part(PlacedBarriers)
+    for base in agent.machine.part(ClusterMemory).objects_of(agent.block.rank):
+        for offset in list(base.objects):
+            barrier = barriers.at.pop((base.serial, offset))
+            late = _still_in_use(agent, barrier, from_other_blocks=True)
+            if late:
+                _report_gone(agent, (*late, _end_of(agent, op)), barrier.state.name)
+            barriers.ended[base.serial, offset] = _end_of(agent, op)
+            del base.objects[offset]
+
+
+def _end_of(agent: Agent, op: Operation) -> Party:
+    return Party(op, agent.name, (), "ends the block, and its shared memory")
+
+
+def _report_gone(agent: Agent, parties: tuple[Party, ...], name: str, *, stuck: bool = False) -> None:
+    violation = Violation(
+        ViolationKind.ABSENT,
+        f"{name} may be gone: nothing lets its block stay until the last use from another block",
+        parties,
+        "a barrier of the cluster between the last use from another block and the end of the block",
+        stuck,
+    )
+    agent.machine.report(violation, Misuse(agent, (), parties[-1:]))
+
+
+def _still_in_use(agent: Agent, barrier: PlacedBarrier, *, from_other_blocks: bool = False) -> list[Party]:
+    """Each agent and work whose last use of `barrier` does not come before what `agent` does now."""
     machine, name = agent.machine, barrier.state.name
     works = [work for work in barrier.works if not agent.mind.knows_work(work)]
     users = [number for number, moment in barrier.uses.items() if not agent.mind.knows_moment(number, moment)]
+    if from_other_blocks:
+        works = [work for work in works if work.issuer.block is not agent.block]
+        users = [number for number in users if machine.agents[number].block is not agent.block]
     late = [Party(work.op, work.issuer.name, work.iteration, f"may still signal {name}") for work in works]
     late += [Party(barrier.users[number], machine.agents[number].name, (), f"may still use {name}") for number in users]
+    return late
+
+
+def _judge_end(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
+    """Report each agent and work whose last use of `barrier` does not come before what `agent` does now."""
+    machine, name = agent.machine, barrier.state.name
+    late = _still_in_use(agent, barrier)
     if not late:
         return
     parties = (*late, Party(op, agent.name, agent.iteration, f"invalidates {name}"))
@@ -144,7 +195,7 @@ def use_barrier(agent: Agent, op: Operation, place: Pointer) -> PlacedBarrier:
         raise NoMeaningError
     found.uses[agent.number] = agent.moment
     found.users[agent.number] = op
-    if not agent.mind.knows_moment(found.maker.number, found.moment):
+    if not knows_init(agent, found):
         _report_unordered_init(agent, op, found)
     return found
 
@@ -172,6 +223,9 @@ def _note_look(agent: Agent, op: Operation, place: Pointer) -> None:
 def _report_no_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
     ended = agent.machine.part(PlacedBarriers).ended.get(place.key)
     user = Party(op, agent.name, agent.iteration, f"uses {name_at(place)}")
+    if is_in_another_block(agent, place.base):
+        _report_no_barrier_there(agent, place, user, ended)
+        return
     why = "nobody has made it yet" if ended is None else f"'{op_name(ended.op)}' has invalidated it"
     parties = (user,) if ended is None else (ended, user)
     violation = Violation(
@@ -182,6 +236,25 @@ def _report_no_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
         stuck=True,
     )
     agent.machine.report(violation, Misuse(agent, (), parties))
+
+
+def _report_no_barrier_there(agent: Agent, place: Pointer, user: Party, ended: Party | None) -> None:
+    """
+    The same where the barrier is to be in another block: whatever has not been made there yet, or is gone already,
+    may be there in another interleaving.
+    """
+    name = name_at(place)
+    if ended is not None:
+        _report_gone(agent, (ended, user), name, stuck=True)
+        return
+    violation = Violation(
+        ViolationKind.RACE,
+        f"{name} is used by {agent.name} with nothing that orders its initialisation before, if there is one",
+        (user,),
+        "a barrier of the cluster between the initialisation and the first use from another block",
+        stuck=True,
+    )
+    agent.machine.report(violation, Misuse(agent, (), (user,)))
 
 
 def _report_unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:

@@ -10,11 +10,12 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.happens_before import Clock
+from tileas_xdsl.machine.core.happens_before import Clock, join
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous
+from tileas_xdsl.machine.core.threads.clusters import Cluster, barrier_of_cluster, end_block
 from tileas_xdsl.machine.core.violations import Party
 
 
@@ -71,6 +72,25 @@ class UnfencedInits(OwnPart):
         canvas.marked(agent, self.barriers)
 
 
+MADE = "barriers made"
+"""
+The clock of the barriers that threads have made and published by `fence.mbarrier_init`. It goes with a relaxed arrival
+at the barrier of the cluster, which hands over nothing else (PTX ISA, "membar, fence": a release of the inits alone).
+"""
+
+
+def publish_inits(agent: Agent) -> None:
+    """What barriers `agent` has made are published, to whom its arrivals tell of it."""
+    join(agent.fenced.setdefault(MADE, {}), {agent.number: agent.moment})
+    agent.release()
+
+
+def knows_init(agent: Agent, barrier: PlacedBarrier) -> bool:
+    """Whether `barrier` was made before what `agent` does now."""
+    maker, moment = barrier.maker.number, barrier.moment
+    return agent.mind.knows_moment(maker, moment) or agent.fenced.get(MADE, {}).get(maker, -1) >= moment
+
+
 @dataclass(eq=False)
 class NamedBarrier:
     """A barrier of the threads of one block."""
@@ -119,14 +139,20 @@ def threads_left(agent: Agent) -> int:
     return sum(member.size for member in agent.cohort if member not in gone)
 
 
-def leave_block(agent: Agent) -> None:
-    """`agent` leaves its block: the barriers of all its threads wait for the others only."""
+def leave_block(agent: Agent, op: Operation) -> None:
+    """`agent` leaves its block by `op`: the barriers of all its threads wait for the others only."""
     machine = agent.machine
     machine.part(Departures).agents.append(agent)
     for barrier in machine.part(NamedBarriers).barriers:
         if barrier.cohort is agent.cohort:
             machine.shares(barrier.state.name, alone=True)
             barrier.state.leave(agent.number, agent.size)
+    if agent.block is not None:
+        barrier = barrier_of_cluster(agent)
+        machine.shares(barrier.name, alone=True)
+        barrier.leave_in(agent.block.rank, agent.number, agent.size, threads_left(agent))
+        if agent in machine.part(Cluster).blocks:
+            end_block(agent, op)
 
 
 @dataclass

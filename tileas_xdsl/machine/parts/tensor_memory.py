@@ -20,6 +20,7 @@ from tileas_xdsl.machine.core.happens_before import BEFORE_SYNC, Proxy, after_sy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
+from tileas_xdsl.machine.core.threads.clusters import name_in_block
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
 
@@ -41,8 +42,8 @@ class Allocation:
 
 
 @dataclass
-class TensorMemory(SharedPart):
-    """The tensor memory of an execution."""
+class TensorMemory:
+    """The tensor memory of a block."""
 
     base: MemoryObject = field(
         default_factory=lambda: MemoryObject("tensor memory", (LANES, LANE_STEP), BYTE, "tensor")
@@ -81,6 +82,28 @@ class TensorMemory(SharedPart):
 
 
 @dataclass
+class TensorMemories(SharedPart):
+    """The tensor memory of each block of an execution."""
+
+    of_blocks: dict[int, TensorMemory] = field(default_factory=dict[int, TensorMemory])
+    """By rank in the cluster, where it executes several; else 0."""
+
+    def draw(self, canvas: Canvas) -> None:
+        for rank in sorted(self.of_blocks):
+            canvas.literal(rank)
+            self.of_blocks[rank].draw(canvas)
+
+
+def tensor_memory(agent: Agent) -> TensorMemory:
+    """The tensor memory of the block of `agent`."""
+    memories, rank = agent.machine.part(TensorMemories).of_blocks, 0 if agent.block is None else agent.block.rank
+    if rank not in memories:
+        memories[rank] = TensorMemory()
+        memories[rank].base.name = name_in_block(agent, memories[rank].base.name)
+    return memories[rank]
+
+
+@dataclass
 class RoomCondition(Condition):
     """There are so many free columns."""
 
@@ -114,7 +137,7 @@ def check_count(op: Operation, count: int) -> None:
 def take_columns(agent: Agent, op: Operation, count: int) -> int:
     """Allocate `count` columns, of which there must be as many; returns the first."""
     machine = agent.machine
-    memory = machine.part(TensorMemory)
+    memory = tensor_memory(agent)
     start = memory.free_start(count)
     assert start is not None
     if report_what_is_kept not in machine.at_end:
@@ -127,7 +150,7 @@ def take_columns(agent: Agent, op: Operation, count: int) -> int:
 
 def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -> None:
     """Whoever still uses them races with it. Raises `UnsupportedError` unless they were allocated just so."""
-    memory = agent.machine.part(TensorMemory)
+    memory = tensor_memory(agent)
     agent.touch(cells(op, place, LANES, count), op, write=True, proxy=Proxy.UNSPECIFIED)
     agent.machine.shares(memory.base.name, alone=True)
     if place.base is not memory.base:
@@ -139,7 +162,8 @@ def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -
 
 def report_what_is_kept(first: Agent) -> None:
     """Report columns that have not been given back when the function ends (PTX ISA, "tcgen05.alloc")."""
-    for taken in first.machine.part(TensorMemory).allocations.values():
+    memories = first.machine.part(TensorMemories).of_blocks.values()
+    for taken in (taken for memory in memories for taken in memory.allocations.values()):
         violation = Violation(
             ViolationKind.UNDRAINED,
             f"{taken.count} columns of tensor memory are still allocated when the kernel ends",
@@ -163,7 +187,7 @@ def cells(op: Operation, place: Pointer, lanes: int, columns: int) -> View:
 
 def allocated_cells(agent: Agent, op: Operation, place: Pointer, lanes: int, columns: int) -> View:
     """The same; raises `UnsupportedError` too where some of them are not allocated."""
-    left = agent.machine.part(TensorMemory).columns_left(place)
+    left = tensor_memory(agent).columns_left(place)
     lane, column = divmod(place.offset, LANE_STEP) if place.base.shape == (LANES, LANE_STEP) else (0, 0)
     if columns > left or lane + lanes > LANES:
         raise UnsupportedError(

@@ -12,6 +12,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
+from tileas_xdsl.machine.core.threads.clusters import number_in_cluster
 from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UndecidedError
 
@@ -74,4 +75,5 @@ def block_extents(name_of: Callable[[Any], str], *ops: type[Operation]) -> None:
 def _read_of_the_grid(name_of: Callable[[Any], str], ops: tuple[type[Operation], ...], *, alone: int) -> None:
     @effect(*ops, number_of_block=name_of)
     def _read(agent: Agent, op: Operation) -> int:
-        return block_number(agent.machine, name_of(op), alone)
+        in_cluster = None if agent.block is None else number_in_cluster(agent.machine, agent.block, name_of(op))
+        return block_number(agent.machine, name_of(op), alone) if in_cluster is None else in_cluster

@@ -45,7 +45,7 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
     Call `function` by all threads of a block: by `agent` alone where that is one warp or the function is code for
     tiles, else by agents of its own, one for each warp. The outcome is what it returns to the first of them.
     """
-    body = _body(function)
+    body = body_of(function)
     threads = threads_of(function, given)
     agent.hardware = threads
     if threads is None or threads.count <= threads.per_warp or not are_counted(agent, function, body, threads):
@@ -62,7 +62,7 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
 
 @continuation
 def _run_warp(warp: Agent, function: Operation, _: None, arguments: Sequence[Any]) -> Answer:
-    return warp.call(function, _body(function), arguments)
+    return warp.call(function, body_of(function), arguments)
 
 
 @continuation
@@ -71,7 +71,8 @@ def _take_results(agent: Agent, function: Operation, _: None, end: EndOfAgents) 
     return end.agents[0].outcome or ()
 
 
-def _body(function: Operation) -> Region:
+def body_of(function: Operation) -> Region:
+    """The body of `function`."""
     interface = FunctionOpInterface.of(function)
     assert interface is not None
     return interface.function_body

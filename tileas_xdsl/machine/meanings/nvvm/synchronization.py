@@ -44,6 +44,7 @@ from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, RendezvousCondition, StateCondition
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
+from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
 from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
@@ -66,6 +67,13 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_queue,
 )
 from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
+from tileas_xdsl.machine.parts.clusters import (
+    Destination,
+    arrive_in_cluster,
+    destinations,
+    must_be_own,
+    place_in_block,
+)
 from tileas_xdsl.machine.parts.copy_groups import (
     CP_ASYNC,
     CopyOfThread,
@@ -82,6 +90,7 @@ from tileas_xdsl.machine.parts.placed_barriers import (
     PlacedBarrier,
     UnfencedInits,
     leave_block,
+    publish_inits,
     threads_left,
 )
 from tileas_xdsl.machine.parts.tensor_maps import (
@@ -113,6 +122,13 @@ def barrier_at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
     return use_barrier(agent, op, agent.known(address, op, "uses a barrier at"))
 
 
+def _own_barrier_at(agent: Agent, op: Operation, address: Any) -> PlacedBarrier:
+    """The same for an op that may not reach into another block."""
+    place: Pointer = agent.known(address, op, "uses a barrier at")
+    must_be_own(agent, op, place, "waits at a barrier")
+    return use_barrier(agent, op, place)
+
+
 MOST_ARRIVALS = (1 << 20) - 1
 """Of one phase, as PTX has it (`mbarrier.init`)."""
 
@@ -127,6 +143,7 @@ def _init(agent: Agent, op: Operation, address: Any, count: Any, predicate: Any 
 def _make(agent: Agent, op: Operation, address: Any, count: Any, threads: int) -> None:
     """Each of `threads` threads makes a barrier."""
     place: Pointer = agent.known(address, op, "makes a barrier at")
+    must_be_own(agent, op, place, "makes a barrier")
     expected = agent.known(count, op, "takes as its count")
     if not 1 <= expected <= MOST_ARRIVALS:
         raise UnsupportedError(op, f"makes a barrier for {expected} arrivals; it is made for 1 to {MOST_ARRIVALS}")
@@ -135,7 +152,9 @@ def _make(agent: Agent, op: Operation, address: Any, count: Any, threads: int) -
 
 @sync(mbarrier.MBarrierInvalOp)
 def _inval(agent: Agent, op: Operation, address: Any) -> None:
-    end_barrier(agent, op, agent.known(address, op, "invalidates a barrier at"))
+    place: Pointer = agent.known(address, op, "invalidates a barrier at")
+    must_be_own(agent, op, place, "invalidates a barrier")
+    end_barrier(agent, op, place)
 
 
 def _count(agent: Agent, op: Operation, rest: tuple[Any, ...]) -> int:
@@ -149,14 +168,21 @@ def _is_relaxed(op: Operation) -> bool:
     return isinstance(op, ArriveLikeOp | WaitOp) and bool(op.relaxed.value.data)
 
 
-def _hands_over(op: Operation) -> bool:
+def _hands_over(agent: Agent, op: Operation, address: Any) -> bool:
     """
     Whether an arrive releases, and to those who wait: a relaxed one releases nothing, and one of block scope never
     leaves the block.
     """
     if not isinstance(op, ArriveLikeOp):
         return True
-    return not (_is_relaxed(op) or (op.is_remote and op.scope.data is MemScope.CTA))
+    return not (_is_relaxed(op) or (op.scope.data is MemScope.CTA and _is_remote(agent, op, address)))
+
+
+def _is_remote(agent: Agent, op: ArriveLikeOp, address: Any) -> bool:
+    """Whether an arrive is at a barrier of another block; where one block is executed, whether it may be."""
+    if agent.block is None:
+        return op.is_remote
+    return is_in_another_block(agent, agent.known(address, op, "uses a barrier at").base)
 
 
 def _may_complete(op: Operation) -> bool:
@@ -168,7 +194,14 @@ def _may_complete(op: Operation) -> bool:
 def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
     barrier = barrier_at(agent, op, address).state
     phase = barrier.phases_completed
-    arrive(agent, barrier, op, _count(agent, op, count), hands_over=_hands_over(op), may_complete=_may_complete(op))
+    arrive(
+        agent,
+        barrier,
+        op,
+        _count(agent, op, count),
+        hands_over=_hands_over(agent, op, address),
+        may_complete=_may_complete(op),
+    )
     return phase if op.results else None
 
 
@@ -177,7 +210,7 @@ def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int 
     barrier = barrier_at(agent, op, address).state
     phase, arrivals = barrier.phases_completed, _count(agent, op, count)
     barrier.expected -= arrivals
-    arrive(agent, barrier, op, arrivals, hands_over=_hands_over(op), may_complete=_may_complete(op))
+    arrive(agent, barrier, op, arrivals, hands_over=_hands_over(agent, op, address), may_complete=_may_complete(op))
     return phase if op.results else None
 
 
@@ -210,13 +243,13 @@ def _arrive_with_bytes(agent: Agent, op: Operation, address: Any, size: int) -> 
     expect_bytes(agent, barrier, op, size * agent.threads)
     if isinstance(op, mbarrier.MBarrierArriveDropExpectTxOp):
         barrier.expected -= agent.threads
-    arrive(agent, barrier, op, agent.threads, hands_over=_hands_over(op))
+    arrive(agent, barrier, op, agent.threads, hands_over=_hands_over(agent, op, address))
     return phase if op.results else None
 
 
 @suspends(mbarrier.MBarrierTryWaitParityOp)
 def _try_wait_parity(agent: Agent, op: Operation, address: Any, parity: Any, *_ticks: Any) -> Answer:
-    barrier = barrier_at(agent, op, address).state
+    barrier = _own_barrier_at(agent, op, address).state
     return wait_for_parity(agent, barrier, agent.known(parity, op, "waits for") & 1, op)
 
 
@@ -230,7 +263,7 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
 
     Where the program branches on the answer, that is a question (`questions`).
     """
-    barrier, wanted = barrier_at(agent, op, address).state, agent.known(which, op, "asks for")
+    barrier, wanted = _own_barrier_at(agent, op, address).state, agent.known(which, op, "asks for")
     use = _use_of_answer(agent, op)
     if use is AnswerUse.SPINS:
         return _wait_until_over(agent, op, barrier, wanted)
@@ -375,14 +408,25 @@ def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> Non
 
 
 @sync(bulk.CpAsyncBulkGlobalToSharedClusterOp, bulk.CpAsyncBulkSharedCTAToSharedClusterOp)
-def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *_hints: Any) -> None:
+def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *hints: Any) -> None:
     count = agent.known(size, op, "copies")
-    into: View = agent.known(target, op, "copies to").bytes(count)
     out_of: View = agent.known(source, op, "copies from").bytes(count)
-    touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
+    mask = None if getattr(op, "multicast_mask", None) is None else hints[0]
+    for place in _destinations(agent, op, target, address, mask):
+        into = place.target.bytes(count)
+        touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
+        _signal_bytes(agent, op, place.barrier, touches, _mover(agent, into, out_of), count)
+
+
+def _destinations(agent: Agent, op: Operation, target: Any, barrier: Any, mask: Any) -> list[Destination]:
+    into: Pointer = agent.known(target, op, "copies to")
+    return destinations(agent, op, into, agent.known(barrier, op, "uses a barrier at"), mask)
+
+
+def _mover(agent: Agent, into: View, out_of: View) -> Callable[[], None] | None:
+    """What moves the data, where there are any."""
     machine = agent.machine
-    move = (lambda: machine.write(into, machine.read(out_of))) if machine.with_data else None
-    _signal_bytes(agent, op, address, touches, move, count)
+    return (lambda: machine.write(into, machine.read(out_of))) if machine.with_data else None
 
 
 @sync(
@@ -400,11 +444,12 @@ def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
 
 def _load_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
     count = bytes_of_load(agent, op)
-    into: View = agent.known(values[op.dst_mem], op, "copies to").bytes(count)
     descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
     box = reading_box(agent, op, descriptor, [_for_all(agent, op, values[each]) for each in op.coordinates])
-    touches = [reading_descriptor(descriptor), box, Touch(into, True, Proxy.ASYNC)]
-    _signal_bytes(agent, op, values[op.mbar], touches, None, count)
+    mask = None if op.multicast_mask is None else values[op.multicast_mask]
+    for place in _destinations(agent, op, values[op.dst_mem], values[op.mbar], mask):
+        touches = [reading_descriptor(descriptor), box, Touch(place.target.bytes(count), True, Proxy.ASYNC)]
+        _signal_bytes(agent, op, place.barrier, touches, None, count)
 
 
 def _signal_bytes(
@@ -494,7 +539,7 @@ def _bulk_wait(agent: Agent, op: Any) -> Answer:
 
 def _rendezvous(agent: Agent, op: Operation, name: str, expected: int, *, of_all: bool = False) -> Rendezvous:
     """The barrier `name`, at which `expected` threads arrive in this generation."""
-    barrier = agent.machine.part(NamedBarriers).of(name, agent.cohort, expected)
+    barrier = agent.machine.part(NamedBarriers).of(name_in_block(agent, name), agent.cohort, expected)
     if not barrier.arrived:
         barrier.expected, barrier.is_of_all = expected, of_all
     if barrier.expected != expected and not (of_all and barrier.is_of_all):
@@ -575,10 +620,13 @@ def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
 
 @sync(ClusterArriveOp, ClusterArriveRelaxedOp)
 def _cluster_arrive(agent: Agent, op: Operation) -> None:
+    hands_over = not isinstance(op, ClusterArriveRelaxedOp)
+    if agent.block is not None:
+        arrive_in_cluster(agent, op, hands_over=hands_over)
+        return
     agent.machine.assume(CLUSTER_AS_ONE)
     barrier = _rendezvous(agent, op, "the cluster barrier", threads_left(agent), of_all=True)
     arrival = agent.part(ClusterArrival)
-    hands_over = not isinstance(op, ClusterArriveRelaxedOp)
     arrival.barrier, arrival.generation = barrier, arrive_at_barrier(agent, op, barrier, hands_over=hands_over)
 
 
@@ -599,7 +647,7 @@ def _exit(agent: Agent, op: Operation) -> Answer:
             op, "ends some threads of an agent and not the others; let all of them branch to their end"
         )
     agent.machine.happened(agent, op, "leave", "leaves the block")
-    leave_block(agent)
+    leave_block(agent, op)
     return Leave()
 
 
@@ -620,6 +668,8 @@ def _fence_proxy(agent: Agent, op: Any) -> None:
 @sync(fence.FenceMbarrierInitOp)
 def _fence_init(agent: Agent, op: Operation) -> None:
     _fence_inits(agent)
+    if agent.block is not None:
+        publish_inits(agent)
 
 
 def _fence_inits(agent: Agent) -> None:
@@ -677,17 +727,17 @@ def _sync_warp(agent: Agent, op: Operation, mask: Any) -> None:
     agent.own_waits = []
 
 
-@effect(MapaOp, opaque=("b",), per_thread=TakesPerThread.ONE_BY_ONE)
-def _mapa(agent: Agent, _op: Operation, pointer: Any, _rank: Any) -> Any:
-    """The address itself: the machine runs one block of the cluster."""
-    agent.machine.assume(CLUSTER_AS_ONE)
-    return pointer
+@effect(MapaOp, per_thread=TakesPerThread.ONE_BY_ONE)
+def _mapa(agent: Agent, op: Operation, pointer: Any, rank: Any) -> Pointer:
+    """The place in another block that corresponds to one in this block."""
+    place: Pointer = agent.known(pointer, op, "takes the address in another block of")
+    return place_in_block(agent, op, place, agent.known(rank, op, "takes as its rank"))
 
 
 CLUSTER_AS_ONE = Assumption("the blocks of a cluster are executed as one")
 """
-Of `mapa` and barriers of the cluster: the memory of another block is this block's, and so are its arrivals. (What
-blocks do may be written as agents of one program.)
+Of barriers of the cluster in a kernel whose blocks do not reach into each other: they wait for the own threads. (What
+blocks do to global memory may be written as agents of one program.)
 """
 
 

@@ -34,6 +34,7 @@ from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at, check_init_fence
 from tileas_xdsl.machine.parts.barrier_lives import note_signal
 from tileas_xdsl.machine.parts.barriers import promise_arrival, wait_for_queue
+from tileas_xdsl.machine.parts.clusters import place_in_block, ranks_in
 from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
 from tileas_xdsl.machine.parts.register_works import RegistersInFlight
 from tileas_xdsl.machine.parts.tensor_core import (
@@ -46,7 +47,6 @@ from tileas_xdsl.machine.parts.tensor_memory import (
     LANE_STEP,
     LANES,
     RoomCondition,
-    TensorMemory,
     allocated_cells,
     check_count,
     check_lanes_of_warp,
@@ -54,6 +54,7 @@ from tileas_xdsl.machine.parts.tensor_memory import (
     fence_before,
     give_columns_back,
     take_columns,
+    tensor_memory,
 )
 from tileas_xdsl.machine.tiles.matrix_operands import operand_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer
@@ -72,7 +73,7 @@ def _must_be_one_cta(op: Operation) -> None:
 def _alloc(agent: Agent, op: Operation, slot: Any, columns: Any) -> Answer:
     _must_be_one_cta(op)
     must_be_whole_warp(agent, op)
-    memory, count = agent.machine.part(TensorMemory), agent.known(columns, op, "allocates")
+    memory, count = tensor_memory(agent), agent.known(columns, op, "allocates")
     check_count(op, count)
     if memory.is_relinquished:
         raise UnsupportedError(op, "allocates after the block has given up its permit to; allocate before")
@@ -91,7 +92,7 @@ def _take(agent: Agent, op: Operation, _: None, slot: Pointer, count: int) -> An
 def _relinquish(agent: Agent, op: Operation) -> None:
     _must_be_one_cta(op)
     must_be_whole_warp(agent, op)
-    agent.machine.part(TensorMemory).is_relinquished = True
+    tensor_memory(agent).is_relinquished = True
 
 
 @sync(tcgen05.Tcgen05DeallocOp)
@@ -132,16 +133,17 @@ def _wait(agent: Agent, op: tcgen05.Tcgen05WaitOp) -> Answer:
 @sync(tcgen05.Tcgen05CommitOp)
 def _commit(agent: Agent, op: tcgen05.Tcgen05CommitOp, address: Any, *mask: Any) -> None:
     _must_be_one_cta(op)
-    if mask:
-        raise UnsupportedError(op, "arrives at mbarriers of several CTAs, and one block is executed")
-    barrier = barrier_at(agent, op, address)
-    check_init_fence(agent, op, barrier)
     last = agent.part(LastOnTensorCore).work
-    before = [] if last is None else [agent.machine.event_of(last)]
-    label = "an arrival behind works of the tensor core"
-    work = agent.issue(op, [], None, label=label, engine="tensor core", dependencies=before)
-    promise_arrival(agent, work, barrier.state, agent.threads)
-    note_signal(barrier, work)
+    place: Pointer = agent.known(address, op, "uses a barrier at")
+    ranks = ranks_in(agent, op, mask[0]) if mask else ()
+    for each in [place_in_block(agent, op, place, rank) for rank in ranks] or [place]:
+        barrier = barrier_at(agent, op, each)
+        check_init_fence(agent, op, barrier)
+        before = [] if last is None else [agent.machine.event_of(last)]
+        label = "an arrival behind works of the tensor core"
+        work = agent.issue(op, [], None, label=label, engine="tensor core", dependencies=before)
+        promise_arrival(agent, work, barrier.state, agent.threads)
+        note_signal(barrier, work)
 
 
 # Transfers ------------------------------------------------------------------------------------------------------------
@@ -317,5 +319,5 @@ def _input(agent: Agent, op: tcgen05_mma.ProductOp, given: Any, rows: int, *, is
 
 
 def _factors(agent: Agent, op: Operation, place: Pointer) -> Touch:
-    width = min(COLUMNS_OF_FACTORS, max(agent.machine.part(TensorMemory).columns_left(place), 1))
+    width = min(COLUMNS_OF_FACTORS, max(tensor_memory(agent).columns_left(place), 1))
     return Touch(allocated_cells(agent, op, place, LANES, width), False, Proxy.TENSOR_CORE)

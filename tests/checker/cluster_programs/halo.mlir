@@ -1,0 +1,22 @@
+// Two blocks write to each other, into two slots in turns. The halves of the barrier stand apart.
+func.func @halo(%mine: !llvm.ptr<3>, %n: i32) attributes {nvvm.cluster_dim = array<i32: 2, 1, 1>, nvvm.reqntid = array<i32: 32, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %one = arith.constant 1.0 : f32
+  %rank = nvvm.read.ptx.sreg.cluster.ctarank : i32
+  %other = arith.xori %rank, %c1 : i32
+  %peer = nvvm.mapa %mine, %other : !llvm.ptr<3> -> !llvm.ptr<7>
+  nvvm.cluster.arrive {aligned}
+  nvvm.cluster.wait {aligned}
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %slot = arith.andi %k, %c1 : i32
+    %there = llvm.getelementptr %peer[%slot] : (!llvm.ptr<7>, i32) -> !llvm.ptr<7>, f32
+    %here = llvm.getelementptr %mine[%slot] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
+    llvm.store %one, %there : f32, !llvm.ptr<7>
+    nvvm.cluster.arrive {aligned}
+    %twice = arith.addf %one, %one : f32
+    nvvm.cluster.wait {aligned}
+    %v = llvm.load %here : !llvm.ptr<3> -> f32
+  }
+  func.return
+}

@@ -1,0 +1,132 @@
+"""
+What blocks of a cluster do to each other: places in their memory, copies to several of them, the barrier at which all
+of their threads meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation
+
+from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.threads.clusters import (
+    BlockOfCluster,
+    ClusterMemory,
+    barrier_of_cluster,
+    existence,
+    is_in_another_block,
+)
+from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.parts.placed_barriers import MADE, ClusterArrival, threads_left
+from tileas_xdsl.machine.tiles.pointers import Pointer
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def block_of(agent: Agent, op: Operation) -> BlockOfCluster:
+    """The block of `agent`. Raises `UnsupportedError` where one block is executed for its whole cluster."""
+    if agent.block is None:
+        raise UnsupportedError(op, "reaches into another block, and one block is executed")
+    return agent.block
+
+
+def place_in_block(agent: Agent, op: Operation, place: Pointer, rank: int) -> Pointer:
+    """
+    Where block `rank` of the cluster has what lies at `place`.
+
+    Raises `UnsupportedError` where there is no such block, and for memory that other blocks do not find.
+    """
+    block = block_of(agent, op)
+    if not 0 <= rank < block.count:
+        raise UnsupportedError(op, f"names block {rank} of a cluster of {block.count}: they are 0 to {block.count - 1}")
+    base = agent.machine.part(ClusterMemory).of_block(place.base, rank)
+    if base is None:
+        raise UnsupportedError(
+            op,
+            f"takes '{place.base.name}' in another block; what is found there is shared memory that an argument of the "
+            "kernel or a global names",
+        )
+    return Pointer(base, place.offset)
+
+
+def must_be_own(agent: Agent, op: Operation, place: Pointer, does: str) -> None:
+    """Raises `UnsupportedError` where `place` is in another block, in which no op may do what `does` says."""
+    if is_in_another_block(agent, place.base):
+        raise UnsupportedError(op, f"{does} in another block, and only threads of that block may do that")
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a copy goes in one block, and the barrier that is told of it there."""
+
+    target: Pointer
+    barrier: Pointer
+
+
+def destinations(agent: Agent, op: Operation, target: Pointer, barrier: Pointer, mask: Any) -> list[Destination]:
+    """
+    Where a copy to `target` goes that tells `barrier`: to both places in each block that `mask` names, bit by bit;
+    where it is None, there alone. (PTX ISA, "cp.async.bulk": the same offsets in each destination.)
+
+    Raises `UnsupportedError` where the barrier is in another block than what it is told of.
+    """
+    if mask is None:
+        return [Destination(target, _with_its_target(agent, op, target, barrier))]
+    return [
+        Destination(place_in_block(agent, op, target, rank), place_in_block(agent, op, barrier, rank))
+        for rank in ranks_in(agent, op, mask)
+    ]
+
+
+def ranks_in(agent: Agent, op: Operation, mask: Any) -> Iterator[int]:
+    """The ranks whose bits `mask` has. Raises `UnsupportedError` where it has none."""
+    bits = agent.known(mask, op, "takes as its mask") & 0xFFFF
+    if not bits:
+        raise UnsupportedError(op, "names no block in its mask")
+    return (rank for rank in range(bits.bit_length()) if bits >> rank & 1)
+
+
+def _with_its_target(agent: Agent, op: Operation, target: Pointer, barrier: Pointer) -> Pointer:
+    memory = agent.machine.part(ClusterMemory)
+    owner, other = memory.owner(target.base), memory.owner(barrier.base)
+    if owner is not None and other is not None and owner != other:
+        raise UnsupportedError(
+            op, f"copies to block {owner} and tells a barrier of block {other}; both have to be in one block"
+        )
+    return barrier
+
+
+# The barrier of the cluster -------------------------------------------------------------------------------------------
+
+
+def arrive_in_cluster(agent: Agent, op: Operation, *, hands_over: bool) -> None:
+    """`agent` arrives at the barrier of the cluster, and hands over what it knows, unless not."""
+    block, machine, barrier = block_of(agent, op), agent.machine, barrier_of_cluster(agent)
+    arrival, left = agent.part(ClusterArrival), threads_left(agent)
+    machine.shares(barrier.name, alone=True)
+    if arrival.barrier is not None:
+        _report(agent, op, "arrives again without having waited", "an nvvm.cluster.wait behind each arrival")
+    elif barrier.missing(block.rank, left) < agent.threads:
+        _report(agent, op, "arrives with more threads than its block has left", "one arrival of each thread")
+    if barrier.is_ahead(agent.number, agent.mind):
+        machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
+    text = f"arrives at {barrier.name}{'' if hands_over else ', and hands over nothing: it is relaxed'}"
+    machine.happened(agent, op, "arrive", text, on=barrier, turn=barrier.generation)
+    moment, told = agent.moment, existence(agent)
+    knowledge = agent.release()
+    if hands_over:
+        told.merge(knowledge)
+    elif MADE in agent.fenced:
+        told.fenced[MADE] = dict(agent.fenced[MADE])
+    arrival.barrier = barrier
+    arrival.generation = barrier.arrive_in(block.rank, told, agent.number, moment, agent.threads, left)
+
+
+def _report(agent: Agent, op: Operation, does: str, missing: str) -> None:
+    party = Party(op, agent.name, agent.iteration, f"{does} at the cluster barrier")
+    violation = Violation(ViolationKind.PHASE, f"{agent.name} {does} at the cluster barrier", (party,), missing)
+    agent.machine.report(violation, Misuse(agent, (), (party,)))
