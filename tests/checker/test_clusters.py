@@ -329,3 +329,19 @@ def test_what_blocks_may_not_do_to_each_other_is_refused(lines: tuple[str, ...],
 def test_clusters_are_not_larger_than_they_can_be() -> None:
     with pytest.raises(UnsupportedError, match="there are at most 16"):
         check(parse(kernel(MAPA, attributes="nvvm.cluster_dim = array<i32: 32, 1, 1>")))
+
+
+# Loops over clusters --------------------------------------------------------------------------------------------------
+
+
+def persistent(start: str, extent: str) -> str:
+    """The exchange as a loop over the grid."""
+    loop = "  scf.for %k = %c0 to %n step %c1"
+    ids = f"  %b = nvvm.read.ptx.sreg.{start} : i32\n  %g = nvvm.read.ptx.sreg.{extent} : i32\n"
+    return right("exchange").replace(loop, f"{ids}  scf.for %k = %b to %n step %g")
+
+
+def test_a_loop_over_clusters_is_proved_and_one_over_blocks_turns_unevenly() -> None:
+    over_clusters = check(parse(persistent("clusterid.x", "nclusterid.x")))
+    assert over_clusters.last_line.startswith("safe for every trip count")
+    assert not verdict(persistent("ctaid.x", "nctaid.x")) & {"safe", "undecided", "refused"}

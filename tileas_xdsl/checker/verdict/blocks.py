@@ -20,6 +20,7 @@ from itertools import product
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
+from tileas_xdsl.analysis.clusters import crosses_blocks
 from tileas_xdsl.checker.verdict.loop_bounds import deciding_uses
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
 from tileas_xdsl.machine.core.meaning import facts_of
@@ -31,6 +32,8 @@ MOST_ASSIGNMENTS = 64
 """The number of combinations of ids and extents that is not too large."""
 TURNS = "turns over blocks"
 """The argument that says how often loops over blocks turn. No name of an argument has spaces."""
+OF_CLUSTERS = "clusterid."
+"""How the names of ids begin that all blocks of a cluster share."""
 UPPER_BOUND = 1
 """Which operand of an `scf.for` is its upper bound."""
 
@@ -92,7 +95,7 @@ def loops_over_blocks(body: Region) -> LoopsOverBlocks | None:
     if len(starts) != 1:
         return None
     start, extent, upper = starts.pop()
-    if extent is None or start is None or extent_of(start) != extent:
+    if extent is None or start is None or extent_of(start) != extent or _tells_blocks_apart(start, body):
         return None
     arguments = _arguments_behind(upper, body)
     ends = {(id(op), UPPER_BOUND) for op in found}
@@ -100,6 +103,15 @@ def loops_over_blocks(body: Region) -> LoopsOverBlocks | None:
         return None
     names = argument_names(body)
     return LoopsOverBlocks(frozenset(found), tuple(names[argument.index] for argument in arguments))
+
+
+def _tells_blocks_apart(start: str, body: Region) -> bool:
+    """
+    Whether all blocks of a cluster are executed, and turn a loop that begins with `start` for different numbers of
+    times: not where they begin with the id of their cluster.
+    """
+    function = body.parent_op()
+    return not start.startswith(OF_CLUSTERS) and function is not None and crosses_blocks(function)
 
 
 def _block_number_behind(value: SSAValue) -> str | None:
