@@ -64,6 +64,16 @@ class TakesPerThread(Enum):
     """The meaning takes it as it is."""
 
 
+class Crosses(Enum):
+    """How an op reaches into other blocks of its cluster (`machine.core.threads.crossing`)."""
+
+    NO = auto()
+    BY_RANK = auto()
+    """It takes a place in the block whose rank is its last operand."""
+    BY_MEETING = auto()
+    """It meets all threads of the cluster."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """The answers about one op. All have a default, which is the safe one."""
@@ -95,6 +105,8 @@ class Facts:
     lane_by_lane: bool = False
     """Whether its meaning takes arrays of lanes in place of scalars."""
     per_thread: TakesPerThread = TakesPerThread.NO
+    crosses: Crosses = Crosses.NO
+    """Beside copies with a `multicast_mask`, which say it by that."""
 
 
 class Said(TypedDict, total=False):
@@ -115,6 +127,7 @@ class Said(TypedDict, total=False):
     opaque: tuple[str, ...]
     lane_by_lane: bool
     per_thread: TakesPerThread
+    crosses: Crosses
 
 
 def operands_called(op: Operation, name: str) -> Sequence[SSAValue]:

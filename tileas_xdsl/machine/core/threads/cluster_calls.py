@@ -1,5 +1,5 @@
 """
-Calling a kernel by all blocks of a cluster, where they reach into each other (`analysis.clusters`).
+Calling a kernel by all blocks of a cluster, where they reach into each other (`crossing`).
 
     main                    waits for all blocks
       block 0, block 1      each runs the whole function, by one agent or by its warps, with shared memory of its own
@@ -15,7 +15,6 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.analysis.clusters import cluster_shape_of, crosses_blocks, stated_cluster_shape
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.opaque_numbers import base_of, rebased
@@ -30,6 +29,7 @@ from tileas_xdsl.machine.core.threads.clusters import (
     end_block,
     start_block,
 )
+from tileas_xdsl.machine.core.threads.crossing import cluster_shape_of, crosses_blocks, stated_cluster_shape
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 CLUSTER_SIZE = Assumption("a cluster has {} blocks")

@@ -39,7 +39,7 @@ from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Crosses, TakesPerThread
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, RendezvousCondition, StateCondition
@@ -618,7 +618,7 @@ def _barrier_arrive(agent: Agent, op: Any, *operands: Any) -> None:
     arrive_at_barrier(agent, op, _barrier_numbered(agent, op, operands))
 
 
-@sync(ClusterArriveOp, ClusterArriveRelaxedOp)
+@sync(ClusterArriveOp, ClusterArriveRelaxedOp, crosses=Crosses.BY_MEETING)
 def _cluster_arrive(agent: Agent, op: Operation) -> None:
     hands_over = not isinstance(op, ClusterArriveRelaxedOp)
     if agent.block is not None:
@@ -630,7 +630,7 @@ def _cluster_arrive(agent: Agent, op: Operation) -> None:
     arrival.barrier, arrival.generation = barrier, arrive_at_barrier(agent, op, barrier, hands_over=hands_over)
 
 
-@suspends(ClusterWaitOp)
+@suspends(ClusterWaitOp, crosses=Crosses.BY_MEETING)
 def _cluster_wait(agent: Agent, op: Operation) -> Answer:
     arrival = agent.part(ClusterArrival)
     barrier, arrival.barrier = arrival.barrier, None
@@ -727,7 +727,7 @@ def _sync_warp(agent: Agent, op: Operation, mask: Any) -> None:
     agent.own_waits = []
 
 
-@effect(MapaOp, per_thread=TakesPerThread.ONE_BY_ONE)
+@effect(MapaOp, per_thread=TakesPerThread.ONE_BY_ONE, crosses=Crosses.BY_RANK)
 def _mapa(agent: Agent, op: Operation, pointer: Any, rank: Any) -> Pointer:
     """The place in another block that corresponds to one in this block."""
     place: Pointer = agent.known(pointer, op, "takes the address in another block of")

@@ -19,18 +19,18 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolTable
 
-from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.machine.core.meaning import facts_of
+from tileas_xdsl.machine.core.op_facts import Crosses
 
 Shape = tuple[int, int, int]
 """Extents of a cluster of blocks in x, y and z; block number r is x + X (y + Y z)."""
 
 CLUSTER_SHAPES = ("nvvm.cluster_dim", "gpu.known_cluster_size", "known_cluster_size")
 """Attributes of a function that say the extents of its clusters."""
-MAPA = "nvvm.mapa"
 MASK = "multicast_mask"
-BARRIERS = frozenset({"nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed", "nvvm.cluster.wait"})
-RANKS = "nvvm.read.ptx.sreg.cluster.cta"
-"""How the names of the registers begin that tell the blocks of a cluster apart: `ctarank`, `ctaid.x`."""
+"""The operand by which a copy names several blocks."""
+RANKS = "cluster.cta"
+"""How the names of the numbers begin that tell the blocks of a cluster apart: `ctarank`, `ctaid.x`."""
 FEWEST_BLOCKS = 2
 """Of a cluster that says nothing of its size."""
 
@@ -39,11 +39,11 @@ def crosses_blocks(function: Operation) -> bool:
     """Whether blocks that run `function` may reach into other blocks of their cluster, or wait for them by rank."""
     meets = knows_rank = False
     for op in _ops_of(function, {function}):
-        name = op_name(op)
-        if name == MAPA or getattr(op, MASK, None) is not None:
+        facts = facts_of(op)
+        if facts.crosses is Crosses.BY_RANK or getattr(op, MASK, None) is not None:
             return True
-        meets |= name in BARRIERS
-        knows_rank |= name.startswith(RANKS)
+        meets |= facts.crosses is Crosses.BY_MEETING
+        knows_rank |= facts.number_of_block is not None and facts.number_of_block(op).startswith(RANKS)
     return meets and knows_rank
 
 
@@ -68,8 +68,8 @@ def cluster_shape_of(function: Operation) -> Shape:
         return stated
     named = FEWEST_BLOCKS
     for op in _ops_of(function, {function}):
-        if op_name(op) == MAPA:
-            named = max(named, 1 + (_constant(op.operands[1]) or 0))
+        if facts_of(op).crosses is Crosses.BY_RANK:
+            named = max(named, 1 + (_constant(op.operands[-1]) or 0))
         mask = getattr(op, MASK, None)
         if mask is not None:
             named = max(named, ((_constant(mask) or 0) & MOST_BITS).bit_length())
