@@ -15,11 +15,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.corpora import FULL, SEED, corpus, draw
-from tests.support.ir import ROOT, print_custom
+from tests.support.ir import ROOT, print_custom, run_passes
 from tests.support.kernel_references import TOLERANCE
 from tests.support.mutated_agents import KINDS, Mutation, mutated, mutations, why_it_stands
 from tests.support.scheduled_kernels import KERNELS
-from tests.transforms.test_computing_agents import passes
+from tests.transforms.test_computing_agents import decided, passes
 from tests.transforms.test_scheduled_loops import after
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
@@ -49,7 +49,8 @@ ORDERS = [("eager", 0), ("lazy", 0), ("timed", 0), *(("random", seed) for seed i
 @cache
 def materialized(name: str) -> ModuleOp:
     kernel, sub_tiles = PROGRAMS[name]
-    return after(NAMED[kernel].text, passes(sub_tiles, stages=3))
+    road, _, last = passes(sub_tiles, stages=3).rpartition(",")
+    return run_passes(decided(after(NAMED[kernel].text, road), dual=sub_tiles == 2), last)
 
 
 @cache

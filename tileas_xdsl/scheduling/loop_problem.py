@@ -10,7 +10,7 @@ of the problem, and the dependence from its release to its acquire goes. Of ever
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
@@ -108,7 +108,7 @@ def loop_problem(
         TimedOp(_label(op, number), works.uses(op), works.time_of_op(op), constraints_of(op, op in pending))
         for number, op in enumerate(values.ops)
     ]
-    edges = [works.edge(edge) for edge in graph.edges]
+    edges = [timed for edge in graph.edges for timed in works.edges(edge)]
     edges += _transfers(values, roots, works)
     rings = tuple(_ring(root, sides, position, times) for root, sides in free.items())
     control = _loop_control(loop, model, most_stages)
@@ -205,18 +205,19 @@ class _Works:
             for op, number in self.number.items()
         ]
 
-    def edge(self, edge: DependenceEdge) -> TimedEdge:
+    def edges(self, edge: DependenceEdge) -> Iterator[TimedEdge]:
         """`edge` with a latency: until the agent is free again, or until what the source started is complete."""
         source, sink = edge.source, edge.sink
+        if isinstance(sink, AsyncWaitOp | FutureWaitOp):
+            yield self.completed(source, sink, edge.distance, edge.carrier)
+            return
         adds_again = edge.kind in (DependenceKind.FLOW, DependenceKind.OUTPUT)
         if adds_again and isinstance(source, AsyncDotOp) and isinstance(sink, AsyncDotOp):
-            # Products on one tile are performed in order: each begins when the one before is complete.
+            # Products on one tile are issued in order, and each begins when the one before is complete.
             begins = self.number.get(sink, self.values.position[sink])
-            return self._after_work(source, begins, edge.distance, edge.carrier)
-        if isinstance(sink, AsyncWaitOp | FutureWaitOp):
-            return self.completed(source, sink, edge.distance, edge.carrier)
+            yield self._after_work(source, begins, edge.distance, edge.carrier)
         pair = self.values.position[source], self.values.position[sink]
-        return TimedEdge(*pair, self.times[source].agent, edge.distance, edge.carrier)
+        yield TimedEdge(*pair, self.times[source].agent, edge.distance, edge.carrier)
 
     def completed(self, source: Operation, sink: Operation, distance: int, reason: str) -> TimedEdge:
         """The edge from what `source` started, or did, to `sink`, which waits for it."""

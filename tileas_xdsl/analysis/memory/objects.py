@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.induction import LoopIndices
-from tileas_xdsl.analysis.memory.effects import EffectReader
-from tileas_xdsl.dialects.tiles.traits import LeadsToOperand
+from tileas_xdsl.analysis.memory.effects import EffectReader, has_no_effects
+from tileas_xdsl.dialects.tiles.traits import AddsInPlace, LeadsToOperand
 from tileas_xdsl.dialects.tiles.types import residency_of
 from tileas_xdsl.dialects.upstream_models import shown_operand
 from tileas_xdsl.interfaces import AllocationOpInterface, EffectResource, FunctionOpInterface, LoopLikeOpInterface
@@ -95,7 +95,7 @@ class ObjectFinder:
         if value in seen:
             return ()
         seen[value] = None
-        sources = memory_sources(value)
+        sources = memory_sources(value) or _added_to(value)
         if sources is None:
             return (self._object(value),)
         found = dict.fromkeys(item for source in sources for item in self._objects(source, seen))
@@ -117,7 +117,7 @@ class ObjectFinder:
             return MemoryRoot(ObjectKind.GLOBAL, f"@{owner.name_.string_value()}")
         allocation = AllocationOpInterface.of(owner)
         is_allocated = allocation is not None and value in allocation.allocated_values
-        if is_allocated or self._effects.has_own_storage(owner):
+        if is_allocated or self._effects.has_own_storage(owner) or _is_computed(owner, spaces):
             return MemoryRoot(ObjectKind.ALLOCATION, value, fresh=inside, spaces=spaces)
         return unknown
 
@@ -183,6 +183,19 @@ def memory_sources(value: SSAValue) -> Sequence[SSAValue] | None:
         case op:
             viewed = viewed_operand(op)
             return None if viewed is None else (viewed,)
+
+
+def _added_to(value: SSAValue) -> Sequence[SSAValue] | None:
+    """The tile that an op has added to in place, if `value` is what became of it."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or not owner.has_trait(AddsInPlace, value_if_unregistered=False):
+        return None
+    return (owner.operands[2],) if value is owner.results[0] else None
+
+
+def _is_computed(op: Operation, spaces: frozenset[str] | None) -> bool:
+    """Whether `op` makes new tiles in registers, which no other value names, rather than views of what there is."""
+    return spaces == frozenset([REGISTER]) and has_no_effects(op)
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:

@@ -37,7 +37,7 @@ from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.nv_tileas.verification import BOOL, TENSOR, type_list, types_of
 from tileas_xdsl.dialects.tiles.effects import Accesses, ReadsViews
 from tileas_xdsl.dialects.tiles.syntax import TileOp
-from tileas_xdsl.dialects.tiles.traits import MemoryConsistency
+from tileas_xdsl.dialects.tiles.traits import AddsInPlace, MemoryConsistency
 from tileas_xdsl.dialects.tiles.types import element_type_of, shape_of
 
 AXIS = IntegerAttr.constr(BaseAttr(IntegerType))
@@ -186,7 +186,7 @@ class AsyncDotOp(AbstractDotOp):
     d = result_def(TENSOR)
     done = result_def(AsyncTokenType)
 
-    traits = traits_def(Accesses(reads=(0, 1, 2), writes=(2,)), MemoryConsistency())
+    traits = traits_def(Accesses(reads=(0, 1, 2), writes=(2,)), AddsInPlace(), MemoryConsistency())
 
     @property
     def product(self) -> SSAValue:

@@ -23,6 +23,10 @@ class ViewOfOperand(LeadsToOperand):
     """Result 0 names the storage of operand 0, whole or in part: a view exactly when operand 0 is one."""
 
 
+class AddsInPlace(OpTrait):
+    """Result 0 has the storage of operand 2, the tile that the op adds to."""
+
+
 class OwnStorage(OpTrait):
     """The results lie in storage that no other value names, if they lie in memory at all."""
 
