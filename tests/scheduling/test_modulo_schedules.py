@@ -18,7 +18,7 @@ from tileas_xdsl.scheduling.modulo.attempt import Attempt
 from tileas_xdsl.scheduling.modulo.bounds import bounds_of
 from tileas_xdsl.scheduling.modulo.cost_vector import CostVector, gallop, least_cap, spill_surcharge
 from tileas_xdsl.scheduling.modulo.decomposed import DECOMPOSED
-from tileas_xdsl.scheduling.modulo.ejection import EJECTION
+from tileas_xdsl.scheduling.modulo.ejection import EJECTION, SMALL
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
 from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, RingDemand, RingUse, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
@@ -87,9 +87,10 @@ def op(name: str, latency: int, **rows: int) -> TimedOp:
     return TimedOp(name, tuple(SlotUse(slot, count) for slot, count in rows.items()), latency)
 
 
-def grouped(*ops: TimedOp) -> tuple[TimedOp, ...]:
-    """The ops as one leader group: they have to start in one stage."""
-    return tuple(replace(op, constraints=Constraints(gid=1, leader_gid=1)) for op in ops)
+def with_last_grouped(problem: ModuloProblem, count: int) -> ModuloProblem:
+    """`problem` with its last `count` ops as one leader group: they have to start in one stage."""
+    tied = (replace(op, constraints=Constraints(gid=1, leader_gid=1)) for op in problem.ops[-count:])
+    return replace(problem, ops=(*problem.ops[:-count], *tied))
 
 
 SEATED_BY_ONE = {
@@ -97,13 +98,7 @@ SEATED_BY_ONE = {
     FUSE: (ModuloProblem((op("a", 2, x=1, y=3), op("b", 5, z=2, y=4), op("c", 3, y=2, x=3)), (TimedEdge(1, 2, 5),)), 9),
     RETRY: (ModuloProblem((op("a", 1, x=2, y=3), op("b", 1, z=3), op("c", 3, z=3, x=3), op("d", 1, y=2, z=1))), 7),
     COST: (ModuloProblem((op("a", 1, z=4), op("b", 1, z=1, x=2), op("c", 5, x=4, y=1), op("d", 1, x=1, y=3))), 7),
-    DECOMPOSED: (
-        ModuloProblem(
-            (op("a", 3, y=2, x=4), op("b", 5, y=1, x=3), op("c", 5, z=1, x=2)),
-            (TimedEdge(0, 1, 5), TimedEdge(1, 2, 5), TimedEdge(0, 0, 4, 1)),
-        ),
-        9,
-    ),
+    DECOMPOSED: (random_problem(1261, most_ops=5, slots=2), 7),
     EJECTION: (ModuloProblem((op("a", 2, y=4, z=2), op("b", 4, y=2, x=4), op("c", 4, x=1, y=1))), 7),
 }
 """Arm -> a graph, and an initiation interval at which no other arm seats it."""
@@ -118,23 +113,14 @@ def test_each_arm_seats_a_graph_that_no_other_does(arm: str) -> None:
 
 
 def padded(problem: ModuloProblem) -> ModuloProblem:
-    """With ops that take nothing: of more than 32 ops the ejection arm tries one order only."""
-    return replace(problem, ops=(*problem.ops, *(TimedOp(f"nothing {number}") for number in range(30))))
+    """With ops that take nothing: of more than `SMALL` ops the ejection arm tries one order only."""
+    return replace(problem, ops=(*problem.ops, *(TimedOp(f"nothing {number}") for number in range(SMALL))))
 
 
 SEATED_BY_ONE_OF_ALL = {
     PERMUTE: (random_problem(1135, most_ops=6, slots=3), 10),
     FUSE: (padded(random_problem(106497, most_ops=5, slots=2)), 8),
-    RETRY: (
-        ModuloProblem(
-            (
-                *(op("a", 1, x=1), op("b", 1, x=3), op("c", 2, x=2)),
-                *grouped(op("d", 1, x=3), op("e", 1, x=1), op("f", 1, x=2), op("g", 1, x=1)),
-            ),
-            (TimedEdge(0, 2, 2), TimedEdge(4, 5, 4), TimedEdge(5, 6, 6)),
-        ),
-        14,
-    ),
+    RETRY: (padded(with_last_grouped(random_problem(1732, most_ops=7, slots=3), 2)), 7),
     COST: (padded(random_problem(100817, most_ops=9, slots=4)), 12),
 }
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.corpora import FULL, corpus, each, sample
+from tests.support.corpora import corpus, each, sample
 from tests.support.scheduling_problems import optimum, random_problem
 from tileas_xdsl.scheduling.exact.groups import RuleKind
 from tileas_xdsl.scheduling.exact.result import NoSchedule
@@ -34,13 +34,19 @@ def test_the_proof_is_what_trying_all_rows_shows(seed: int) -> None:
     assert optimum(problem, 1, found.schedule.ii) == found.schedule.ii
 
 
+LATE = {10: (15, 14), 156: (13, 11), 195: (16, 15), 197: (21, 20), 227: (14, 13), 295: (12, 11), 299: (10, 9)}
+"""Of 300 graphs of up to 12 ops those on which the heuristic is late: its interval, and the proven one."""
+
+
 @corpus(300)
 def test_the_heuristic_is_nearly_always_the_best() -> None:
-    """Never below the proven interval, and at it on at least 95 % of 300 graphs of up to 12 ops."""
+    """Never below the proven interval, and at it on all graphs but seven; the page on proven schedules lists them."""
     seeds = sample(range(300), 60)
-    pairs = [(schedule(it, Strategy.COST_BASED).ii, proven(it).schedule.ii) for it in map(larger, seeds)]
-    assert all(heuristic >= least for heuristic, least in pairs)
-    assert sum(heuristic == least for heuristic, least in pairs) >= (0.95 if FULL else 0.9) * len(pairs)
+    pairs = {seed: (schedule(larger(seed), Strategy.COST_BASED).ii, proven(larger(seed)).schedule.ii) for seed in seeds}
+    assert {seed: pair for seed, pair in pairs.items() if pair[0] != pair[1]} == {
+        seed: pair for seed, pair in LATE.items() if seed in pairs
+    }
+    assert all(heuristic >= least for heuristic, least in pairs.values())
 
 
 def larger(seed: int) -> ModuloProblem:
@@ -48,10 +54,10 @@ def larger(seed: int) -> ModuloProblem:
 
 
 def test_the_schedule_of_a_graph_on_which_the_heuristic_is_a_cycle_late() -> None:
-    problem = larger(8)
+    problem = larger(299)
     found = proven(problem, Limits())
-    assert (schedule(problem, Strategy.COST_BASED).ii, found.schedule.ii) == (9, 8)
-    assert found.text == "II = 8 (proven: slot s3: o0 2, o2 4, o3 2)"
+    assert (schedule(problem, Strategy.COST_BASED).ii, found.schedule.ii) == (10, 9)
+    assert found.text == "II = 9 (proven: slot s0: o0 4, o1 1, o3 1, o6 2, o7 1)"
     assert all(edge.slack(found.schedule.start_of, 8) >= 0 for edge in problem.edges)
 
 

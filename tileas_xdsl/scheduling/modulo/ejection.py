@@ -27,10 +27,10 @@ MOST_SEATS = 1200
 Priority = Callable[[int], tuple[int, ...]]
 """Of an op; the least comes first."""
 
-MOST_RESTARTS = 12
+MOST_RESTARTS = 40
 """How many more orders are tried, each drawn from a fixed seed; small problems can afford it."""
 
-SMALL = 32
+SMALL = 64
 """A problem of no more ops is tried in further orders."""
 
 
