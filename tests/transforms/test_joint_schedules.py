@@ -30,11 +30,12 @@ from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.scheduling.loop_problem import loop_problem
 from tileas_xdsl.scheduling.modulo.validator import faults
-from tileas_xdsl.scheduling.two_agents import OneAgentError, agents_of
+from tileas_xdsl.scheduling.shared_loops import OneAgentError, partitions_of
 from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.transforms.tileas.generate_schedule import GenerateSchedulePass, plan_module
 
@@ -103,8 +104,48 @@ def test_as_few_agents_as_reach_the_least_interval() -> None:
     large = after(GEMM, f"{prepared()},{scheduled(16, more=joint('auto'))}")
     entries = schedule_of(large)
     assert (number(entries, "agents"), number(entries, "ii")) == (1, 530)
-    assert proof_of(entries).endswith("; 1 agent: with 2, II is 530")
+    assert proof_of(entries).endswith("; 1 agent (proven: with 2, II >= 530)")
     assert agents_on(large) == set()
+
+
+def in_halves(target: str = "sm_90") -> str:
+    """The road to a schedule for a producer and one or two computing agents, with products in two sub-tiles."""
+    split = prepared(target=target).replace("{", "{sub-tiles=2 ", 1)
+    return f"{split},{scheduled(target=target, more=joint(3))}"
+
+
+def test_attention_in_two_sub_tiles_gets_two_computing_agents() -> None:
+    """One computing agent has 492 cycles of work in each iteration; two, without being told which ops, have 267."""
+    kernel = next(kernel for kernel in KERNELS if kernel.name == "attention_128")
+    module = after(kernel.text, in_halves())
+    entries = schedule_of(module)
+    assert [number(entries, name) for name in ("agents", "ii", "lower_bound")] == [3, 267, 267]
+    assert proof_of(entries).endswith("; 3 agents (proven: with 2, II >= 492)")
+    products = [op for op in module.walk() if isinstance(op, AsyncDotOp)]
+    assert [op.attributes["agent"] for op in products] == [IntegerAttr(agent, 32) for agent in (1, 2, 1, 2)]
+    run_passes(module, f"{buffers(kernel.target)},tileas-materialize-schedule{{compute-capability={kernel.target}}}")
+    verify_dominance(module)
+    (switch,) = ops_of(module, AgentSwitchOp)
+    assert isinstance(switch, AgentSwitchOp)
+    assert len(switch.bodies) == 3
+    for trips in (0, 1, 2, 5, 9):
+        assert_kept(parse(kernel.text), module, kernel, trips)
+    report = check(module, "f")
+    assert report.verdict is Verdict.SAFE
+    assert report.holds_for_every_trip_count
+    timed = simulate(module, "f", kernel.arguments(TRIPS), kernel.target)
+    assert timed.cycles_per_iteration is not None
+    assert timed.cycles_per_iteration <= 267
+
+
+@pytest.mark.parametrize(("rows", "agents"), [(128, 2), (256, 3)])
+def test_registers_decide_how_many_agents_compute(rows: int, agents: int) -> None:
+    """256 by 128 numbers take 256 registers of each thread of one agent, and 128 of each of two."""
+    text = GEMM.replace("128x64", f"{rows}x64").replace("128x128", f"{rows}x128")
+    entries = schedule_of(after(text, in_halves()))
+    assert number(entries, "agents") == agents
+    said = "with 2, registers: the tiles that an agent carries take 256 words of 192"
+    assert (said in proof_of(entries)) == (agents == 3)
 
 
 INDIRECT = """
@@ -137,7 +178,7 @@ def test_a_loop_that_two_agents_cannot_share_is_refused_and_auto_takes_one() -> 
     assert print_custom(module) == before
     entries = schedule_of(run_passes(module, scheduled(16, more=joint("auto"))))
     assert number(entries, "agents") == 1
-    assert proof_of(entries).endswith(f"; 1 agent: {reason}")
+    assert proof_of(entries).endswith(f"; 1 agent ({reason})")
 
 
 def test_a_loop_without_a_ring_has_one_agent() -> None:
@@ -145,16 +186,16 @@ def test_a_loop_without_a_ring_has_one_agent() -> None:
     module = parse(f"{text}%x = arith.addi %i, %c : index\n}}\nfunc.return\n}}")
     (loop,) = (op for op in module.walk() if isinstance(op, scf.ForOp))
     with pytest.raises(OneAgentError, match="no op of the loop fills a ring"):
-        agents_of(loop_problem(loop, machine_model("sm_90")))
+        list(partitions_of(loop_problem(loop, machine_model("sm_90")), 2))
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         (" exact-agents=2", "exact-agents=2 contradicts strategy=cost-based; use strategy=exact, or leave out exact"),
-        (joint(3), "exact-agents=3; a loop is scheduled for one agent, or for a producer and one that computes"),
-        (joint("many"), "exact-agents=many; .*choose one of 1, 2, auto"),
-        (joint(0), "exact-agents=0; .*choose one of 1, 2, auto"),
+        (joint(4), "exact-agents=4; a loop is scheduled for one agent, or for a producer and one or two that compute"),
+        (joint("many"), "exact-agents=many; .*choose one of 1, 2, 3, auto"),
+        (joint(0), "exact-agents=0; .*choose one of 1, 2, 3, auto"),
     ],
 )
 def test_other_numbers_and_contradictions_are_refused(options: str, text: str) -> None:

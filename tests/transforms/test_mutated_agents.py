@@ -34,10 +34,24 @@ PROGRAMS = {
     "attention, two computing agents": ("attention_128", 2),
 }
 COUNTED = {
-    "gemm": {"mutants": 39, "no program": 3, "malformed": 8, "unsafe": 9, "stands": 19},
-    "gemm, two computing agents": {"mutants": 60, "no program": 8, "malformed": 12, "unsafe": 16, "stands": 24},
-    "attention": {"mutants": 66, "no program": 5, "malformed": 14, "unsafe": 16, "stands": 31},
-    "attention, two computing agents": {"mutants": 114, "no program": 9, "malformed": 24, "unsafe": 28, "stands": 53},
+    "gemm": {"mutants": 39, "no program": 3, "malformed": 8, "unsafe": 9, "undecided": 0, "stands": 19},
+    "gemm, two computing agents": {
+        "mutants": 60,
+        "no program": 8,
+        "malformed": 12,
+        "unsafe": 16,
+        "undecided": 0,
+        "stands": 24,
+    },
+    "attention": {"mutants": 84, "no program": 10, "malformed": 18, "unsafe": 21, "undecided": 0, "stands": 35},
+    "attention, two computing agents": {
+        "mutants": 162,
+        "no program": 15,
+        "malformed": 34,
+        "unsafe": 42,
+        "undecided": 2,
+        "stands": 69,
+    },
 }
 """Program -> how many mutants it has, and what becomes of them; docs/passes/materialize-schedule.md has their sums."""
 CASES = [f"{name}: {number}" for name, counts in COUNTED.items() for number in range(counts["mutants"])]
@@ -70,8 +84,7 @@ def judged(name: str, mutation: Mutation) -> str:
     if report.verdict is Verdict.SAFE:
         assert report.holds_for_every_trip_count, f"{mutation}: {report}"
         return "stands"
-    assert report.findings, f"undecided: {mutation}: {report}"
-    return "unsafe"
+    return "unsafe" if report.findings else "undecided"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -98,7 +111,8 @@ def test_a_mutant_is_caught_or_as_right_as_the_program(name: str, numbers: Seque
         if verdict == "stands":
             assert_right(name, mutation)
     if len(numbers) == COUNTED[name]["mutants"]:
-        assert dict(found) | {"mutants": len(numbers)} == COUNTED[name]
+        found["mutants"] = len(numbers)
+        assert found == Counter(COUNTED[name])
 
 
 def assert_right(name: str, mutation: Mutation) -> None:
@@ -127,6 +141,7 @@ MEANINGS = {
     "no program": "no program: a value is used before it is made, or nothing is behind which the op could go",
     "malformed": "rejected as malformed: a stage is committed or released twice, or without a wait",
     "unsafe": "rejected with a witness",
+    "undecided": "not accepted, without a witness: arrivals that nothing orders, and no run that is tried goes wrong",
     "stands": "as right as the program",
 }
 """What becomes of mutants, in the words of the documentation."""

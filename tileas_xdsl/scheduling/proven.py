@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tileas_xdsl.scheduling.exact import problem as exact
+from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
+from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 from tileas_xdsl.scheduling.modulo.schedule import IntervalProof, ModuloSchedule
 
@@ -43,12 +45,43 @@ def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> Prov
     result = solve(problem, limits or Limits(), _exact_schedule(start))
     if isinstance(result, NoSchedule):
         return result
-    (origin,) = result.schedule.origins
-    early = min(time - origin for time in result.schedule.starts) // result.ii * result.ii + origin
-    starts = tuple(time - early for time in result.schedule.starts)
+    settled = _settled(problem, result.schedule)
+    (origin,) = settled.origins
+    early = min(time - origin for time in settled.starts) // result.ii * result.ii + origin
+    starts = tuple(time - early for time in settled.starts)
     proof = IntervalProof(result.text, result.lower_bound, start.ii)
     found = ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds, proof=proof)
     return ProvenSchedule(found, result)
+
+
+def _settled(problem: exact.ExactProblem, schedule: Schedule) -> Schedule:
+    """
+    `schedule` with the same rows in the least stages that dependences allow, if it is right there.
+
+    Where a limit ends the search before the phase for stages, the solver has left gaps of many stages, which cost
+    memory and peeled iterations and buy nothing.
+    """
+    ii, places = schedule.ii, problem.positions
+    (origin,) = schedule.origins
+    rows = [(start - origin) % ii for start in schedule.starts]
+    pairs = [(it.source, it.sink, it.latency, it.distance) for it in problem.dependences]
+    pairs += [(ring.writer, read.op, 0, read.distance) for ring in problem.rings for read in ring.readers]
+    edges = [
+        CycleEdge(u, v, -(-(rows[u] + latency - rows[v]) // ii) - distance, 0)
+        for u, v, latency, distance in ((places[source], places[sink], *rest) for source, sink, *rest in pairs)
+    ]
+    stages = earliest_starts(len(rows), edges, 0)
+    if stages is None:
+        return schedule
+    starts = tuple(stage * ii + row for stage, row in zip(stages, rows, strict=True))
+    ends = [[starts[places[it.op]] + it.hold + ii * it.distance for it in ring.readers] for ring in problem.rings]
+    copies = tuple(
+        max(ring.min_copies, *(-(-(end - starts[places[ring.writer]]) // ii) for end in found))
+        for ring, found in zip(problem.rings, ends, strict=True)
+    )
+    better = Schedule(ii, starts, starts, schedule.agents, copies, (0,))
+    is_right = not validate(problem, better)
+    return better if is_right and better.stage_counts < schedule.stage_counts else schedule
 
 
 def exact_problem(problem: ModuloProblem) -> exact.ExactProblem:

@@ -20,6 +20,26 @@ REGISTER_STEP = 8
 LEAST_REGISTERS = 24
 MOST_REGISTERS = 256
 """Of a thread, as `setmaxnreg` takes them."""
+USABLE_REGISTERS = 255
+"""Of a thread: the last number names none."""
+PRODUCER_REGISTERS = 40
+"""Of a thread that only starts transfers, as CUTLASS's warp-specialised kernels leave it."""
+WORKING_REGISTERS = 40
+"""Of a thread for addresses and operands, beside the tiles that it keeps."""
+CONSUMER_REGISTERS = 232
+"""Of a thread that computes, where that many are left."""
+
+
+def registers_each(agents: int, producers: int, *, hands_over: bool) -> int:
+    """
+    Registers of a thread of each of `agents` warpgroups that is no producer; `hands_over` says whether the target can
+    give a thread more than another one has.
+    """
+    room = REGISTERS // (WARP_GROUP * WARP)
+    share = room // agents
+    if hands_over and agents > producers:
+        share = min((room - PRODUCER_REGISTERS * producers) // (agents - producers), CONSUMER_REGISTERS)
+    return min(share, USABLE_REGISTERS) // REGISTER_STEP * REGISTER_STEP
 
 
 def up_to_groups(warps: int) -> int:

@@ -33,7 +33,7 @@ from tileas_xdsl.scheduling.loop_problem import LoopProblem, PipelineTurns, loop
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
-from tileas_xdsl.scheduling.two_agents import OneAgentError
+from tileas_xdsl.scheduling.shared_loops import OneAgentError
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS, AUTO, Exactly, exact_schedule
 from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, strategy_of
@@ -54,7 +54,9 @@ class ScheduledLoop:
     problem: LoopProblem
     schedule: ModuloSchedule
     agents: tuple[int | None, ...] = ()
-    """For each op the agent that runs it, None where both do; empty where there is one agent."""
+    """For each op the agent that runs it, None where several do; empty where there is one agent."""
+    count: int = 1
+    """Agents."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class GenerateSchedulePass(ModulePass):
         loop, `nv_tileas.depth` on rings. `strategy` is `cost-based`, `fast`, `serial`, `default` (by target), `none` or
         `exact`, which proves the least interval within `exact-limit` deterministic seconds of its solver, and puts what
         is proven into `proof` and `lower_bound` of `nv_tileas.schedule`. With `exact-agents` of 2 a producer and a
-        computing agent share the loop, and ops get an `agent`; `auto` takes as few agents as reach the least interval.
+        computing agent share the loop, with 3 a producer and one or two of them, as few as reach the least interval;
+        ops get an `agent`. `auto` takes as few agents as reach it, be it one.
         `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. A loop that
         is too small, that nothing asynchronous happens in, or that has
         `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
@@ -77,9 +80,9 @@ class GenerateSchedulePass(ModulePass):
 
     Refuses
         An unknown capability or strategy, naming those that there are; a number of agents that nothing is scheduled
-        for, or without `exact`; a loop that two agents cannot share, where 2 are asked for; `exact` without its solver,
-        with the command that installs it; ops that wait for each other within one iteration; a ring of which not even
-        one copy fits, with the bytes that are missing.
+        for, or without `exact`; a loop that agents cannot share, where 2 or 3 are asked for; `exact` without its
+        solver, with the command that installs it; ops that wait for each other within one iteration; a ring of which
+        not even one copy fits, with the bytes that are missing.
     """
 
     name = "tileas-generate-schedule"
@@ -117,7 +120,7 @@ class GenerateSchedulePass(ModulePass):
         if self.exact_agents not in AGENTS:
             raise PassFailedException(
                 f"{self.name}: exact-agents={self.exact_agents}; a loop is scheduled for one agent, or for a producer "
-                f"and one that computes: choose one of {', '.join(map(str, AGENTS))}"
+                f"and one or two that compute: choose one of {', '.join(map(str, AGENTS))}"
             )
         if self.exact_agents != 1 and self.strategy != EXACT:
             raise PassFailedException(
@@ -162,25 +165,29 @@ def plan_loop(
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
         if not is_exact or strategy is Strategy.SERIAL:
             return ScheduledLoop(loop, problem, found)
-        return _exactly(problem, found, options)
+        return _exactly(problem, found, options, hands_over=model.has_tma)
     except DependenceCycleError as error:
         refuse(problem.ops[error.ops[0]], f"cannot be scheduled: {error}", "break the cycle")
     except InfeasibleError as error:
         refuse(loop, f"failed to find a schedule: {error}", "use smaller tiles")
 
 
-def _exactly(problem: LoopProblem, found: ModuloSchedule, options: GenerateSchedulePass) -> ScheduledLoop:
+def _exactly(
+    problem: LoopProblem, found: ModuloSchedule, options: GenerateSchedulePass, *, hands_over: bool
+) -> ScheduledLoop:
     """The best schedule of `problem`, with what is proven of it."""
-    asked = Exactly(options.exact_agents, float(options.exact_limit), options.max_constraint_iterations)
+    asked = Exactly(options.exact_agents, float(options.exact_limit), options.max_constraint_iterations, hands_over)
     try:
-        agents, better = exact_schedule(problem, found, asked)
+        count, agents, better = exact_schedule(problem, found, asked)
     except SolverMissing as error:
         raise PassFailedException(f"{GenerateSchedulePass.name}: {error}") from None
     except OneAgentError as error:
-        refuse(problem.loop, f"cannot be shared by two agents: {error}", f"use exact-agents=1 or {AUTO}")
+        refuse(
+            problem.loop, f"cannot be shared by {options.exact_agents} agents: {error}", f"use exact-agents=1 or {AUTO}"
+        )
     except ValueError as error:
         refuse(problem.loop, f"cannot be scheduled exactly: {error}", "use strategy=cost-based")
-    return ScheduledLoop(problem.loop, problem, better, agents)
+    return ScheduledLoop(problem.loop, problem, better, agents, count)
 
 
 def write_schedule(found: ScheduledLoop) -> None:
@@ -223,7 +230,7 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
     if result.proof is not None:
         entries["proof"] = StringAttr(result.proof.text)
         entries["lower_bound"] = IntegerAttr(result.proof.lower_bound, i32)
-        entries["agents"] = IntegerAttr(2 if found.agents else 1, i32)
+        entries["agents"] = IntegerAttr(found.count, i32)
     return DictionaryAttr(entries)
 
 

@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
-from tileas_xdsl.targets.warps import MOST_WARPS, REGISTER_STEP, REGISTERS, WARP, WARP_GROUP
-
-USABLE_REGISTERS = 255
-"""Of a thread: the last number names none."""
-PRODUCER_REGISTERS = 40
-"""Of a thread that only starts transfers, as CUTLASS's warp-specialised kernels leave it."""
-WORKING_REGISTERS = 40
-"""Of a thread for addresses and operands, beside the tiles that it keeps."""
-CONSUMER_REGISTERS = 232
-"""Of a thread that computes, where that many are left."""
+from tileas_xdsl.targets.warps import (
+    MOST_WARPS,
+    PRODUCER_REGISTERS,
+    WARP,
+    WARP_GROUP,
+    WORKING_REGISTERS,
+    registers_each,
+)
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,7 @@ def warp_partition(kept: Sequence[Sequence[Attribute] | None], *, hands_over: bo
         return None
     computing = [types for types in kept if types is not None]
     needed = [WORKING_REGISTERS + _registers_of(types, threads) for types in computing]
-    room = REGISTERS // threads
-    share = room // len(kept)
-    if hands_over and computing:
-        share = min((room - PRODUCER_REGISTERS * kept.count(None)) // len(computing), CONSUMER_REGISTERS)
-    share = min(share, USABLE_REGISTERS) // REGISTER_STEP * REGISTER_STEP
+    share = registers_each(len(kept), kept.count(None), hands_over=hands_over)
     if max(needed, default=0) > share:
         return None
     producer = PRODUCER_REGISTERS if hands_over else share
