@@ -32,6 +32,7 @@ from tileas_xdsl.dialects.nvvm import (
     tcgen05,
     tcgen05_mma,
     thread,
+    warp_matrix,
     wgmma,
 )
 from tileas_xdsl.dialects.nvvm import matrix_attributes as matrix
@@ -210,6 +211,8 @@ REGISTER_LINES = """
 %0 = nvvm.read.ptx.sreg.globaltimer {tag} : i64
 """ + "".join(f"%0 = {op.name} : i32\n" for op in registers.REGISTER_OPS if ".sreg." in op.name)
 
+WARP_MATRIX_LINES = nvvm_matrix_lines.WARP_LINES
+
 TABLE = OpTable(
     ARGUMENTS,
     [
@@ -220,6 +223,7 @@ TABLE = OpTable(
             BULK_LINES,
             WGMMA_LINES,
             nvvm_matrix_lines.LINES,
+            WARP_MATRIX_LINES,
             BARRIER_LINES,
             FENCE_LINES,
             THREAD_LINES,
@@ -350,11 +354,12 @@ _TYPES = {
     "e": i8,
     "q": VectorType(i32, [4]),
     "u": llvm.LLVMStructType.from_type_list([f32] * 4),
+    "f": f32,
 }
 _VALUES = test.TestOp(result_types=list(_TYPES.values())).results
 for _name, _value in zip(_TYPES, _VALUES, strict=True):
     _value.name_hint = _name
-P, G, S, M, D, N, N2, N3, STATE, MASK, FLAG, T, BYTE, LANES, SUMS = _VALUES
+P, G, S, M, D, N, N2, N3, STATE, MASK, FLAG, T, BYTE, LANES, SUMS, FLOAT = _VALUES
 MMA = (T, STATE, STATE, N, FLAG)
 
 ACCUMULATOR = "!llvm.struct<(f32, f32, f32, f32)>"
@@ -537,6 +542,18 @@ BUILDERS: dict[str, Callable[[], Operation]] = {
         lambda: thread.ShflOp(attributes.ShflKind.IDX, N, N2, N3, N3)
     ),
     "%0 = nvvm.vote.sync  ballot %i, %b -> i32": lambda: thread.VoteSyncOp(attributes.VoteSyncKind.BALLOT, N, FLAG),
+    "%0 = nvvm.ldmatrix %s {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>, "
+    "num = 2 : i32, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32)>": (
+        lambda: warp_matrix.LdMatrixOp(S, 2, transposed=True)
+    ),
+    "nvvm.stmatrix %s, %i {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, "
+    "shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : !llvm.ptr<3>, i32": (lambda: warp_matrix.StMatrixOp(S, [N])),
+    "%0 = nvvm.mma.sync A[%i, %i]  B[%i]  C[%f, %f, %f, %f]  {layoutA = #nvvm.mma_layout<row>, "
+    "layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<bf16>, multiplicandBPtxType = "
+    "#nvvm.mma_type<bf16>, shape = #nvvm.shape<m = 16, n = 8, k = 8>} : (i32, i32, f32) -> "
+    "!llvm.struct<(f32, f32, f32, f32)>": (
+        lambda: warp_matrix.MmaSyncOp([N, N], [N], [FLOAT] * 4, (16, 8, 8), (matrix.MMAType.BF16, matrix.MMAType.BF16))
+    ),
     "nvvm.nanosleep %i": lambda: thread.NanosleepOp(N),
     "nvvm.exit": thread.ExitOp,
     '%0 = nvvm.inline_ptx "x" ro(%i : i32) rw(%l : i64), predicate = %b -> i32': (

@@ -17,7 +17,7 @@ from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nvvm import NVVM
 from tileas_xdsl.transforms.to_llvm.nvvm_rules import RULES
 
-FAMILIES = ("MBARRIER", "CP_ASYNC", "BULK", "WGMMA", "BARRIER", "FENCE", "THREAD", "REGISTER")
+FAMILIES = ("MBARRIER", "CP_ASYNC", "BULK", "WGMMA", "WARP_MATRIX", "BARRIER", "FENCE", "THREAD", "REGISTER")
 PASS = "convert-nvvm-to-llvm"
 
 REFUSED = {
@@ -33,6 +33,7 @@ DIFFERENT = {
     "nvvm.barrier.arrive": "call void @llvm.nvvm.barrier.cta.arrive.aligned.count(",
     "range <i8, 0, 200>": "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
     "range <i64, 128, 0>": "call i32 @llvm.nvvm.read.ptx.sreg.laneid()",
+    "nvvm.mbarrier.test.wait %s, %i :": "mbarrier.test_wait.parity.shared.b64 P1, [$1], $2;",
     "rw(%l : i64)": '"@$4 x", "=l,=r,=f,r,b,0,~{memory}"(i32 %i, i1 %b, i64 %l)',
 }
 """

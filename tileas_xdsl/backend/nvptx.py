@@ -15,7 +15,7 @@ from dataclasses import dataclass
 TRIPLE = "nvptx64-nvidia-cuda"
 
 PTX_VERSIONS = {
-    "sm_80": 70,
+    "sm_80": 71,
     "sm_86": 71,
     "sm_89": 78,
     "sm_90": 86,

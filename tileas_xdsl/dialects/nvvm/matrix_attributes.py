@@ -19,6 +19,19 @@ from tileas_xdsl.dialects.upstream import BracketedKeyword
 # Of warp-level and warpgroup-level products ---------------------------------------------------------------------------
 
 
+def _parse_extents(parser: AttrParser, names: str) -> list[Attribute]:
+    """`<m = 16, n = 8>`, each extent under its name."""
+    extents: list[Attribute] = []
+    with parser.in_angle_brackets():
+        for number, name in enumerate(names):
+            if number:
+                parser.parse_punctuation(",")
+            parser.parse_keyword(name)
+            parser.parse_punctuation("=")
+            extents.append(IntAttr(parser.parse_integer(allow_boolean=False)))
+    return extents
+
+
 @irdl_attr_definition
 class MMAShapeAttr(ParametrizedAttribute):
     """`#nvvm.shape<m = 64, n = 64, k = 16>`: D is m x n, and k is summed over."""
@@ -31,19 +44,75 @@ class MMAShapeAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        extents: list[Attribute] = []
-        with parser.in_angle_brackets():
-            for number, name in enumerate("mnk"):
-                if number:
-                    parser.parse_punctuation(",")
-                parser.parse_keyword(name)
-                parser.parse_punctuation("=")
-                extents.append(IntAttr(parser.parse_integer(allow_boolean=False)))
-        return extents
+        return _parse_extents(parser, "mnk")
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string(f"m = {self.m.data}, n = {self.n.data}, k = {self.k.data}")
+
+
+@irdl_attr_definition
+class LdStMatrixShapeAttr(ParametrizedAttribute):
+    """`#nvvm.ld_st_matrix_shape<m = 8, n = 8>`: rows and columns of one of the matrices that are moved."""
+
+    name = "nvvm.ld_st_matrix_shape"
+
+    m: IntAttr
+    n: IntAttr
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        return _parse_extents(parser, "mn")
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"m = {self.m.data}, n = {self.n.data}")
+
+
+class LdStMatrixElement(StrEnum):
+    """The elements of the matrices that are moved, by their bits."""
+
+    B16 = "b16"
+    B8 = "b8"
+    B8X16_B6X16_P32 = "b8x16.b6x16_p32"
+    B8X16_B4X16_P64 = "b8x16.b4x16_p64"
+
+
+@irdl_attr_definition
+class LdStMatrixElementAttr(BracketedKeyword[LdStMatrixElement]):
+    """`#nvvm.ld_st_matrix_elt_type<b16>`"""
+
+    name = "nvvm.ld_st_matrix_elt_type"
+    KINDS = LdStMatrixElement
+
+
+class MMAType(StrEnum):
+    """The element types of `mma.sync`."""
+
+    F16 = "f16"
+    F32 = "f32"
+    TF32 = "tf32"
+    BF16 = "bf16"
+    S8 = "s8"
+    U8 = "u8"
+    S32 = "s32"
+    S4 = "s4"
+    U4 = "u4"
+    B1 = "b1"
+    F64 = "f64"
+    E4M3 = "e4m3"
+    E5M2 = "e5m2"
+    E3M2 = "e3m2"
+    E2M3 = "e2m3"
+    E2M1 = "e2m1"
+
+
+@irdl_attr_definition
+class MMATypeAttr(BracketedKeyword[MMAType]):
+    """`#nvvm.mma_type<bf16>`"""
+
+    name = "nvvm.mma_type"
+    KINDS = MMAType
 
 
 class MMALayout(StrEnum):
@@ -315,6 +384,9 @@ class Tcgen05CollectorBAttr(BracketedKeyword[Tcgen05CollectorB]):
 
 MATRIX_ATTRIBUTES: tuple[type[Attribute], ...] = (
     MMAShapeAttr,
+    LdStMatrixShapeAttr,
+    LdStMatrixElementAttr,
+    MMATypeAttr,
     MMALayoutAttr,
     MMAIntOverflowAttr,
     WGMMATypeAttr,

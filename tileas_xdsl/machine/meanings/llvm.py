@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, llvm, ub
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, VectorType
+from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects.extensions import llvm as extended
@@ -21,11 +21,12 @@ from tileas_xdsl.dialects.extensions import llvm_values as values
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, same_as, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Costs, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, give_results
-from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
+from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.calls import call_symbol
@@ -55,10 +56,17 @@ def _constant(_agent: Agent, op: llvm.ConstantOp) -> Any:
 
 @pure(llvm.UndefOp, llvm.ZeroOp)
 def _zero(agent: Agent, op: Operation) -> Any:
-    element = element_type(op.results[0].type)
+    vector = _as_vector(op.results[0].type)
+    element = element_type(op.results[0].type if vector is None else vector.element_type)
     if element is None or not agent.machine.with_data:
         return UNKNOWN
+    if vector is not None:
+        return np.zeros(vector.get_shape(), element.dtype)
     return element.dtype.type(0) if element.is_float else 0
+
+
+def _as_vector(kind: Attribute) -> VectorType[Attribute] | None:
+    return cast("VectorType[Attribute]", kind) if isinstance(kind, VectorType) else None
 
 
 def _truncated(quotient: Callable[[int, int], int]) -> Callable[[int, int], int]:
@@ -163,6 +171,30 @@ def _extract_element(agent: Agent, op: values.ExtractElementOp, vector: Any, pos
     return vector[unsigned(agent.known(position, op, "takes an element by"), op.position.type)]
 
 
+@pure(llvm.InsertElementOp)
+def _insert_element(agent: Agent, op: llvm.InsertElementOp, vector: Any, value: Any, position: Any) -> Any:
+    changed = np.array(vector)
+    changed[unsigned(agent.known(position, op, "puts an element by"), op.index.type)] = value
+    return changed
+
+
+@pure(llvm.BitcastOp)
+def _bitcast(_agent: Agent, op: llvm.BitcastOp, value: Any) -> Any:
+    """The same bits as numbers of another type."""
+    source, target = (_numbers_of(kind, op) for kind in (op.arg.type, op.result.type))
+    read = np.ascontiguousarray(np.asarray(value, source.dtype).reshape(-1)).view(target.dtype)
+    if isinstance(op.result.type, VectorType):
+        return read
+    return read[0] if target.is_float else wrap(int(read[0]), op.result.type)
+
+
+def _numbers_of(kind: Attribute, op: Operation) -> ElementType:
+    element = element_type(cast("VectorType[Attribute]", kind).element_type if isinstance(kind, VectorType) else kind)
+    if element is None:
+        raise UnsupportedError(op, f"reads the bits of a {kind}, which has no numbers here")
+    return element
+
+
 COMPARISONS = (
     operator.eq,
     operator.ne,
@@ -243,13 +275,21 @@ def _alloca(agent: Agent, op: llvm.AllocaOp, count: Any) -> Pointer:
 
 def _index_strides(op: Operation) -> list[int]:
     """Bytes by which the address grows when a dynamic index of a `getelementptr` grows by one, for each of these."""
+    return _steps(op)[1]
+
+
+def _steps(op: Operation) -> tuple[int, list[int]]:
+    """The distance of a `getelementptr` in bytes where its dynamic indices are 0, and what each of them adds."""
     assert isinstance(op, llvm.GEPOp)
     raw = [int(index) for index in op.rawConstantIndices.get_values()]
     numbers = [0 if index == llvm.GEP_USE_SSA_VAL else index for index in raw]
     start = element_offset(op.elem_type, numbers, op)
     dynamic = [place for place, index in enumerate(raw) if index == llvm.GEP_USE_SSA_VAL]
     steps = [[number + (place == other) for other, number in enumerate(numbers)] for place in dynamic]
-    return [element_offset(op.elem_type, step, op) - start for step in steps]
+    return start, [element_offset(op.elem_type, step, op) - start for step in steps]
+
+
+_steps_of = per_op(_steps)
 
 
 @effect(
@@ -260,16 +300,13 @@ def _index_strides(op: Operation) -> list[int]:
     per_thread=TakesPerThread.ONE_BY_ONE,
 )
 def _getelementptr(agent: Agent, op: llvm.GEPOp, pointer: Any, *indices: Any) -> Pointer:
-    dynamic = sum(raw == llvm.GEP_USE_SSA_VAL for raw in op.rawConstantIndices.get_values())
-    if dynamic != len(indices):
-        raise UnsupportedError(op, f"has {dynamic} dynamic indices and {len(indices)} operands for them")
-    given = iter(indices)
-    numbers = [
-        agent.known(next(given), op, "computes an address from") if raw == llvm.GEP_USE_SSA_VAL else int(raw)
-        for raw in op.rawConstantIndices.get_values()
-    ]
+    start, steps = _steps_of(agent, op)
+    if len(steps) != len(indices):
+        raise UnsupportedError(op, f"has {len(steps)} dynamic indices and {len(indices)} operands for them")
     base: Pointer = agent.known(pointer, op, "computes an address from")
-    return base.plus(element_offset(op.elem_type, numbers, op))
+    for index, step in zip(indices, steps, strict=True):
+        start += step * agent.known(index, op, "computes an address from")
+    return base.plus(start)
 
 
 @effect(llvm.IntToPtrOp, per_thread=TakesPerThread.ONE_BY_ONE)

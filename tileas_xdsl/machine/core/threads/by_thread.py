@@ -69,12 +69,11 @@ def compute(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     varies = _what_varies(operands)
     width = agent.size
     outcomes: list[Any] = [UNKNOWN] * width
-    for lane in agent.lanes:
-        row = [_of(operand, lane) for operand in operands]
-        if not any(operand is UNKNOWN for operand in row):
-            outcomes[lane] = step.function(agent, step.op, *row)
-    if step.gives_float and not agent.machine.observer.follows_floats:
-        outcomes = [UNKNOWN] * width
+    if not step.gives_float or agent.machine.observer.follows_floats:
+        for lane in agent.lanes:
+            row = [_of(operand, lane) for operand in operands]
+            if not any(operand is UNKNOWN for operand in row):
+                outcomes[lane] = step.function(agent, step.op, *row)
     if len(step.results) == 1:
         return per_thread(agent, outcomes, varies)
     columns = [[row if row is UNKNOWN else row[number] for row in outcomes] for number in range(len(step.results))]

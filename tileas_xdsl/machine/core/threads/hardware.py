@@ -95,7 +95,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _place(value: Any) -> tuple[Any, ...] | None:
     """What makes two addresses or views one: the object, and where in it."""
-    base = getattr(value, "base", None)
-    if base is None:
+    base, offset = getattr(value, "base", None), getattr(value, "offset", None)
+    if base is None or offset is None:
         return None
-    return base, value.offset, getattr(value, "shape", None), getattr(value, "strides", None)
+    return base, offset, getattr(value, "shape", None), getattr(value, "strides", None)

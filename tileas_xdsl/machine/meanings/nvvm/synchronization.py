@@ -78,6 +78,7 @@ from tileas_xdsl.machine.parts.copy_groups import (
     CP_ASYNC,
     CopyOfThread,
     commit_copies,
+    copies_in_flight,
     copy_groups,
     issue_copies,
     issue_copy,
@@ -381,7 +382,7 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
     barrier = placed.state
     if not op.noinc.value.data:
         barrier.pending += agent.threads
-    events = [agent.machine.event_of(work) for work in copy_groups(agent, CP_ASYNC).issued()]
+    events = [agent.machine.event_of(work) for work in copies_in_flight(agent, CP_ASYNC)]
     work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
     promise_arrival(agent, work, barrier, agent.threads)
     note_signal(placed, work)
@@ -808,8 +809,4 @@ def _register_name(op: Operation) -> str:
 block_ids(_register_name, *BLOCK_IDS)
 block_extents(_register_name, *BLOCK_EXTENTS)
 
-refused(
-    "exchanges values between the threads of a warp, and an agent has one flow of control",
-    thread.ShflOp,
-    thread.VoteSyncOp,
-)
+refused("combines what the threads of a warp decide, and an agent has one flow of control", thread.VoteSyncOp)

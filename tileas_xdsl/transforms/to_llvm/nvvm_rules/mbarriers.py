@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import i1, i32, i64
+from xdsl.dialects.llvm import TruncOp
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.dialects.nvvm import mbarrier
@@ -114,7 +115,24 @@ def _try_wait_parity(op: mbarrier.MBarrierTryWaitParityOp, emit: Emitter) -> Non
 
 @rule(mbarrier.MBarrierTestWaitOp, mbarrier.MBarrierTryWaitOp)
 def _test(op: mbarrier.WaitOp, emit: Emitter) -> SSAValue:
+    if isinstance(op, mbarrier.MBarrierTestWaitOp) and _is_of_first_chips(op):
+        return _test_of_parity(op, emit)
     pointer, awaited, *ticks = op.operands
     name = "mbarrier.try.wait" if isinstance(op, mbarrier.MBarrierTryWaitOp) else "mbarrier.test.wait"
     name += ".parity" * op.waits_for_parity + ".tl" * bool(ticks) + ".relaxed" * (op.relaxed != FALSE)
     return emit.call(f"{name}.{_place(op.scope.data, pointer)}", [_shared(pointer, emit), awaited, *ticks], i1)
+
+
+def _is_of_first_chips(op: mbarrier.WaitOp) -> bool:
+    """Whether chips before sm_90 have the instruction: the intrinsic says its scope, which they cannot (PTX ISA)."""
+    return op.waits_for_parity and op.scope.data is MemScope.CTA and op.relaxed == FALSE
+
+
+def _test_of_parity(op: mbarrier.MBarrierTestWaitOp, emit: Emitter) -> SSAValue:
+    text = (
+        "{\n\t.reg .pred P1;\n"
+        f"\tmbarrier.test_wait.parity{_infix(op.addr)}.b64 P1, [$1], $2;\n"
+        "\tselp.b32 $0, 1, 0, P1;\n\t}"
+    )
+    (answer,) = emit.assembly(text, [i32], list(op.operands))
+    return emit.builder.insert(TruncOp(answer, i1)).results[0]
