@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects import cf, llvm, scf
+from xdsl.dialects import arith, cf, llvm, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
+from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
 from tileas_xdsl.machine.core.meaning import facts_of
@@ -89,6 +90,8 @@ def _reached_uses(argument: SSAValue) -> Iterator[Use]:
 
 def _flows_to(op: Operation, index: int) -> list[SSAValue]:
     """The values that operand `index` of `op` may reach: results, and the block arguments that receive it."""
+    if isinstance(op, arith.CmpiOp) and is_tail_guard(op):
+        return []
     values: list[SSAValue] = [*op.results, *_given_to_a_block(op, index)]
     loop = LoopLikeOpInterface.of(op)
     if loop is not None:

@@ -89,7 +89,7 @@ def _all(values: Numbers, combine: Callable[..., int]) -> tuple[int, ...]:
     return tuple(combine(*shifts) for shifts in zip(*(value.shifts for value in values), strict=True))
 
 
-def _stays(values: Numbers) -> tuple[int, ...]:
+def stays(values: Numbers) -> tuple[int, ...]:
     return (0,) * len(values[0].shifts)
 
 
@@ -132,7 +132,7 @@ def quotient(op: Operation, values: Numbers) -> tuple[int, ...]:
 
 def remainder(op: Operation, values: Numbers) -> tuple[int, ...]:
     _divided(op, values[0], _constant(op, values[1]), "takes the remainder")
-    return _stays(values)
+    return stays(values)
 
 
 def shifted_left(op: Operation, values: Numbers) -> tuple[int, ...]:
@@ -151,7 +151,7 @@ def masked(op: Operation, values: Numbers) -> tuple[int, ...]:
         raise IrregularError(op, "masks a number that changes from turn to turn by no fixed bits")
     step = 1 << mask.value.bit_length()
     must_move_by_multiples(op, value.shifts, step, f"takes bits of a number that moves on by no multiple of {step}")
-    return _stays(values)
+    return stays(values)
 
 
 def order_stays(op: Operation, left: Moving, right: Moving) -> None:
@@ -177,7 +177,7 @@ def compared(op: Operation, values: Numbers) -> tuple[int, ...]:
     if number not in SIGNED_PREDICATES and not all(value.never_negative for value in values):
         raise IrregularError(op, "compares numbers that may be negative as unsigned ones")
     order_stays(op, *values)
-    return _stays(values)
+    return stays(values)
 
 
 def _extreme(pick: Callable[[int, int], int]) -> Rule:
@@ -214,7 +214,7 @@ def narrowed(op: Operation, values: Numbers) -> tuple[int, ...]:
         return values[0].shifts
     reason = f"keeps {width} bits of a number that changes from turn to turn"
     must_move_by_multiples(op, values[0].shifts, 1 << width, reason)
-    return _stays(values)
+    return stays(values)
 
 
 def selected(op: Operation, values: Numbers) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
@@ -250,8 +251,19 @@ COMPARISONS: list[tuple[Reading, Compute]] = [
 """By the number of the predicate of `arith.cmpi`."""
 
 
-@pure(arith.CmpiOp, moves=moving.compared)
-def _compare_integers(_agent: Agent, op: arith.CmpiOp, lhs: Any, rhs: Any) -> Any:
+def _compared(op: Operation, values: moving.Numbers) -> tuple[int, ...]:
+    if isinstance(op, arith.CmpiOp) and is_tail_guard(op):
+        return moving.stays(values)
+    return moving.compared(op, values)
+
+
+_is_tail_guard = per_op(is_tail_guard)
+
+
+@pure(arith.CmpiOp, moves=_compared)
+def _compare_integers(agent: Agent, op: arith.CmpiOp, lhs: Any, rhs: Any) -> Any:
+    if not agent.machine.with_data and _is_tail_guard(agent, op):
+        return 1
     read, compare = COMPARISONS[op.predicate.value.data]
     scalar = op.operands[0].type
     if is_array(lhs):

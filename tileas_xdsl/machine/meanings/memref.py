@@ -388,7 +388,7 @@ def _metadata(agent: Agent, op: memref.ExtractStridedMetaDataOp, source: Any) ->
     return (start, offset, *view.shape, *(stride // size for stride in view.strides))
 
 
-@effect(memref.ExtractAlignedPointerAsIndexOp)
+@effect(memref.ExtractAlignedPointerAsIndexOp, tells=Tells.RANK)
 def _aligned_pointer(agent: Agent, op: memref.ExtractAlignedPointerAsIndexOp, source: Any) -> int:
     """Where offset 0 is: `memref.extract_strided_metadata` says how far from there the first element lies."""
     view = view_of(agent, op, source)

@@ -256,7 +256,10 @@ class Signal:
         if self.is_bytes:
             barrier.complete_bytes(work, self.count)
         else:
+            too_many = self.count > barrier.pending
             barrier.arrive_by(work, self.count)
+            if too_many:
+                _too_many_arrivals(work.issuer, barrier, work.op, self.count)
         _judge_if_completed(machine, barrier, phase, work.op)
 
 

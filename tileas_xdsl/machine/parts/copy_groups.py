@@ -77,6 +77,13 @@ def copy_groups(agent: Agent, family: str) -> CopyGroups:
     return families[family]
 
 
+def copies_in_flight(agent: Agent, family: str) -> list[AsyncWork]:
+    """The copies of `family` that `agent` does not know to be complete. Of the others none is waited for again."""
+    groups = copy_groups(agent, family)
+    groups.uncommitted = [work for work in groups.uncommitted if not agent.mind.knows_work(work)]
+    return groups.issued()
+
+
 def commit_copies(agent: Agent, family: str, op: Operation) -> CommitGroup:
     """All copies of `family` that are not committed become a group, possibly an empty one."""
     groups = copy_groups(agent, family)
