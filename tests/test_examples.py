@@ -22,7 +22,10 @@ from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.names import DRIVERS, PASSES
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
-BEFORE = {"convert-to-llvm": "inject-software-pipeline,convert-queue-to-nvvm,"}
+BEFORE = {
+    "convert-to-llvm": "inject-software-pipeline,convert-queue-to-nvvm,",
+    "convert-nv-tileas-to-llvm": "tileir{compute-capability=sm_80 pipeline-strategy=unspecialize layouts=true},",
+}
 """What has to come before a pass that takes none of the examples as they are."""
 XDSL_OPT = Path(sys.executable).with_name("xdsl-opt")
 

@@ -84,7 +84,7 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
     ("driver", "needed"),
     [
         (TileIRPass(dynamic_persistent=True), "tileas-dynamic-persistent"),
-        (TileIRPass(enable_random_delay=True), "convert-nv-tileas-to-llvm"),
+        (TileIRPass(enable_random_delay=True), "convert-nv-tile-func-to-llvm"),
         (TileIRPass(num_ctas=2), "tileas-plan-cta"),
     ],
 )

@@ -98,7 +98,7 @@ FAMILY = (
     FamilyPass("tileas-insert-OCG-knobs"),
     FamilyPass("convert-nv-tile-func-to-llvm"),
     FamilyPass("convert-pipeline-to-nvvm"),
-    FamilyPass("convert-nv-tileas-to-llvm"),
+    FamilyPass("convert-nv-tileas-to-llvm", ALWAYS, (("compute_capability", "compute_capability"),), "threads"),
 )
 """The TileAS passes in the order in which they run."""
 
@@ -183,11 +183,11 @@ DEMANDS = (
     Demand("pipeline_strategy", "tileas-materialize-schedule", "warp-specialize"),
     Demand("pipeline_strategy", "tileas-unspecialized-pipeline", "unspecialize"),
     Demand("dynamic_persistent", "tileas-dynamic-persistent"),
-    Demand("enable_random_delay", "convert-nv-tileas-to-llvm"),
+    Demand("enable_random_delay", "convert-nv-tile-func-to-llvm"),
     Demand("num_ctas", "tileas-plan-cta"),
-    Demand("index_bitwidth", "convert-nv-tileas-to-llvm"),
-    Demand("opt_level", "convert-nv-tileas-to-llvm"),
-    Demand("v2_opt_level", "convert-nv-tileas-to-llvm"),
+    Demand("index_bitwidth", "convert-nv-tile-func-to-llvm"),
+    Demand("opt_level", "convert-nv-tile-func-to-llvm"),
+    Demand("v2_opt_level", "convert-nv-tile-func-to-llvm"),
 )
 """The pass that each option needs. The error names the first that is missing."""
 
@@ -252,6 +252,9 @@ class TileIRPass(ChoosingPass):
     )
     layouts: bool = field(
         default=False, metadata={"help": "give every tile a layout to the bit, and bind loads and stores"}
+    )
+    threads: bool = field(
+        default=False, metadata={"help": "lower tile code to what each thread does; it needs layouts"}
     )
     dynamic_persistent: bool = field(default=False, metadata={"help": "Enable dynamic persistent transformation"})
     schedule_trace_file: str = field(

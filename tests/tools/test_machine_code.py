@@ -46,6 +46,27 @@ def test_ptx(tmp_path: Path) -> None:
     assert ".target sm_80" in text
 
 
+def test_tiles_become_a_cubin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A synchronous loop in; the kernel, and what its launch has to give."""
+    require_llvmlite()
+    require_ptxas()
+    options = ["--target", "sm_80", "--strategy", "unspecialize", "-o", tmp_path / "k.cubin"]
+    assert compiled(ROOT / "tests/kernels/gemm_64x128x32.mlir", *options) == 0
+    kernel = contract(tmp_path / "k.json")
+    assert kernel["block"] == [128, 1, 1]
+    assert kernel["spill_bytes"] == 0
+    assert kernel["dynamic_shared_bytes"] == 59_392
+    assert "@f: 128 threads a block" in capsys.readouterr().out
+
+
+def test_agents_have_no_machine_code_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is dropped in silence: the strategy has to be changed by whoever asks."""
+    options = ["--target", "sm_80", "-o", tmp_path / "k.ptx"]
+    assert compiled(ROOT / "examples/gemm_loop.mlir", *options) == 2
+    assert "pipeline-strategy=unspecialize" in capsys.readouterr().err
+    assert not (tmp_path / "k.ptx").exists()
+
+
 def test_a_cubin_and_what_ptxas_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     require_llvmlite()
     require_ptxas()
@@ -114,7 +135,7 @@ BAD = {
     "a chip that is none": (COPY, ["--target", "sm_91"], "'sm_91' is not a chip that PTX is written for here"),
     "no threads": (COPY, ["--target", "sm_80", "--threads", "0"], "--threads 0: a block has 1 to 1024 threads"),
     "no ptxas": (COPY, ["--target", "sm_80", "--ptxas", "/nowhere"], "'/nowhere' is not a program that could be ptxas"),
-    "tiles": (ROOT / "examples/gemm_loop.mlir", ["--target", "sm_80"], "tiles are not lowered to threads yet"),
+    "tiles": (ROOT / "examples/gemm_loop.mlir", ["--target", "sm_80"], "joins two agents"),
     "an op without instruction": (EXPONENTIAL, ["--target", "sm_80"], "'llvm.intr.exp' op has no instruction on sm_80"),
     "too much shared memory": (TOO_MUCH, ["--target", "sm_80"], TOO_MUCH_SAID),
     "no kernel": (EMPTY, ["--target", "sm_80"], "there is no kernel"),

@@ -15,7 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+)
 from xdsl.ir import Attribute
 
 from tileas_xdsl.backend.llvm_ir.attributes import is_kernel
@@ -23,6 +31,8 @@ from tileas_xdsl.dialects.upstream import address_space
 
 NAME, TYPE, NUMBER = "tileas.name", "tileas.type", "tileas.number"
 """Attributes of a kernel's arguments: its name in the program, the type of the buffer, which number of it this is."""
+SHARED_BYTES = "tileas.shared_bytes"
+"""The attribute of a kernel that says how much shared memory of open size it needs."""
 BUFFER_ALIGNMENT = 16
 
 Contract = dict[str, Any]
@@ -38,9 +48,14 @@ def contracts_of(module: ModuleOp) -> Iterator[Contract]:
                 "grid": "any",
                 "block": _dimensions(op.attributes.get("nvvm.reqntid")),
                 "cluster": _dimensions(op.attributes.get("nvvm.cluster_dim")),
-                "dynamic_shared_bytes": "the host's choice" if dynamic else 0,
+                "dynamic_shared_bytes": _needed(op) if dynamic else 0,
                 "parameters": list(_parameters(op)),
             }
+
+
+def _needed(op: llvm.FuncOp) -> int | str:
+    said = op.attributes.get(SHARED_BYTES)
+    return cast("IntegerAttr[Any]", said).value.data if isinstance(said, IntegerAttr) else "the host's choice"
 
 
 def _is_dynamic(op: object) -> bool:

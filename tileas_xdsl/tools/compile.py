@@ -62,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         pipeline_strategy=arguments.strategy,
         unspecialized_pipeline_num_stages=arguments.num_stages,
         sub_tiles=arguments.sub_tiles,
+        layouts=wanted is not None,
+        threads=wanted is not None,
     )
     driver.refuse_unknown_target()
     steps = driver.steps() if wanted is None else machine_code.steps(driver, module, arguments.threads)

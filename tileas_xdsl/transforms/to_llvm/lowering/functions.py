@@ -40,13 +40,13 @@ def refuse_function(op: func.FuncOp, *, is_kernel: bool) -> None:
 
 
 def lowered_function(op: func.FuncOp, threads: int) -> llvm.FuncOp:
-    """The function of `llvm`; a kernel of `threads` threads a block if that is not 0."""
+    """The function of `llvm`; a kernel of `threads` threads a block, if that is not 0 and it says no other number."""
     inputs = [type_ for given in op.function_type.inputs.data for type_ in types_for(given) or ()]
     outputs = [type_ for given in op.function_type.outputs.data for type_ in types_for(given) or ()]
     type_ = llvm.LLVMFunctionType(inputs, outputs[0] if outputs else llvm.LLVMVoidType())
     attributes: dict[str, Attribute] = {name: value for name, value in op.attributes.items() if "." in name}
     if threads:
-        attributes |= {KERNEL: UnitAttr(), BLOCK: DenseArrayBase.from_list(i32, [threads, 1, 1])}
+        attributes = {BLOCK: DenseArrayBase.from_list(i32, [threads, 1, 1]), **attributes, KERNEL: UnitAttr()}
     linkage = llvm.LinkageAttr("external")
     described = ArrayAttr(DictionaryAttr(each) for each in _descriptions(op)) if threads else None
     properties: dict[str, Attribute | None] = {"arg_attrs": described}

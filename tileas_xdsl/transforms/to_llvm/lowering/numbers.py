@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, math, ub
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, IntegerType, VectorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.dialects.extensions import llvm_values as values
@@ -71,6 +79,21 @@ UNARY: dict[type[Operation], Callable[..., Operation]] = {
 @rule(*UNARY)
 def _unary(op: Operation, low: Lowering) -> None:
     low.give(op.results[0], low.result(UNARY[type(op)](low.of(op.operands[0]))))
+
+
+@rule(math.RsqrtOp)
+def _inverse_root(op: math.RsqrtOp, low: Lowering) -> None:
+    """LLVM has no inverse root of its own."""
+    root = low.result(llvm.FSqrtOp(low.of(op.operand)))
+    one = low.result(llvm.ConstantOp(_ones(op.operand.type), op.operand.type))
+    low.give(op.result, low.result(llvm.FDivOp(one, root)))
+
+
+def _ones(type_: Attribute) -> Attribute:
+    if not isinstance(type_, VectorType):
+        return FloatAttr(1.0, cast("AnyFloat", type_))
+    vector = cast("VectorType[Any]", type_)
+    return cast(Attribute, DenseIntOrFPElementsAttr.from_list(vector, [1.0] * vector.element_count()))
 
 
 @rule(math.FmaOp)

@@ -1,0 +1,267 @@
+"""
+Tile code as the code of single threads: the same numbers, the same verdicts, and machine code that assembles.
+
+Each kernel goes through the driver for sm_80, then down to threads. The machine runs its four warps lane by lane.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
+
+from tests.support.corpora import each
+from tests.support.ir import ROOT, parse, print_generic, run_passes
+from tests.support.llvm_ir import assert_prints_as_mlir_translates
+from tests.support.mlir import mlir_opt
+from tests.support.ptx import assembled, ptx_of
+from tests.support.scheduled_kernels import KERNELS, Kernel
+from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
+from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, MmaSyncOp
+from tileas_xdsl.machine.running import run
+
+DRIVER = "tileir{{compute-capability=sm_80 pipeline-strategy={} layouts=true}}"
+PASS = "convert-nv-tileas-to-llvm"
+DOWN = "convert-to-llvm{threads=128},convert-nvvm-to-llvm"
+WITHOUT = {
+    "gemm_16x8x8": "multiplies tiles that do not all lie in registers",
+    "block_scaled_gemm": None,
+}
+"""Kernels that have no code for sm_80: what the pass says, or None where the driver has said it before."""
+LOWERED = [kernel for kernel in KERNELS if kernel.name not in WITHOUT]
+BY_NAME = {kernel.name: kernel for kernel in KERNELS}
+
+
+@cache
+def _tiles(name: str, strategy: str = "unspecialize") -> ModuleOp:
+    return run_passes(parse(BY_NAME[name].text), DRIVER.format(strategy))
+
+
+@cache
+def _threads(name: str) -> ModuleOp:
+    module = run_passes(_tiles(name).clone(), PASS)
+    module.verify()
+    verify_dominance(module)
+    return module
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def assert_computes(kernel: Kernel, trips: int, order: str) -> None:
+    found = run(_threads(kernel.name), "f", kernel.arguments(trips), order=order, seed=trips).arrays["c"]
+    expected = kernel.reference(kernel.arguments(trips))
+    if kernel.is_exact:
+        assert np.array_equal(found.astype(np.float64), expected)
+    else:
+        assert np.allclose(found, expected, rtol=2.0**-10, atol=2.0**-10)
+
+
+@pytest.mark.parametrize("kernel", LOWERED, ids=lambda kernel: kernel.name)
+def test_numbers(kernel: Kernel) -> None:
+    """More turns than stages."""
+    assert_computes(kernel, 4, "random")
+
+
+CASES = [(kernel, trips, order) for kernel in LOWERED for trips in range(6) for order in ("eager", "lazy", "random")]
+
+
+@each("case", CASES, 8, ids=lambda case: f"{case[0].name}-{case[1]}-{case[2]}")
+def test_numbers_at_every_edge(case: tuple[Kernel, int, str]) -> None:
+    assert_computes(*case)
+
+
+TAILS = {
+    "gemm_64x64x16": {"a": (40, 40), "b": (40, 56), "c": (40, 56)},
+    "elementwise": {"x": (40, 12), "y": (40, 12), "c": (40, 12)},
+    "attention_64": {"q": (48, 16), "k": (16, 48), "v": (48, 16), "c": (48, 16)},
+}
+"""Arrays that are no multiples of tiles; their rows are multiples of 16 bytes, as the host promises."""
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_tiles_that_stick_out(name: str) -> None:
+    """What lies outside is read as zero and not written: as tile code does it."""
+    rng = np.random.default_rng(1)
+    kernel = BY_NAME[name]
+    arrays = {
+        array: rng.integers(-2, 3, extents).astype(np.float16 if array in kernel.element else np.float32)
+        for array, extents in TAILS[name].items()
+    }
+    arguments = {**arrays, "n": 3}
+    tiles, threads = (
+        run(module, "f", {key: np.copy(value) for key, value in arguments.items()}).arrays["c"]
+        for module in (_tiles(name), _threads(name))
+    )
+    assert np.allclose(tiles, threads, rtol=2.0**-10, atol=2.0**-10)
+    assert not np.array_equal(tiles, arrays["c"])
+
+
+# Verdicts -------------------------------------------------------------------------------------------------------------
+
+
+@each("kernel", LOWERED, 2, ids=lambda kernel: kernel.name)
+def test_threads_are_safe_for_every_trip_count(kernel: Kernel) -> None:
+    report = check(_threads(kernel.name), timeout=None)
+    assert report.verdict_line == "safe for every trip count", str(report)
+    assert "indices stay inside" in str(report)
+
+
+SYNCHRONISING = (
+    *(mbarrier.MBarrierInitOp, mbarrier.MBarrierArriveOp, cp_async.CpAsyncMBarrierArriveOp, barrier.Barrier0Op),
+    *(mbarrier.MBarrierTestWaitOp, scf.WhileOp),
+)
+"""What can be left out or altered: barriers, arrivals, waits (as loops of tests)."""
+
+
+def _sites(module: ModuleOp) -> list[Operation]:
+    return [op for op in module.walk() if isinstance(op, SYNCHRONISING)]
+
+
+def _altered(name: str, number: int, change: str) -> ModuleOp:
+    """The threads of a kernel with one op left out, one parity turned or one count off by one."""
+    module = _threads(name).clone()
+    op = _sites(module)[number]
+    if change == "drop":
+        Rewriter.erase_op(op)
+        return module
+    constant = arith.ConstantOp(IntegerAttr(1 if change == "parity" else 127, i32))
+    block = op.parent_block()
+    assert block is not None
+    block.insert_op_before(constant, op)
+    if change == "count":
+        op.operands[1] = constant.result
+        return module
+    turned = arith.XOrIOp(op.operands[1], constant.result)
+    block.insert_op_before(turned, op)
+    op.operands[1] = turned.result
+    return module
+
+
+def _mutants(name: str) -> list[tuple[str, int, str]]:
+    found: list[tuple[str, int, str]] = []
+    for number, op in enumerate(_sites(_threads(name))):
+        match op:
+            case mbarrier.MBarrierTestWaitOp():
+                found.append((name, number, "parity"))
+            case mbarrier.MBarrierInitOp():
+                found += [(name, number, "drop"), (name, number, "count")]
+            case _:
+                found.append((name, number, "drop"))
+    return found
+
+
+FRESH = {9, 11, 15, 17}
+"""Waits of `elementwise` for slots that nobody has used: they wait for nothing."""
+SHARED = {27, 29}
+"""Its waits for the slots of two rings: each covers the other, since one thread gives back both before it waits."""
+
+
+@each("mutant", _mutants("elementwise"), 6, ids=lambda mutant: f"{mutant[1]}-{mutant[2]}")
+def test_what_is_left_out_is_found(mutant: tuple[str, int, str]) -> None:
+    _, number, change = mutant
+    report = check(_altered(*mutant), trip_counts=[0, 1, 2, 3, 4, 5], timeout=None)
+    is_equivalent = change == "drop" and number in FRESH | SHARED
+    assert report.verdict_line.startswith("safe" if is_equivalent else "unsafe"), f"{mutant}: {report.verdict_line}"
+
+
+def test_both_waits_for_slots_left_out_is_a_race() -> None:
+    module = _threads("elementwise").clone()
+    sites = _sites(module)
+    for number in SHARED:
+        Rewriter.erase_op(sites[number])
+    assert "race" in check(module, trip_counts=[5], timeout=None).verdict_line
+
+
+# Machine code ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", LOWERED, ids=lambda kernel: kernel.name)
+def test_kernels_assemble_without_spills(kernel: Kernel) -> None:
+    threads = _threads(kernel.name)
+    ptx = ptx_of(threads.clone(), "sm_80", DOWN)
+    report = assembled(ptx, "sm_80")
+    assert 0 < report.registers <= 255
+    for op, pattern in ((MmaSyncOp, r"mma\.sync\.aligned\.m16n8k"), (LdMatrixOp, r"ldmatrix\.sync\.aligned")):
+        assert len(re.findall(pattern, ptx)) == sum(isinstance(each_, op) for each_ in threads.walk())
+    assert ".reqntid 128" in ptx
+    assert "cp.async.mbarrier.arrive.noinc.shared" in ptx
+
+
+@pytest.mark.parametrize("name", ["gemm_64x64x16"])
+def test_our_llvm_ir_is_that_of_mlir(name: str) -> None:
+    module = run_passes(_threads(name).clone(), DOWN)
+    assert_prints_as_mlir_translates(module, "default<O1>")
+
+
+@pytest.mark.parametrize("name", ["gemm_64x64x16", "layer_norm"])
+def test_mlir_reads_the_threads(name: str) -> None:
+    """Every op is one that MLIR knows: it comes back in its custom form, unquoted."""
+    text = mlir_opt(print_generic(_threads(name)))
+    assert not re.findall(r'^\s*(?:%.* = )?"', text, re.MULTILINE)
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_tile_that_no_instruction_takes() -> None:
+    module = _tiles("gemm_16x8x8").clone()
+    before = str(module)
+    with pytest.raises(RefusedError, match=str(WITHOUT["gemm_16x8x8"])):
+        run_passes(module, PASS)
+    assert str(module) == before
+
+
+def test_agents_are_refused() -> None:
+    module = _tiles("gemm_64x64x16", "warp-specialize").clone()
+    before = str(module)
+    with pytest.raises(RefusedError, match=r"create_pipeline' op joins two agents\n.*pipeline-strategy=unspecialize"):
+        run_passes(module, PASS)
+    assert str(module) == before
+
+
+def test_tiles_without_a_layout_are_refused() -> None:
+    module = parse((ROOT / "examples/gemm_loop.mlir").read_text())
+    with pytest.raises(RefusedError, match=r"layout does not say who holds what(?s:.*)layouts=true"):
+        run_passes(module, PASS)
+
+
+def test_more_shared_memory_than_there_is() -> None:
+    driver = DRIVER.format("unspecialize").replace("sm_80", "sm_86")
+    module = run_passes(parse((ROOT / "examples/gemm_loop.mlir").read_text()), driver)
+    before = str(module)
+    with pytest.raises(
+        RefusedError, match=r"133,120 bytes of shared memory \(65,536 for .*\), and the target has 101,376"
+    ):
+        run_passes(module, f"{PASS}{{compute-capability=sm_86}}")
+    assert str(module) == before
+
+
+def test_across_warps() -> None:
+    """The sum of rows that four warps share."""
+    text = """func.func @f(%x: memref<?x?xf32>, %y: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %v = nv_tileaa.tiled_load %x[%c0, %c0] : (memref<?x?xf32>, index, index) -> tensor<8x128xf32, #nv_tileas.layout<rmem, blocked<[1, 1], [8, 4], [1, 4], order = [1, 0]>>>
+  %s = nv_tileaa.reduce %v attributes {axis = 1 : i32} {
+  ^bb0(%a: f32, %b: f32):
+    %sum = arith.addf %a, %b : f32
+    nv_tileaa.yield %sum : (f32) -> ()
+  } : (tensor<8x128xf32, #nv_tileas.layout<rmem, blocked<[1, 1], [8, 4], [1, 4], order = [1, 0]>>>) -> tensor<8xf32, #nv_tileas.layout<rmem, slice<1, blocked<[1, 1], [8, 4], [1, 4], order = [1, 0]>>>>
+  nv_tileaa.tiled_store %y[%c0], %s : (memref<?xf32>, tensor<8xf32, #nv_tileas.layout<rmem, slice<1, blocked<[1, 1], [8, 4], [1, 4], order = [1, 0]>>>>, index) -> ()
+  func.return
+}"""  # noqa: E501
+    with pytest.raises(RefusedError, match="combines elements that several warps hold"):
+        run_passes(parse(text), PASS)
+    one_warp = text.replace("[1, 4], order", "[1, 1], order")
+    given = np.arange(8 * 128, dtype=np.float32).reshape(8, 128)
+    found = run(run_passes(parse(one_warp), PASS), "f", {"x": given, "y": np.zeros(8, np.float32)}).arrays["y"]
+    assert np.array_equal(found, given.sum(1))

@@ -1,0 +1,28 @@
+"""
+Tile code as the code of single threads: one rule an op, one file a family.
+
+    values.py, state.py            what stands for a tile, an iterator, a token; the function under way
+    places.py, packing.py          numbers of the thread by linear maps; elements in registers
+    shared_memory.py, accesses.py  where slots and barriers lie; loads and stores of shared memory, ldmatrix
+    global_memory.py, copies.py    tiles of arrays: cp.async, loads, stores, what lies outside
+    pipelines.py                   rings as mbarriers
+    products.py, shapes.py, elementwise.py, conversions.py, control.py
+"""
+
+from __future__ import annotations
+
+from tileas_xdsl.transforms.to_llvm.tiles import (
+    control,
+    conversions,
+    copies,
+    elementwise,
+    pipelines,
+    products,
+    shapes,
+)
+from tileas_xdsl.transforms.to_llvm.tiles.function import lowered, refuse
+
+FAMILIES = (control, conversions, copies, elementwise, pipelines, products, shapes)
+"""The modules whose rules are registered when they are imported."""
+
+__all__ = ["FAMILIES", "lowered", "refuse"]

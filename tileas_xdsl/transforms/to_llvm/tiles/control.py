@@ -1,0 +1,93 @@
+"""Loops and branches, and ops that are the same for tiles and for threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func, gpu, memref, scf, ub
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, all_types, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import values_of
+
+AXES = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
+
+
+def _all_of(threads: Threads, values: Sequence[SSAValue]) -> list[SSAValue]:
+    return [found for value in values for found in values_of(threads.lowered[value])]
+
+
+def lower_body(block: Block, threads: Threads) -> None:
+    """Build what stands for the ops of a block; its arguments are bound already."""
+    for op in block.ops:
+        lower(op, threads)
+
+
+@rule(scf.ForOp)
+def _for(op: scf.ForOp, threads: Threads) -> None:
+    body = Block(arg_types=[op.body.block.args[0].type, *all_types(op.iter_args)])
+    inside = op.body.block
+    with threads.inside(body):
+        threads.bind(inside.args, body.args)
+        lower_body(inside, threads)
+    lower_bound, upper_bound, step = (threads.of(value) for value in (op.lb, op.ub, op.step))
+    loop = scf.ForOp(lower_bound, upper_bound, step, _all_of(threads, op.iter_args), Region(body))
+    loop.attributes |= {name: value for name, value in op.attributes.items() if not name.startswith("nv_tile")}
+    threads.bind(op.results, threads.insert(loop).results)
+
+
+@rule(scf.IfOp)
+def _if(op: scf.IfOp, threads: Threads) -> None:
+    then, otherwise = _arm(op.true_region, threads), _arm(op.false_region, threads)
+    branch = scf.IfOp(threads.of(op.cond), all_types(op.results), then, otherwise)
+    threads.bind(op.results, threads.insert(branch).results)
+
+
+def _arm(region: Region, threads: Threads) -> Region:
+    if not region.blocks:
+        return Region()
+    block = Block()
+    with threads.inside(block):
+        lower_body(region.block, threads)
+    return Region(block)
+
+
+@rule(scf.YieldOp)
+def _yield(op: scf.YieldOp, threads: Threads) -> None:
+    threads.insert(scf.YieldOp(*_all_of(threads, op.operands)))
+
+
+@rule(func.ReturnOp)
+def _return(op: func.ReturnOp, threads: Threads) -> None:
+    threads.insert(func.ReturnOp(*_all_of(threads, op.operands)))
+
+
+@refusal(func.ReturnOp)
+def _returns_values(op: func.ReturnOp) -> tuple[str, str] | None:
+    return ("returns values, and nobody waits for those of a kernel", "store them") if op.operands else None
+
+
+@rule(GetProgramIdOp)
+def _program(op: GetProgramIdOp, threads: Threads) -> None:
+    axis = AXES[op.axis.value.data]
+    threads.give(op.result, threads.result(gpu.BlockIdOp(gpu.DimensionAttr(axis))))
+
+
+@rule(GetNumProgramsOp)
+def _programs(op: GetNumProgramsOp, threads: Threads) -> None:
+    axis = AXES[op.axis.value.data]
+    threads.give(op.result, threads.result(gpu.GridDimOp(gpu.DimensionAttr(axis))))
+
+
+SAME: tuple[type[Operation], ...] = (memref.DimOp, ub.PoisonOp)
+"""Ops on numbers and arrays that stay what they are."""
+
+
+@rule(*SAME)
+def same(op: Operation, threads: Threads) -> None:
+    """The same op, on what stands for its operands."""
+    mapped: dict[SSAValue, SSAValue] = {value: threads.of(value) for value in op.operands}
+    copy = threads.insert(op.clone(mapped))
+    for result, found in zip(op.results, copy.results, strict=True):
+        threads.give(result, found)

@@ -1,0 +1,154 @@
+"""
+Conversions of layouts, as `tileas-materialize-convert-layout` has planned them.
+
+    alloc_tensor, copy     room in shared memory, and a store into it between two barriers of the block
+    shuffle, copy          registers of other lanes, or other registers of the same: `exchanges.py`
+    convert_layout         tag 1: a load from shared memory; tag 0: registers get other names
+    view                   the same registers under another type
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import StringAttr
+
+from tileas_xdsl.dialects.cute import CuteAtomAttr
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.layouts.access import LaneAccess, accesses
+from tileas_xdsl.layouts.distributed import representatives
+from tileas_xdsl.layouts.errors import LayoutError
+from tileas_xdsl.layouts.exchange import exchange
+from tileas_xdsl.transforms.to_llvm.tiles.accesses import load, store
+from tileas_xdsl.transforms.to_llvm.tiles.exchanges import exchange_registers, no_exchange
+from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile, tile_of
+
+
+@rule(AllocTensorOp)
+def _allocate(op: AllocTensorOp, threads: Threads) -> None:
+    tile = tile_of(op.tensor.type)
+    assert tile is not None
+    pointer = threads.at_shared(threads.memory.place(tile.bytes, "a conversion of layouts"))
+    threads.give(op.tensor, SharedTile(tile, pointer))
+
+
+@rule(CopyOp)
+def _copy(op: CopyOp, threads: Threads) -> None:
+    """Behind the first barrier nobody reads what lay there before; behind the other everything is stored."""
+    if op.results:
+        exchange_registers(op, threads)
+        return
+    held, target = threads.registers(op.operands[0]), threads.tile(op.operands[1])
+    access = _access(held.tile, target.tile, op.atom_descriptor, "st")
+    assert access is not None
+    threads.insert(Barrier0Op())
+    store(threads, held, target, access)
+    threads.insert(Barrier0Op())
+
+
+rule(ShuffleOp)(exchange_registers)
+
+
+@rule(ViewOp)
+def _view(op: ViewOp, threads: Threads) -> None:
+    held, tile = threads.registers(op.operands[0]), tile_of(op.result.type)
+    assert tile is not None
+    threads.give(op.result, Registers(tile, held.values))
+
+
+@rule(ConvertLayoutOp)
+def _convert(op: ConvertLayoutOp, threads: Threads) -> None:
+    source, target = tile_of(op.source.type), tile_of(op.result.type)
+    assert source is not None
+    assert target is not None
+    if not source.in_registers:
+        access = _access(target, source, _atom(op), "ld")
+        assert access is not None
+        threads.give(op.result, load(threads, threads.tile(op.source), target, access))
+        return
+    held = elements(threads, threads.registers(op.source))
+    threads.give(op.result, packed(threads, target, [held[number] for number in _renamed(source, target)]))
+
+
+def _atom(op: ConvertLayoutOp) -> object:
+    return op.atom_plan.atom_descriptor if isinstance(op.atom_plan, AtomPlanAttr) else None
+
+
+def _access(registers: Tile, memory: Tile, atom: object, verb: str) -> LaneAccess | None:
+    """The access that an atom names; the best one where none is named."""
+    found = accesses(registers.layout, memory.layout, registers.bits, matrix=True)
+    usable = [each for each in found if not each.needs_select]
+    if isinstance(atom, CuteAtomAttr):
+        return next((each for each in usable if _text(each, verb) == _words(atom)), None)
+    return usable[0] if usable else None
+
+
+def _words(atom: CuteAtomAttr) -> str:
+    return next((part.data for part in atom.parameters if isinstance(part, StringAttr)), "")
+
+
+def _text(access: LaneAccess, verb: str) -> str:
+    """The instruction of an access, as the atom of an op names it."""
+    if access.kind == "plain":
+        return f"{verb}.shared {access.width} bytes"
+    trans = ".trans" if access.kind == "matrix.trans" else ""
+    return f"{'ldmatrix' if verb == 'ld' else 'stmatrix'}.x{access.matrices}{trans}"
+
+
+def _renamed(source: Tile, target: Tile) -> list[int]:
+    """For each register of the target, that of the source with the same element, in every thread."""
+    plan = exchange(source.layout, target.layout, source.bits)
+    assert plan.is_relabelling
+    columns = plan.sources.with_outputs(["register"]).table
+    own = [columns[number] for number in range(target.count)]
+    same = representatives(target.layout, plan.registers)
+    return [own[same[number]] for number in range(target.count)]
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+NO_ACCESS = "lets lanes differ in the register that they move at once"
+
+
+@refusal(ConvertLayoutOp)
+def _no_instruction(op: ConvertLayoutOp) -> tuple[str, str] | None:
+    source, target = tile_of(op.source.type), tile_of(op.result.type)
+    if source is None or target is None:
+        return None
+    if not target.in_registers:
+        return "writes shared memory as a value", "run tileas-materialize-convert-layout before"
+    if source.in_registers:
+        return _stays(source, target)
+    if source.bits < 8:
+        return f"moves elements of {source.bits} bits, several of which share a byte", "convert them as bytes"
+    return None if _access(target, source, _atom(op), "ld") is not None else (NO_ACCESS, "choose another layout")
+
+
+def _stays(source: Tile, target: Tile) -> tuple[str, str] | None:
+    way_out = "run tileas-materialize-convert-layout before: it plans the exchange"
+    try:
+        plan = exchange(source.layout, target.layout, source.bits)
+    except LayoutError as error:
+        return f"brings elements to other threads: {error}", way_out
+    return None if plan.is_relabelling else ("brings elements to other threads", way_out)
+
+
+@refusal(CopyOp)
+def _copies_otherwise(op: CopyOp) -> tuple[str, str] | None:
+    tiles = [tile_of(value.type) for value in op.operands]
+    if op.results:
+        return no_exchange(op)
+    if len(tiles) != 2 or not all(tile is not None for tile in tiles):
+        return "copies something else than a tile of registers into one of shared memory", "copy tiles with layouts"
+    registers, memory = cast("list[Tile]", tiles)
+    if not registers.in_registers or memory.in_registers:
+        return "copies from memory to memory", "load the tile first"
+    atom = op.atom_descriptor
+    return None if _access(registers, memory, atom, "st") is not None else (NO_ACCESS, "choose another layout")
+
+
+refusal(ShuffleOp)(no_exchange)

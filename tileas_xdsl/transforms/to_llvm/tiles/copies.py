@@ -1,0 +1,101 @@
+"""Loads and stores of tiles: from arrays into shared memory or registers, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import SSAValue
+
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncWaitGroupOp
+from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
+    Window,
+    array_of,
+    bounds,
+    copy_in,
+    load_registers,
+    store_registers,
+    widths,
+)
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, Tile, tile_of
+
+
+def _window(op: TiledLoadOp | TiledStoreOp, value: SSAValue, threads: Threads) -> Window:
+    tile = tile_of(value.type)
+    assert tile is not None
+    base = threads.of(op.base)
+    array = threads.arrays[base] if base in threads.arrays else array_of(threads, base)
+    coordinates = [threads.of(index) for index in op.indices]
+    promised: DenseArrayBase[Any] | None = op.in_bounds
+    return Window.at(threads, array, coordinates, tile.layout.shape, tile.bits, bounds(promised, len(coordinates)))
+
+
+def copy_tile(op: TiledLoadOp, threads: Threads, target: SharedTile) -> None:
+    """Start to copy the tile of a load into shared memory."""
+    tile = target.tile
+    width = widths(tile.layout.shape, tile.layout, tile.bits, threads.warps)[0]
+    copy_in(_window(op, op.value, threads), tile, target, width)
+
+
+@rule(TiledLoadOp)
+def _load(op: TiledLoadOp, threads: Threads) -> None:
+    tile = tile_of(op.value.type)
+    assert tile is not None
+    if tile.in_registers:
+        threads.give(op.value, load_registers(_window(op, op.value, threads), tile, None))
+    else:
+        threads.give(op.value, _loaded_at_once(op, threads, tile))
+
+
+def _loaded_at_once(op: TiledLoadOp, threads: Threads, tile: Tile) -> SharedTile:
+    """A tile that is copied into shared memory of its own, and is there when all threads go on."""
+    target = SharedTile(
+        tile, threads.at_shared(threads.memory.place(tile.bytes, f"tile '{op.value.name_hint or op.name}'"))
+    )
+    threads.insert(Barrier0Op())
+    copy_tile(op, threads, target)
+    threads.insert(CpAsyncCommitGroupOp())
+    threads.insert(CpAsyncWaitGroupOp(0))
+    threads.insert(Barrier0Op())
+    return target
+
+
+@rule(TiledStoreOp)
+def _store(op: TiledStoreOp, threads: Threads) -> None:
+    store_registers(_window(op, op.value, threads), threads.registers(op.value), None)
+
+
+@refusal(TiledLoadOp)
+def _load_of_a_kind(op: TiledLoadOp) -> tuple[str, str] | None:
+    if op.mask is not None or op.other is not None or op.token:
+        return "has a mask or tokens", "load whole tiles; what lies outside of the array reads as zero"
+    tile = tile_of(op.value.type)
+    if tile is None:
+        return None
+    if tile.bits < 8:
+        return f"moves elements of {tile.bits} bits, several of which share a byte", "load them as bytes"
+    if not tile.in_registers and not _copies(tile):
+        return (
+            f"fills a tile of {tile.layout.shape[-1]} elements a row, which cp.async cannot copy by 4 bytes or more",
+            "load wider rows",
+        )
+    return None
+
+
+def _copies(tile: Tile) -> bool:
+    return bool(widths(tile.layout.shape, tile.layout, tile.bits, 1))
+
+
+@refusal(TiledStoreOp)
+def _store_of_a_kind(op: TiledStoreOp) -> tuple[str, str] | None:
+    if op.mask is not None or op.token:
+        return "has a mask or tokens", "store whole tiles; what lies outside of the array is left out"
+    tile = tile_of(op.value.type)
+    if tile is not None and not tile.in_registers:
+        return "stores a tile of shared memory", "bring it into registers by nv_tileas.convert_layout"
+    if tile is not None and tile.bits < 8:
+        return f"moves elements of {tile.bits} bits, several of which share a byte", "store them as bytes"
+    return None

@@ -1,0 +1,205 @@
+"""
+Element by element: each thread computes on what it holds. Registers that hold several elements are computed with whole
+where the op is the same on vectors; conversions to another width take them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    VectorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tileas_xdsl.dialects.nv_tileaa import elementwise
+from tileas_xdsl.dialects.nv_tileaa.structure import SplatOp
+from tileas_xdsl.layouts.linear import LinearLayout
+from tileas_xdsl.transforms.to_llvm.tiles.control import same
+from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed, vector_of
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile, tile_of
+
+KEPT: tuple[type[Operation], ...] = (
+    *(arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp, arith.NegfOp, arith.MaximumfOp, arith.MinimumfOp),
+    *(arith.MaxnumfOp, arith.MinnumfOp, arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp),
+    *(arith.XOrIOp, arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp, math.FmaOp, math.Exp2Op, math.SqrtOp, math.RsqrtOp),
+    *(math.AbsFOp,),
+)
+"""Ops that are the same on a number, a vector of them and a tile."""
+TAKEN_APART: tuple[type[Operation], ...] = (
+    *(arith.ExtFOp, arith.TruncFOp, arith.SIToFPOp, arith.UIToFPOp, arith.FPToSIOp, arith.FPToUIOp, arith.ExtSIOp),
+    *(arith.ExtUIOp, arith.TruncIOp, arith.BitcastOp, arith.CmpfOp, arith.CmpiOp, arith.SelectOp, arith.IndexCastOp),
+    *(arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp),
+    *(arith.MinUIOp, arith.CeilDivSIOp, arith.CeilDivUIOp, arith.FloorDivSIOp),
+)
+"""Ops that are done for each element by itself."""
+ELSEWHERE: dict[type[Operation], Callable[..., Operation]] = {
+    elementwise.AddFOp: arith.AddfOp,
+    elementwise.SubFOp: arith.SubfOp,
+    elementwise.MulFOp: arith.MulfOp,
+    elementwise.DivFOp: arith.DivfOp,
+    elementwise.FmaOp: math.FmaOp,
+    elementwise.Exp2Op: math.Exp2Op,
+    elementwise.SqrtOp: math.SqrtOp,
+    elementwise.RsqrtOp: math.RsqrtOp,
+}
+"""Ops of tiles that another dialect has for numbers."""
+
+
+def _is_tile(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType)
+
+
+def _result_tile(op: Operation) -> Tile:
+    tile = tile_of(op.results[0].type)
+    assert tile is not None
+    return tile
+
+
+def _columns(threads: Threads, op: Operation, *, whole: bool) -> list[list[SSAValue]]:
+    """The operands: registers, or elements, in columns; a number is the same in all of them."""
+    columns: list[list[SSAValue]] = []
+    for operand in op.operands:
+        if _is_tile(operand):
+            held = threads.registers(operand)
+            columns.append(list(held.values) if whole else elements(threads, held))
+    length = len(columns[0])
+    found = iter(columns)
+    return [next(found) if _is_tile(operand) else [threads.of(operand)] * length for operand in op.operands]
+
+
+def _each(
+    threads: Threads, op: Operation, build: Callable[[list[SSAValue], Attribute], SSAValue], *, whole: bool
+) -> None:
+    """What `build` makes of each row of registers or elements."""
+    tile = _result_tile(op)
+    kind = tile.register if whole else tile.element
+    values = [build(list(row), kind) for row in zip(*_columns(threads, op, whole=whole), strict=True)]
+    threads.give(op.results[0], Registers(tile, tuple(values)) if whole else packed(threads, tile, values))
+
+
+@rule(*KEPT, *TAKEN_APART)
+def _computed(op: Operation, threads: Threads) -> None:
+    if not _is_tile(op.results[0]):
+        same(op, threads)
+        return
+
+    def build(operands: list[SSAValue], kind: Attribute) -> SSAValue:
+        copy = type(op).create(
+            operands=operands, result_types=[kind], properties=dict(op.properties), attributes=_kept(op)
+        )
+        return threads.result(copy)
+
+    _each(threads, op, build, whole=type(op) in KEPT)
+
+
+def _kept(op: Operation) -> dict[str, Attribute]:
+    return {name: value for name, value in op.attributes.items() if name != "stage" and "." not in name}
+
+
+@rule(*ELSEWHERE)
+def _computed_elsewhere(op: Operation, threads: Threads) -> None:
+    make = ELSEWHERE[type(op)]
+    if not _is_tile(op.results[0]):
+        threads.give(op.results[0], threads.result(make(*[threads.of(operand) for operand in op.operands])))
+        return
+    _each(threads, op, lambda operands, _: threads.result(make(*operands)), whole=True)
+
+
+@refusal(*ELSEWHERE)
+def _rounds_otherwise(op: Operation) -> tuple[str, str] | None:
+    mode = op.properties.get("rounding_mode")
+    if mode is None or str(mode).find("nearest") >= 0:
+        return None
+    return f"rounds as {mode} says", "leave the rounding mode out: to the nearest"
+
+
+@rule(elementwise.FpToFpOp)
+def _converted(op: elementwise.FpToFpOp, threads: Threads) -> None:
+    if not _is_tile(op.result):
+        threads.give(op.result, _resized(threads, threads.of(op.operands[0]), op.result.type))
+        return
+    _each(threads, op, lambda operands, kind: _resized(threads, operands[0], kind), whole=False)
+
+
+def _resized(threads: Threads, value: SSAValue, kind: Attribute) -> SSAValue:
+    before, after = cast(Any, value.type).bitwidth, cast(Any, kind).bitwidth
+    if before == after:
+        return value
+    return threads.result((arith.ExtFOp if after > before else arith.TruncFOp)(value, kind))
+
+
+@refusal(elementwise.FpToFpOp)
+def _between_equal_widths(op: elementwise.FpToFpOp) -> tuple[str, str] | None:
+    kinds = [getattr(tile_of(v.type), "element", v.type) for v in (op.operands[0], op.results[0])]
+    before, after = (cast(Any, kind).bitwidth for kind in kinds)
+    if before == after and kinds[0] != kinds[1]:
+        return f"converts {kinds[0]} to {kinds[1]}, neither of which has all numbers of the other", "go through f32"
+    return None
+
+
+# Constants ------------------------------------------------------------------------------------------------------------
+
+
+@rule(arith.ConstantOp)
+def _constant(op: arith.ConstantOp, threads: Threads) -> None:
+    if not _is_tile(op.result):
+        same(op, threads)
+        return
+    tile, value = _result_tile(op), op.value
+    assert isinstance(value, DenseIntOrFPElementsAttr)
+    numbers = cast("list[float]", list(cast("DenseIntOrFPElementsAttr[Any]", value).iter_values()))
+    number = threads.result(arith.ConstantOp(cast(Any, scalar(numbers[0], tile.element))))
+    threads.give(op.result, splat(threads, tile, number))
+
+
+def scalar(value: float, kind: Attribute) -> Attribute:
+    """A number as an attribute of an element type."""
+    if isinstance(kind, IntegerType):
+        return IntegerAttr(int(value), cast("IntegerType", kind))
+    return FloatAttr(value, cast(Any, kind))
+
+
+def splat(threads: Threads, tile: Tile, number: SSAValue) -> Registers:
+    """The tile that has one number everywhere."""
+    register = number if tile.packed == 1 else vector_of(threads, [number] * tile.packed)
+    return Registers(tile, (register,) * (tile.count // tile.packed))
+
+
+@refusal(arith.ConstantOp)
+def _is_no_splat(op: arith.ConstantOp) -> tuple[str, str] | None:
+    if isinstance(op.result.type, VectorType) or not _is_tile(op.result):
+        return None
+    value = op.value
+    if not isinstance(value, DenseIntOrFPElementsAttr) or not value.is_splat():
+        return "is a tile of different numbers, which would have to lie somewhere", "load it from an array"
+    return None
+
+
+@rule(SplatOp)
+def _splat(op: SplatOp, threads: Threads) -> None:
+    threads.give(op.results[0], splat(threads, _result_tile(op), threads.of(op.operands[0])))
+
+
+# Layouts of operands --------------------------------------------------------------------------------------------------
+
+
+def layouts_of(op: Operation) -> list[LinearLayout]:
+    """Those of all tiles of an op."""
+    tiles = [tile_of(value.type) for value in (*op.operands, *op.results)]
+    return [tile.layout for tile in tiles if tile is not None]
+
+
+@refusal(*KEPT, *TAKEN_APART)
+def _in_different_layouts(op: Operation) -> tuple[str, str] | None:
+    if any(layout != layouts_of(op)[0] for layout in layouts_of(op)):
+        return "computes on tiles in different layouts", "convert one of them by nv_tileas.convert_layout"
+    return None

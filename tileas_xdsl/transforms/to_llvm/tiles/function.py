@@ -1,0 +1,159 @@
+"""A function of tile code: what of it cannot be lowered, and the function that each of its threads runs."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, func, llvm
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, TensorType, TupleType, i8, i32
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.rewriter import Rewriter
+
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.analysis.target import capability_for, model_of_target
+from tileas_xdsl.backend.launch import SHARED_BYTES
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.diagnostics import refuse as refuse_op
+from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp, PipelineYieldOp
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
+from tileas_xdsl.dialects.nvvm.registers import ThreadIdXOp
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
+from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
+from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
+from tileas_xdsl.transforms.to_llvm.tiles.pipelines import init_barriers
+from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
+from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
+from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, tile_of, types_for
+
+THREADS = "nvvm.reqntid"
+"""The attribute that says the extents of a function's blocks."""
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def refuse(function: func.FuncOp) -> None:
+    """Raises `RefusedError` on the first op that cannot be lowered; nothing has been touched then."""
+    for op in function.body.walk():
+        if AgentLikeOpInterface.of(op) is not None:
+            refuse_op(op, "gives agents warps of their own", "compile it with pipeline-strategy=unspecialize")
+        if isinstance(op, PipelineYieldOp) or _combines(op):
+            continue
+        _refuse_op(op)
+
+
+def _combines(op: Operation) -> bool:
+    """Whether the op ends the region of a reduction."""
+    return isinstance(op.parent_op(), ReduceOp) and op.next_op is None
+
+
+def _refuse_op(op: Operation) -> None:
+    judge = REFUSALS.get(type(op))
+    if type(op) in RULES:
+        _refuse_types(op)
+    problem = judge(op) if judge is not None else None
+    if problem is not None:
+        refuse_op(op, *problem)
+    if type(op) not in RULES:
+        refuse_op(op, f"has no meaning for single threads ({op_name(op)})", "lower it before, or leave it out")
+
+
+def _refuse_types(op: Operation) -> None:
+    for value in (*op.operands, *op.results):
+        if types_for(value.type) is None:
+            kind: Attribute = value.type
+            if isinstance(kind, TensorType):
+                refuse_op(op, f"has the tile {value.type}, whose layout does not say who holds what", LAYOUTS)
+            refuse_op(op, f"has a '{value.type}', which nothing stands for in a thread", "use numbers, arrays, tiles")
+
+
+LAYOUTS = "run the driver with layouts=true, or tileas-assign-layouts and tileas-materialize-convert-layout"
+
+
+# The function of a thread ---------------------------------------------------------------------------------------------
+
+
+def warps_of(function: func.FuncOp) -> int:
+    """How many warps the layouts of its tiles are for."""
+    found = 1
+    for op in function.body.walk():
+        for value in (*op.operands, *op.results):
+            tile = tile_of(value.type)
+            if tile is not None and tile.in_registers:
+                found = max(found, tile.layout.input_size(WARP))
+    return found
+
+
+def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.GlobalOp | None]:
+    """The function as each of its threads runs it, and its shared memory if it has any."""
+    memory, roots = _storage(function)
+    warps = warps_of(function)
+    block = Block(arg_types=function.function_type.inputs.data)
+    threads = Threads(block, warps, memory, roots, capability_for(function, target))
+    name = f"{function.sym_name.data}_shared"
+    threads.bind(function.body.block.args, block.args)
+    _read_numbers(threads, name)
+    threads.anchor = threads.insert(arith.ConstantOp.from_int_and_width(0, i32))
+    for argument in block.args:
+        if isinstance(argument.type, MemRefType):
+            threads.arrays[argument] = array_of(threads, argument)
+    init_barriers(threads)
+    lower_body(function.body.block, threads)
+    Rewriter.erase_op(threads.anchor)
+    _refuse_too_much(function, memory, model_of_target(function, target).shared_bytes)
+    made = func.FuncOp(function.sym_name.data, (function.function_type.inputs.data, []), Region(block))
+    made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
+    made.attributes[THREADS] = DenseArrayBase.from_list(i32, [warps * WARP_SIZE, 1, 1])
+    if memory.size > MOST_STATIC:
+        made.attributes[SHARED_BYTES] = IntegerAttr(memory.size, i32)
+    return made, _global(name, memory.size)
+
+
+def _refuse_too_much(function: func.FuncOp, memory: SharedMemory, most: int) -> None:
+    if memory.size <= most:
+        return
+    parts = sorted(memory.parts, key=lambda part: -part[1])[:4]
+    words = ", ".join(f"{size:,} for {what}" for what, size in parts)
+    refuse_op(
+        function,
+        f"needs {memory.size:,} bytes of shared memory ({words}), and the target has {most:,}",
+        "use smaller tiles or fewer stages",
+    )
+
+
+def _global(name: str, size: int) -> llvm.GlobalOp:
+    """An array of so many bytes; one that is larger than that may be gets its size from the launch."""
+    held, linkage = (size, "internal") if size <= MOST_STATIC else (0, "external")
+    return llvm.GlobalOp(llvm.LLVMArrayType(held, i8), name, linkage, SHARED, alignment=LARGE)
+
+
+def _storage(function: func.FuncOp) -> tuple[SharedMemory, PipelineRoots]:
+    """Where the rings lie, by what their slots hold."""
+    memory, roots = SharedMemory(), PipelineRoots()
+    payloads: dict[Operation, list[int]] = {}
+    for op in function.body.walk():
+        if isinstance(op, CreateIteratorOp):
+            root = roots.of(op.pipeline)
+            assert root is not None
+            assert isinstance(op.iterator.type, PipelineIteratorType)
+            payloads.setdefault(root.op, _sizes(op.iterator.type))
+    for op in function.body.walk():
+        if isinstance(op, CreatePipelineOp):
+            memory.place_ring(op, op.producer.name_hint or op.name, op.depth, payloads.get(op, [1]))
+    return memory, roots
+
+
+def _sizes(type_: PipelineIteratorType) -> list[int]:
+    payload = type_.payload
+    kinds = payload.types.data if isinstance(payload, TupleType) else [payload]
+    tiles = [tile_of(kind) for kind in kinds]
+    return [tile.bytes if tile is not None else 1 for tile in tiles]
+
+
+def _read_numbers(threads: Threads, shared: str) -> None:
+    threads.thread = threads.result(ThreadIdXOp())
+    threads.lane = threads.compute(arith.AndIOp, threads.thread, WARP_SIZE - 1)
+    threads.warp = threads.compute(arith.ShRUIOp, threads.thread, WARP_SIZE.bit_length() - 1)
+    for name in ("thread", "lane", "warp"):
+        getattr(threads, name).name_hint = name
+    threads.shared = threads.result(llvm.AddressOfOp(shared, shared_pointer()))

@@ -1,0 +1,242 @@
+"""
+Pipelines as mbarriers in shared memory: a full and an empty one for each slot (CUTLASS, "Synchronization primitives").
+
+    producer_acquire       wait until empty[slot] is past the other parity
+    produce_one            cp.async into the slot, then cp.async.mbarrier.arrive.noinc full[slot]
+    consumer_wait          wait until full[slot] is past the parity
+    consumer_release       arrive at empty[slot]
+
+All threads of the block produce, and all consume: each barrier counts them all. An iterator is (slot, parity); the next
+one is slot + 1, and behind the last slot it is 0 with the other parity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from xdsl.dialects import arith, scf, ub
+from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    ConsumerWaitOp,
+    CreateIteratorOp,
+    CreateNullTokenOp,
+    CreatePipelineOp,
+    IncIterOp,
+    PipelineYieldOp,
+    ProduceOneAsyncOp,
+    ProduceOneOp,
+    ProducerAcquireOp,
+    ProducerCommitOp,
+)
+from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
+from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
+from tileas_xdsl.dialects.nvvm.mbarrier import (
+    MBarrierArriveOp,
+    MBarrierInitOp,
+    MBarrierTestWaitOp,
+    MBarrierTryWaitParityOp,
+)
+from tileas_xdsl.layouts.distributed import WARP_SIZE
+from tileas_xdsl.transforms.to_llvm.tiles.copies import copy_tile
+from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import BARRIER_BYTES, RingStorage
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, Owned, SharedTile, Turn, lowered_as, tile_of, types_for
+
+TICKS = 0x989680
+"""Nanoseconds after which a wait looks again (CUTLASS waits as long)."""
+FIRST_TRY_WAIT = 90
+"""The first compute capability with `mbarrier.try_wait`."""
+
+
+def key_of(threads: Threads, value: SSAValue) -> Hashable:
+    """The pipeline of a token or an iterator."""
+    root = threads.roots.of(value)
+    assert root is not None
+    return root.key
+
+
+def _ring(threads: Threads, value: SSAValue) -> RingStorage:
+    return threads.memory.rings[key_of(threads, value)]
+
+
+# Rings ----------------------------------------------------------------------------------------------------------------
+
+
+def init_barriers(threads: Threads) -> None:
+    """One thread makes the barriers, and the others wait for it."""
+    if not threads.memory.rings:
+        return
+
+    def build() -> None:
+        count = threads.number(threads.warps * WARP_SIZE)
+        for ring in threads.memory.rings.values():
+            for slot in range(2 * ring.depth):
+                threads.insert(MBarrierInitOp(threads.at_shared(ring.full(slot)), count))
+
+    threads.when(threads.compare(threads.thread, "eq", 0), build)
+    threads.insert(Barrier0Op())
+
+
+@rule(CreatePipelineOp)
+def _create(op: CreatePipelineOp, threads: Threads) -> None:
+    for token in op.results:
+        threads.give(token, Owned(threads.number(0)))
+
+
+@rule(CreateNoneOp, CreateNullTokenOp)
+def _none(op: CreateNoneOp | CreateNullTokenOp, threads: Threads) -> None:
+    """A value that nobody looks at; a pointer leads somewhere all the same."""
+    result = op.results[0]
+    kinds = types_for(result.type) or ()
+    is_pointer = [isinstance(kind, LLVMPointerType) for kind in kinds]
+    values = [threads.shared if p else threads.result(ub.PoisonOp(k)) for p, k in zip(is_pointer, kinds, strict=True)]
+    threads.lowered[result] = lowered_as(result.type, values)
+
+
+@rule(CreateIteratorOp)
+def _iterator(op: CreateIteratorOp, threads: Threads) -> None:
+    zero = threads.number(0)
+    threads.give(op.iterator, Turn(zero, zero))
+
+
+@rule(IncIterOp)
+def _next(op: IncIterOp, threads: Threads) -> None:
+    turn, depth = threads.turn(op.iterator), _ring(threads, op.iterator).depth
+    following = threads.compute(arith.AddiOp, turn.slot, 1)
+    wraps = threads.compare(following, "eq", depth)
+    slot = threads.result(arith.SelectOp(wraps, threads.number(0), following))
+    other = threads.compute(arith.XOrIOp, turn.parity, 1)
+    parity = threads.result(arith.SelectOp(wraps, other, turn.parity))
+    slot.name_hint, parity.name_hint = "slot", "parity"
+    threads.give(op.next_iterator, Turn(slot, parity))
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
+def _barrier(threads: Threads, first: int, slot: SSAValue) -> SSAValue:
+    """The pointer to a barrier, of those from offset `first` on."""
+    distance = threads.compute(arith.MuliOp, slot, BARRIER_BYTES)
+    return threads.shifted(threads.at_shared(first), distance)
+
+
+def _wait(threads: Threads, barrier: SSAValue, parity: SSAValue) -> None:
+    """Wait until the phase with this parity is over."""
+    if threads.capability >= FIRST_TRY_WAIT:
+        threads.insert(MBarrierTryWaitParityOp(barrier, parity, threads.number(TICKS)))
+        return
+    before, after = Block(), Block()
+    with threads.inside(before):
+        done = threads.result(MBarrierTestWaitOp(barrier, parity))
+        again = threads.compute(arith.XOrIOp, done, threads.number(1, IntegerType(1)))
+        threads.insert(scf.ConditionOp(again))
+    with threads.inside(after):
+        threads.insert(scf.YieldOp())
+    threads.insert(scf.WhileOp([], [], Region(before), Region(after)))
+
+
+@rule(ProducerAcquireOp)
+def _acquire(op: ProducerAcquireOp, threads: Threads) -> None:
+    turn = _turn_of(op, threads)
+    other = threads.compute(arith.XOrIOp, turn.parity, 1)
+    _wait(threads, _barrier(threads, _ring(threads, op.operands[0]).empty(), turn.slot), other)
+    threads.give(op.results[0], Owned(turn.slot))
+
+
+@rule(ConsumerWaitOp)
+def _consumer_wait(op: ConsumerWaitOp, threads: Threads) -> None:
+    turn = _turn_of(op, threads)
+    _wait(threads, _barrier(threads, _ring(threads, op.operands[0]).full(), turn.slot), turn.parity)
+    threads.give(op.results[0], Owned(turn.slot))
+
+
+def _turn_of(op: Operation, threads: Threads) -> Turn:
+    return threads.turn(op.operands[1])
+
+
+def _payload(threads: Threads, op: Operation, turn: Turn, number: int, value: SSAValue) -> SharedTile:
+    """Where a tile of the payload lies."""
+    ring, tile = _ring(threads, op.operands[0]), tile_of(value.type)
+    assert tile is not None
+    distance = threads.compute(arith.MuliOp, turn.slot, ring.slot_bytes)
+    start = threads.at_shared(ring.offset + ring.payload_offsets[number])
+    return SharedTile(tile, threads.shifted(start, distance))
+
+
+@rule(ConsumerReadOp)
+def _read(op: ConsumerReadOp, threads: Threads) -> None:
+    turn = _turn_of(op, threads)
+    for number, value in enumerate(op.value_results):
+        threads.give(value, _payload(threads, op, turn, number, value))
+    threads.give(op.results[-1], Owned(turn.slot))
+
+
+@rule(ProduceOneAsyncOp)
+def _produce(op: ProduceOneAsyncOp, threads: Threads) -> None:
+    turn = _turn_of(op, threads)
+    for inner in op.body.block.ops:
+        if not isinstance(inner, PipelineYieldOp | TiledLoadOp):
+            lower(inner, threads)
+    for number, value in enumerate(_filled_with(op)):
+        assert isinstance(value.owner, TiledLoadOp)
+        copy_tile(value.owner, threads, _payload(threads, op, turn, number, value))
+    for token in op.results:
+        threads.give(token, Owned(turn.slot) if is_ownership_token(token.type) else Nothing())
+    ring = _ring(threads, op.operands[0])
+    threads.insert(CpAsyncMBarrierArriveOp(_barrier(threads, ring.full(), turn.slot), noinc=True))
+
+
+def _filled_with(op: ProduceOneAsyncOp) -> Sequence[SSAValue]:
+    """What the body puts into the slot."""
+    last = op.body.block.last_op if op.body.blocks else None
+    return last.operands if isinstance(last, PipelineYieldOp) else ()
+
+
+@rule(ProducerCommitOp)
+def _commit(_op: ProducerCommitOp, _threads: Threads) -> None:
+    """The copies arrive by themselves when they are complete."""
+
+
+@rule(ConsumerReleaseOp)
+def _release(op: ConsumerReleaseOp, threads: Threads) -> None:
+    owned = threads.lowered[op.operands[0]]
+    assert isinstance(owned, Owned)
+    threads.insert(MBarrierArriveOp(_barrier(threads, _ring(threads, op.operands[0]).empty(), owned.slot)))
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@refusal(ProduceOneAsyncOp)
+def _fills_otherwise(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+    values = _filled_with(op)
+    if not values or not all(isinstance(value.owner, TiledLoadOp) for value in values):
+        return "fills its slot with something else than loaded tiles", "load tiles of arrays into pipelines"
+    return _names_no_slot(op)
+
+
+@refusal(ProducerAcquireOp, ConsumerWaitOp, ConsumerReadOp)
+def _names_no_slot(op: Operation) -> tuple[str, str] | None:
+    if len(op.operands) != 2:
+        return "names its slot by no iterator", "let tileas-materialize-schedule or the driver make iterators"
+    return None
+
+
+@refusal(ProduceOneOp)
+def _produces_at_once(op: ProduceOneOp) -> tuple[str, str] | None:
+    return "fills a slot at once", "run tileas-materialize-async and a schedule before"
+
+
+@refusal(CreatePipelineOp)
+def _between_agents(op: CreatePipelineOp) -> tuple[str, str] | None:
+    if op.producer_group_number != op.consumer_group_number:
+        return "joins two agents", "compile it with pipeline-strategy=unspecialize"
+    return ("has a buffer of its own", "let the pipeline make its slots") if op.buffers else None

@@ -1,0 +1,140 @@
+"""
+Products by `mma.sync`: a tile is cut into instructions of 16 x 8 x K, each warp does those of its rows and columns.
+
+    D[128, 128] += A[128, 64] * B[64, 128], 4 warps along M        2 x 16 x 4 instructions of m16n8k16 a warp
+
+Which registers an instruction takes is read off the layouts of the three tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, Float16Type, Float32Type, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nvvm.matrix_attributes import MMAType
+from tileas_xdsl.dialects.nvvm.warp_matrix import MmaSyncOp
+from tileas_xdsl.layouts.distributed import REGISTER
+from tileas_xdsl.layouts.forms import Mma
+from tileas_xdsl.layouts.fragments import atom
+from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile, tile_of
+
+FACTORS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Type: MMAType.BF16}
+"""Element types of A and B."""
+
+
+@refusal(DotOp)
+def _no_instruction(op: DotOp) -> tuple[str, str] | None:
+    tiles = [tile_of(value.type) for value in (op.a, op.b, op.c)]
+    forms = [form_of(value.type) for value in (op.a, op.b, op.c)]
+    if op.sfa is not None:
+        return "has scale factors, and mma.sync of sm_80 takes none", "compile it for sm_100"
+    if len(tiles) != 3 or not all(tile is not None and tile.in_registers for tile in tiles):
+        return "multiplies tiles that do not all lie in registers", "run the driver with layouts=true for sm_80"
+    shapes = {form.shape for form in forms if isinstance(form, Mma)}
+    operands = [form.operand for form in forms if isinstance(form, Mma)]
+    if operands != ["a", "b", "acc"] or len(shapes) != 1 or next(iter(shapes)).is_wgmma:
+        words = ", ".join(str(form) for form in forms)
+        return (
+            f"has operands in the layouts {words}, which are no fragments of one mma.sync",
+            "assign layouts for sm_80",
+        )
+    kind = tiles[0].element if tiles[0] is not None else None
+    if type(kind) not in FACTORS or not isinstance(tiles[2] and tiles[2].element, Float32Type):
+        return f"multiplies {kind} into {op.c.type}", "use f16 or bf16 into f32"
+    return None
+
+
+@rule(DotOp)
+def _dot(op: DotOp, threads: Threads) -> None:
+    a, b, c = (threads.registers(value) for value in (op.a, op.b, op.c))
+    form = form_of(op.c.type)
+    assert isinstance(form, Mma)
+    shape, kind = form.shape, FACTORS[type(a.tile.element)]
+    grid = Grid.of(form, a.tile, b.tile, c.tile)
+    sums = list(c.values)
+    for k in range(grid.steps):
+        for m in range(grid.rows):
+            left = _factor(threads, a, grid.a.numbers(m, k))
+            for n in range(grid.columns):
+                right = _factor(threads, b, grid.b.numbers(k, n))
+                numbers = grid.c.numbers(m, n)
+                own = [sums[number] for number in numbers]
+                extents = (shape.m, shape.n, shape.k)
+                product = threads.result(MmaSyncOp(left, right, own, extents, (kind, kind)))
+                for position, number in enumerate(numbers):
+                    place = DenseArrayBase.from_list(i64, [position])
+                    sums[number] = threads.result(llvm.ExtractValueOp(place, product, own[position].type))
+    result = tile_of(op.results[0].type)
+    assert result is not None
+    threads.give(op.results[0], Registers(result, tuple(sums)))
+
+
+def _factor(threads: Threads, held: Registers, numbers: Sequence[int]) -> list[SSAValue]:
+    """The registers of a fragment; f16 goes in as pairs, everything else as bits."""
+    width = held.tile.packed
+    found = [held.values[number // width] for number in numbers[::width]]
+    if isinstance(held.tile.element, Float16Type):
+        return found
+    return [cast_bits(threads, value, i32) for value in found]
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """Where the fragments of an operand begin, and the registers in one."""
+
+    registers: dict[tuple[int, int], int]
+    """Coordinates of thread 0 -> its register."""
+    inside: tuple[tuple[int, int], ...]
+    """The coordinates in a fragment, register by register."""
+    steps: tuple[int, int]
+    """Rows and columns from one fragment of a warp to its next."""
+
+    @staticmethod
+    def of(tile: Tile, form: Mma, operand: str, steps: tuple[int, int]) -> Fragments:
+        """The fragments of a tile."""
+        layout = tile.layout
+        places = {(at[0], at[1]): r for r in range(tile.count) for at in [layout.at(register=r)]}
+        one = atom(form.shape, operand, tile.bits)
+        inside = tuple((at[0], at[1]) for r in range(one.input_size(REGISTER)) for at in [one.at(register=r)])
+        return Fragments(places, inside, steps)
+
+    def numbers(self, row: int, column: int) -> list[int]:
+        """The element numbers of a fragment."""
+        first = row * self.steps[0], column * self.steps[1]
+        return [self.registers[first[0] + down, first[1] + across] for down, across in self.inside]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The instructions of a warp."""
+
+    rows: int
+    columns: int
+    steps: int
+    a: Fragments
+    b: Fragments
+    c: Fragments
+
+    @staticmethod
+    def of(form: Mma, a: Tile, b: Tile, c: Tile) -> Grid:
+        """How many rows, columns and steps along K, and whose registers they take."""
+        shape, (along_m, along_n) = form.shape, form.warps
+        down, across = shape.m * along_m, shape.n * along_n
+        m, n = c.layout.shape
+        k = a.layout.shape[1]
+        return Grid(
+            max(1, m // down),
+            max(1, n // across),
+            max(1, k // shape.k),
+            Fragments.of(a, form, "a", (down, shape.k)),
+            Fragments.of(b, form, "b", (shape.k, across)),
+            Fragments.of(c, form, "acc", (down, across)),
+        )

@@ -1,0 +1,181 @@
+"""
+Tiles of other shapes: what is broadcast, what gets a dimension more, and what is left of a reduction.
+
+    reduce      a thread combines what it holds; lanes that hold other elements of the axis exchange what they have
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
+from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp, ExpandDimsOp
+from tileas_xdsl.dialects.nvvm.attributes import ShflKind
+from tileas_xdsl.layouts import f2
+from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP
+from tileas_xdsl.layouts.linear import LinearLayout
+from tileas_xdsl.transforms.to_llvm.tiles.exchanges import shuffled
+from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Tile, tile_of
+
+# Where elements stay --------------------------------------------------------------------------------------------------
+
+
+def _onto(wide: LinearLayout, narrow: LinearLayout, kept: Sequence[int | None]) -> list[int] | None:
+    """
+    For each register of `wide`, the register of `narrow` in which the same thread has the element at the coordinates
+    `kept` (an axis of `wide` for each of `narrow`, None: 0). None where some thread does not hold it.
+    """
+    extents = narrow.shape
+
+    def image(place: str, bit: int) -> int:
+        basis = wide.bases(place)[bit]
+        own = [0 if axis is None else basis[axis] % extents[n] for n, axis in enumerate(kept)]
+        return narrow.packed(own)
+
+    for place in (LANE, WARP):
+        for bit in range(len(wide.images(place))):
+            there = narrow.images(place)
+            if image(place, bit) != (there[bit] if bit < len(there) else 0):
+                return None
+    room = f2.echelon(narrow.images(REGISTER))
+    found: list[int] = []
+    for bit in range(len(wide.images(REGISTER))):
+        rest, used = room.reduce(image(REGISTER, bit))
+        if rest:
+            return None
+        found.append(used)
+    return [f2.combination(found, number) for number in range(1 << len(found))]
+
+
+def _kept_axes(op: Operation) -> list[int | None]:
+    """For each axis of the operand, the axis of the result along which it lies."""
+    source, result = (tile_of(value.type) for value in (op.operands[0], op.results[0]))
+    assert source is not None
+    assert result is not None
+    if isinstance(op, ExpandDimsOp):
+        return list(_old_axes(source.layout.shape, result.layout.shape))
+    return [axis if extent > 1 else None for axis, extent in enumerate(source.layout.shape)]
+
+
+def _old_axes(before: Sequence[int], after: Sequence[int]) -> Iterator[int]:
+    """The axes of `after` that are those of `before`, where axes of extent 1 have been put between."""
+    ahead = list(before)
+    for axis, extent in enumerate(after):
+        if ahead and ahead[0] == extent:
+            ahead.pop(0)
+            yield axis
+
+
+def _registers_taken(op: Operation) -> list[int] | None:
+    source, result = (tile_of(value.type) for value in (op.operands[0], op.results[0]))
+    if source is None or result is None:
+        return None
+    return _onto(result.layout, source.layout, _kept_axes(op))
+
+
+@rule(BroadcastOp, ExpandDimsOp)
+def _spread(op: Operation, threads: Threads) -> None:
+    taken, result = _registers_taken(op), tile_of(op.results[0].type)
+    assert taken is not None
+    assert result is not None
+    held = elements(threads, threads.registers(op.operands[0]))
+    threads.give(op.results[0], packed(threads, result, [held[number] for number in taken]))
+
+
+@refusal(BroadcastOp, ExpandDimsOp)
+def _held_by_others(op: Operation) -> tuple[str, str] | None:
+    if tile_of(op.operands[0].type) is not None and _registers_taken(op) is None:
+        return "needs elements that other threads hold", "convert its operand to a slice of the result's layout"
+    return None
+
+
+# Reductions -----------------------------------------------------------------------------------------------------------
+
+
+@rule(ReduceOp)
+def _reduce(op: ReduceOp, threads: Threads) -> None:
+    source, result = tile_of(op.source.type), tile_of(op.result.type)
+    assert source is not None
+    assert result is not None
+    held = elements(threads, threads.registers(op.source))
+    combine = _combiner(op, threads)
+    rows: list[SSAValue] = []
+    for number in range(result.count):
+        own = [held[register] for register in _registers_of_row(op, source, result, number)]
+        total = own[0]
+        for value in own[1:]:
+            total = combine(total, value)
+        for bit in _lanes_along(op, source):
+            total = combine(total, shuffled(threads, total, ShflKind.BFLY, threads.number(1 << bit)))
+        rows.append(total)
+    threads.give(op.result, packed(threads, result, rows))
+
+
+def _combiner(op: ReduceOp, threads: Threads) -> Callable[[SSAValue, SSAValue], SSAValue]:
+    block = op.combiner.block
+
+    def combine(a: SSAValue, b: SSAValue) -> SSAValue:
+        for argument, value in zip(block.args, (a, b), strict=True):
+            threads.give(argument, value)
+        for inner in list(block.ops)[:-1]:
+            lower(inner, threads)
+        assert block.last_op is not None
+        return threads.of(block.last_op.operands[0])
+
+    return combine
+
+
+def _rest(op: ReduceOp, source: Tile) -> list[int]:
+    axis = op.axis.value.data
+    return [other for other in range(len(source.layout.shape)) if other != axis]
+
+
+def _projected(op: ReduceOp, source: Tile, place: str) -> list[tuple[int, ...]]:
+    """The images of the bits of a place without the axis that is reduced."""
+    return [tuple(basis[axis] for axis in _rest(op, source)) for basis in source.layout.bases(place)]
+
+
+def _registers_of_row(op: ReduceOp, source: Tile, result: Tile, number: int) -> list[int]:
+    """The registers with the different elements that this thread adds to register `number` of the result."""
+    wanted = result.layout.at(register=number)
+    axis, rest = op.axis.value.data, _rest(op, source)
+    found: dict[int, int] = {}
+    for register in range(source.count):
+        at = source.layout.at(register=register)
+        if tuple(at[other] for other in rest) == wanted:
+            found.setdefault(at[axis], register)
+    return list(found.values())
+
+
+def _lanes_along(op: ReduceOp, source: Tile) -> list[int]:
+    """The bits of the lane that lead along the axis alone, to elements that no other place holds."""
+    axis = op.axis.value.data
+    bases = source.layout.bases(LANE)
+    return [bit for bit, basis in enumerate(bases) if basis[axis] and not any(_projected(op, source, LANE)[bit])]
+
+
+@refusal(ReduceOp)
+def _across_warps(op: ReduceOp) -> tuple[str, str] | None:
+    source, result = tile_of(op.source.type), tile_of(op.result.type)
+    if source is None or result is None or not source.in_registers:
+        return None
+    if len(op.operands) > 1:
+        return "reduces several tiles at once", "reduce them one after the other"
+    axis = op.axis.value.data
+    if any(basis[axis] for basis in source.layout.bases(WARP)):
+        return "combines elements that several warps hold", "convert its operand so that a warp holds whole rows"
+    if source.bits not in (16, 32):
+        return f"exchanges elements of {source.bits} bits between lanes", "reduce elements of 16 or 32 bits"
+    if any(
+        basis[axis] and any(rest)
+        for basis, rest in zip(source.layout.bases(LANE), _projected(op, source, LANE), strict=True)
+    ):
+        return "combines lanes that hold parts of several rows", "convert its operand to a blocked layout"
+    for place in (LANE, WARP):
+        if [tuple(b) for b in result.layout.bases(place)] != _projected(op, source, place):
+            return "leaves its result in another layout than a slice of its operand's", "convert the result afterwards"
+    return None

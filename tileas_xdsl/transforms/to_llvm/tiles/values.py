@@ -1,0 +1,201 @@
+"""
+What stands for the values of tile code where single threads run it.
+
+    a tile in registers            what this thread holds of it: some registers
+    a tile in shared memory        a pointer to its first byte, the same in every thread
+    an iterator of a pipeline      the number of its slot and the parity of its turn
+    a token of a pipeline's end    the number of its slot
+    another token                  nothing: barriers in memory carry what it says
+    anything else                  itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FixedBitwidthType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    TensorType,
+    VectorType,
+    i32,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, SSAValue
+
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits, layout_of, linear_layout
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token, is_token
+from tileas_xdsl.dialects.upstream import pointer_type
+from tileas_xdsl.layouts.distributed import REGISTER
+from tileas_xdsl.layouts.linear import LinearLayout
+
+SHARED = 3
+KEPT: tuple[type[Attribute], ...] = (IndexType, MemRefType, LLVMPointerType, FixedBitwidthType, IntegerType)
+"""Types of values that are the same in tile code and in threads."""
+REGISTER_BITS = 32
+NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a type says of a tile whose layout is known to the bit."""
+
+    type: TensorType[Attribute]
+    layout: LinearLayout
+    bits: int
+    """Of an element."""
+    in_registers: bool
+
+    @property
+    def element(self) -> Attribute:
+        return self.type.element_type
+
+    @property
+    def count(self) -> int:
+        """How many elements a thread holds; copies count."""
+        return self.layout.input_size(REGISTER)
+
+    @property
+    def packed(self) -> int:
+        """How many elements share a register."""
+        return min(self.count, max(1, REGISTER_BITS // self.bits)) if self.bits > 1 else 1
+
+    @property
+    def register(self) -> Attribute:
+        """The type of one register."""
+        return self.element if self.packed == 1 else VectorType(self.element, [self.packed])
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole tile in memory."""
+        return max(1, (self.bits << self.layout.output_bits) // 8)
+
+
+def tile_of(type_: Attribute) -> Tile | None:
+    """The tile, where `type_` is one of numbers with a layout to the bit in registers or shared memory; else None."""
+    layout, bits = layout_of(type_), element_bits(type_)
+    if layout is None or bits is None or layout.space.data not in ("rmem", "smem"):
+        return None
+    linear = linear_layout(type_)
+    tile = cast("TensorType[Attribute]", type_)
+    if linear is None or not isinstance(tile.element_type, NUMBERS):
+        return None
+    return Tile(tile, linear, bits, layout.space.data == "rmem")
+
+
+@dataclass(frozen=True)
+class Registers:
+    """What a thread holds of a tile: register r has the elements r * packed to (r + 1) * packed - 1."""
+
+    tile: Tile
+    values: tuple[SSAValue, ...]
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """A tile in shared memory."""
+
+    tile: Tile
+    pointer: SSAValue
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An iterator: which slot, and the parity of how often all slots have been gone through."""
+
+    slot: SSAValue
+    parity: SSAValue
+
+
+@dataclass(frozen=True)
+class Owned:
+    """A token of one end of a pipeline: the slot that it has taken."""
+
+    slot: SSAValue
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A token of which nothing is left."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A value that is the same in tile code and in threads."""
+
+    value: SSAValue
+
+
+@dataclass(frozen=True)
+class Array:
+    """What is known of an array in global memory before the program runs."""
+
+    type: MemRefType[Attribute]
+    pointer: SSAValue
+    """To its first element."""
+    sizes: tuple[SSAValue, ...]
+    strides: tuple[SSAValue, ...]
+    """In elements; as index, like the sizes."""
+
+    @property
+    def has_whole_vectors(self) -> bool:
+        """
+        Whether no vector that begins in a row reaches behind its end: rows lie behind one another, and the host keeps
+        them at multiples of 16 bytes.
+        """
+        return isinstance(self.type.layout, NoneAttr) and self.type.get_num_dims() > 1
+
+
+Lowered = Registers | SharedTile | Turn | Owned | Nothing | Plain
+
+
+def types_for(type_: Attribute) -> Sequence[Attribute] | None:
+    """The types of the SSA values that stand for a value of this type; None where nothing does."""
+    if is_token(type_):
+        return [i32] if is_ownership_token(type_) else []
+    if isinstance(type_, PipelineIteratorType):
+        return [i32, i32]
+    if isinstance(type_, TensorType):
+        tile = tile_of(cast("TensorType[Attribute]", type_))
+        if tile is None:
+            return None
+        return [tile.register] * (tile.count // tile.packed) if tile.in_registers else [pointer_type(SHARED)]
+    return [type_] if isinstance(type_, KEPT) else None
+
+
+def values_of(lowered: Lowered) -> Sequence[SSAValue]:
+    """The SSA values that stand for one."""
+    match lowered:
+        case Registers():
+            return lowered.values
+        case SharedTile():
+            return [lowered.pointer]
+        case Turn():
+            return [lowered.slot, lowered.parity]
+        case Owned():
+            return [lowered.slot]
+        case Nothing():
+            return []
+        case Plain():
+            return [lowered.value]
+
+
+def lowered_as(type_: Attribute, values: Sequence[SSAValue]) -> Lowered:
+    """What SSA values of the types `types_for(type_)` stand for."""
+    if is_token(type_):
+        return Owned(values[0]) if is_ownership_token(type_) else Nothing()
+    if isinstance(type_, PipelineIteratorType):
+        return Turn(*values)
+    tile = tile_of(type_)
+    if tile is None:
+        return Plain(values[0])
+    return Registers(tile, tuple(values)) if tile.in_registers else SharedTile(tile, values[0])
