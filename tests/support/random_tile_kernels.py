@@ -9,9 +9,16 @@ give the same numbers. Its loop runs over tiles of `%a` (64 by 16), `%b` (16 by 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from tests.support.ir import parse, print_custom
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.running import run
 
 MOST_TRIPS = 9
 
@@ -168,3 +175,17 @@ class _Kernel:
     def recent(self) -> str:
         """Recent values more often than old ones."""
         return self.values[-1 - min(int(self.choices.expovariate(0.7)), len(self.values) - 1)]
+
+
+def assert_right_and_safe(module: ModuleOp, source: str, trip_counts: Sequence[int], seed: int) -> None:
+    """`module` computes what the kernel `source` does, in two orders, and is safe."""
+    before = parse(source)
+    for trips in trip_counts:
+        first = run(before, "f", kernel_arguments(trips))
+        for order in ("lazy", "random"):
+            found = run(module, "f", kernel_arguments(trips), order=order, seed=seed)
+            assert found.violations == (), print_custom(module)
+            for name, array in first.arrays.items():
+                assert array.tobytes() == found.arrays[name].tobytes(), f"{name}, {trips} trips\n{print_custom(module)}"
+    report = check(module, "f")
+    assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from tests.support.corpora import each
 from tests.support.ir import ROOT, parse, print_custom, run_passes
 from tests.support.materialize_async import ORDERS, attention, gemm
-from tests.support.random_tile_kernels import kernel_arguments, random_kernel
+from tests.support.random_tile_kernels import assert_right_and_safe, random_kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
@@ -103,16 +103,7 @@ def test_what_the_family_cuts_in_two_it_puts_together_again(seed: int) -> None:
     if has_agents(module):
         assert "several agents empty one ring" in reason(module)
         assert sum(len(op.regions) for op in agents.walk() if isinstance(op, AgentSwitchOp)) == 3
-    before = parse(source)
-    for trips in (0, 1, 2, 5):
-        first = run(before, "f", kernel_arguments(trips))
-        for order in ("lazy", "random"):
-            found = run(module, "f", kernel_arguments(trips), order=order, seed=seed)
-            assert found.violations == (), print_custom(module)
-            for name, array in first.arrays.items():
-                assert array.tobytes() == found.arrays[name].tobytes(), f"{name}, {trips} trips\n{print_custom(module)}"
-    report = check(module, "f")
-    assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
+    assert_right_and_safe(module, source, (0, 1, 2, 5), seed)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------

@@ -9,15 +9,12 @@ import pytest
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 
 from tests.support.corpora import each
-from tests.support.ir import parse, print_custom, run_passes
-from tests.support.random_tile_kernels import kernel_arguments, random_kernel
+from tests.support.ir import parse, run_passes
+from tests.support.random_tile_kernels import assert_right_and_safe, random_kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
-from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.interfaces import functions_in
-from tileas_xdsl.machine.running import run
 from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
 
 PROGRAMS = range(200)
@@ -56,13 +53,4 @@ def test_random_kernels_keep_their_numbers_and_are_safe(seed: int, strategy: str
     expected = REFUSED[strategy].get(seed)
     assert (reason is None) == (expected is None), reason
     assert (expected or "") in (reason or "")
-    before = parse(random_kernel(seed))
-    for trips in (0, 1, 2 + seed % 3, 5):
-        source = run(before, "f", kernel_arguments(trips))
-        for order in ("lazy", "random"):
-            found = run(module, "f", kernel_arguments(trips), order=order, seed=seed)
-            assert found.violations == (), print_custom(module)
-            for name, array in source.arrays.items():
-                assert array.tobytes() == found.arrays[name].tobytes(), f"{name}, {trips} trips\n{print_custom(module)}"
-    report = check(module, "f")
-    assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
+    assert_right_and_safe(module, random_kernel(seed), (0, 1, 2 + seed % 3, 5), seed)

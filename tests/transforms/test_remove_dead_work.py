@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from tests.support.corpora import each
 from tests.support.ir import ROOT, parse, print_custom, run_passes
 from tests.support.materialize_async import ARRAYS, DOT, LOAD_A, LOAD_B, ORDERS, PRODUCT, assert_kept, program
-from tests.support.random_tile_kernels import kernel_arguments, random_kernel
+from tests.support.random_tile_kernels import assert_right_and_safe, random_kernel
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
@@ -233,14 +233,6 @@ func.func @f(%x: f32, %ok: i1, %n: index) {
 def test_random_kernels_are_right_without_it_and_with_it(seed: int) -> None:
     """The compact form, which the driver does not expand: waits in the loop go where consumers wait themselves."""
     source = random_kernel(seed)
-    before, module = parse(source), through(source, f"tileas-materialize-async,{PASS}")
-    for trips in (0, 1, 3):
-        first = run(before, "f", kernel_arguments(trips))
-        for order in ("lazy", "random"):
-            found = run(module, "f", kernel_arguments(trips), order=order, seed=seed)
-            assert found.violations == (), print_custom(module)
-            for name, array in first.arrays.items():
-                assert array.tobytes() == found.arrays[name].tobytes(), f"{name}, {trips} trips\n{print_custom(module)}"
-    report = check(module, "f")
-    assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
+    module = through(source, f"tileas-materialize-async,{PASS}")
+    assert_right_and_safe(module, source, (0, 1, 3), seed)
     assert print_custom(run_passes(module.clone(), PASS)) == print_custom(module)
