@@ -7,7 +7,6 @@ Each kernel goes through the driver for sm_80, then down to threads. The machine
 from __future__ import annotations
 
 import re
-from functools import cache
 
 import numpy as np
 import pytest
@@ -22,54 +21,28 @@ from tests.support.llvm_ir import assert_prints_as_mlir_translates
 from tests.support.mlir import mlir_opt
 from tests.support.ptx import assembled, ptx_of
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tileas_xdsl.analysis.dominance import verify_dominance
+from tests.support.thread_kernels import BY_NAME, DOWN, PASS, assert_computes, driver_of, threads_of, tiles_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, MmaSyncOp
 from tileas_xdsl.machine.running import run
 
-DRIVER = "tileir{{compute-capability=sm_80 pipeline-strategy={} layouts=true}}"
-PASS = "convert-nv-tileas-to-llvm"
-DOWN = "convert-to-llvm{threads=128},convert-nvvm-to-llvm"
 WITHOUT = {
     "gemm_16x8x8": "multiplies tiles that do not all lie in registers",
     "block_scaled_gemm": None,
 }
 """Kernels that have no code for sm_80: what the pass says, or None where the driver has said it before."""
 LOWERED = [kernel for kernel in KERNELS if kernel.name not in WITHOUT]
-BY_NAME = {kernel.name: kernel for kernel in KERNELS}
-
-
-@cache
-def _tiles(name: str, strategy: str = "unspecialize") -> ModuleOp:
-    return run_passes(parse(BY_NAME[name].text), DRIVER.format(strategy))
-
-
-@cache
-def _threads(name: str) -> ModuleOp:
-    module = run_passes(_tiles(name).clone(), PASS)
-    module.verify()
-    verify_dominance(module)
-    return module
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
-def assert_computes(kernel: Kernel, trips: int, order: str) -> None:
-    found = run(_threads(kernel.name), "f", kernel.arguments(trips), order=order, seed=trips).arrays["c"]
-    expected = kernel.reference(kernel.arguments(trips))
-    if kernel.is_exact:
-        assert np.array_equal(found.astype(np.float64), expected)
-    else:
-        assert np.allclose(found, expected, rtol=2.0**-10, atol=2.0**-10)
-
-
 @pytest.mark.parametrize("kernel", LOWERED, ids=lambda kernel: kernel.name)
 def test_numbers(kernel: Kernel) -> None:
     """More turns than stages."""
-    assert_computes(kernel, 4, "random")
+    assert_computes(threads_of(kernel.name), kernel, 4, "random")
 
 
 CASES = [(kernel, trips, order) for kernel in LOWERED for trips in range(6) for order in ("eager", "lazy", "random")]
@@ -77,7 +50,8 @@ CASES = [(kernel, trips, order) for kernel in LOWERED for trips in range(6) for 
 
 @each("case", CASES, 8, ids=lambda case: f"{case[0].name}-{case[1]}-{case[2]}")
 def test_numbers_at_every_edge(case: tuple[Kernel, int, str]) -> None:
-    assert_computes(*case)
+    kernel, trips, order = case
+    assert_computes(threads_of(kernel.name), kernel, trips, order)
 
 
 TAILS = {
@@ -100,7 +74,7 @@ def test_tiles_that_stick_out(name: str) -> None:
     arguments = {**arrays, "n": 3}
     tiles, threads = (
         run(module, "f", {key: np.copy(value) for key, value in arguments.items()}).arrays["c"]
-        for module in (_tiles(name), _threads(name))
+        for module in (tiles_of(name), threads_of(name))
     )
     assert np.allclose(tiles, threads, rtol=2.0**-10, atol=2.0**-10)
     assert not np.array_equal(tiles, arrays["c"])
@@ -111,7 +85,7 @@ def test_tiles_that_stick_out(name: str) -> None:
 
 @each("kernel", LOWERED, 2, ids=lambda kernel: kernel.name)
 def test_threads_are_safe_for_every_trip_count(kernel: Kernel) -> None:
-    report = check(_threads(kernel.name), timeout=None)
+    report = check(threads_of(kernel.name), timeout=None)
     assert report.verdict_line == "safe for every trip count", str(report)
     assert "indices stay inside" in str(report)
 
@@ -129,7 +103,7 @@ def _sites(module: ModuleOp) -> list[Operation]:
 
 def _altered(name: str, number: int, change: str) -> ModuleOp:
     """The threads of a kernel with one op left out, one parity turned or one count off by one."""
-    module = _threads(name).clone()
+    module = threads_of(name).clone()
     op = _sites(module)[number]
     if change == "drop":
         Rewriter.erase_op(op)
@@ -149,7 +123,7 @@ def _altered(name: str, number: int, change: str) -> ModuleOp:
 
 def _mutants(name: str) -> list[tuple[str, int, str]]:
     found: list[tuple[str, int, str]] = []
-    for number, op in enumerate(_sites(_threads(name))):
+    for number, op in enumerate(_sites(threads_of(name))):
         match op:
             case mbarrier.MBarrierTestWaitOp():
                 found.append((name, number, "parity"))
@@ -175,7 +149,7 @@ def test_what_is_left_out_is_found(mutant: tuple[str, int, str]) -> None:
 
 
 def test_both_waits_for_slots_left_out_is_a_race() -> None:
-    module = _threads("elementwise").clone()
+    module = threads_of("elementwise").clone()
     sites = _sites(module)
     for number in SHARED:
         Rewriter.erase_op(sites[number])
@@ -187,7 +161,7 @@ def test_both_waits_for_slots_left_out_is_a_race() -> None:
 
 @pytest.mark.parametrize("kernel", LOWERED, ids=lambda kernel: kernel.name)
 def test_kernels_assemble_without_spills(kernel: Kernel) -> None:
-    threads = _threads(kernel.name)
+    threads = threads_of(kernel.name)
     ptx = ptx_of(threads.clone(), "sm_80", DOWN)
     report = assembled(ptx, "sm_80")
     assert 0 < report.registers <= 255
@@ -199,14 +173,14 @@ def test_kernels_assemble_without_spills(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("name", ["gemm_64x64x16"])
 def test_our_llvm_ir_is_that_of_mlir(name: str) -> None:
-    module = run_passes(_threads(name).clone(), DOWN)
+    module = run_passes(threads_of(name).clone(), DOWN)
     assert_prints_as_mlir_translates(module, "default<O1>")
 
 
 @pytest.mark.parametrize("name", ["gemm_64x64x16", "layer_norm"])
-def test_mlir_reads_the_threads(name: str) -> None:
+def test_mlir_reads_thethreads_of(name: str) -> None:
     """Every op is one that MLIR knows: it comes back in its custom form, unquoted."""
-    text = mlir_opt(print_generic(_threads(name)))
+    text = mlir_opt(print_generic(threads_of(name)))
     assert not re.findall(r'^\s*(?:%.* = )?"', text, re.MULTILINE)
 
 
@@ -214,17 +188,9 @@ def test_mlir_reads_the_threads(name: str) -> None:
 
 
 def test_a_tile_that_no_instruction_takes() -> None:
-    module = _tiles("gemm_16x8x8").clone()
+    module = tiles_of("gemm_16x8x8").clone()
     before = str(module)
     with pytest.raises(RefusedError, match=str(WITHOUT["gemm_16x8x8"])):
-        run_passes(module, PASS)
-    assert str(module) == before
-
-
-def test_agents_are_refused() -> None:
-    module = _tiles("gemm_64x64x16", "warp-specialize").clone()
-    before = str(module)
-    with pytest.raises(RefusedError, match=r"create_pipeline' op joins two agents\n.*pipeline-strategy=unspecialize"):
         run_passes(module, PASS)
     assert str(module) == before
 
@@ -236,7 +202,7 @@ def test_tiles_without_a_layout_are_refused() -> None:
 
 
 def test_more_shared_memory_than_there_is() -> None:
-    driver = DRIVER.format("unspecialize").replace("sm_80", "sm_86")
+    driver = driver_of("sm_86", "unspecialize")
     module = run_passes(parse((ROOT / "examples/gemm_loop.mlir").read_text()), driver)
     before = str(module)
     with pytest.raises(

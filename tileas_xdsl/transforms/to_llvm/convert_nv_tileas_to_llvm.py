@@ -38,11 +38,12 @@ class ConvertNvTileASToLLVMPass(ModulePass):
     - A pipeline becomes two mbarriers a slot. Filling a slot becomes `cp.async` of 16, 8 or 4 bytes, whose completion
       is an arrival; waits become loops of tests (before sm_90) or `try_wait`.
     - A product becomes `mma.sync`, a conversion of layouts the loads and stores that it was planned as.
-    - The function gets `nvvm.reqntid`: as many threads as the layouts of its tiles are for.
+    - Agents become branches on the number of the warp. Their threads meet at named barriers of their own.
+    - The function gets `nvvm.reqntid`: the warps of all agents, or those that the layouts of its tiles are for.
 
-    Requires: every tile has a layout to the bit, and schedules have been materialised without agents.
-    Refuses: agents; TMA, wgmma and tcgen05; exchanges of registers between lanes; reductions across warps; tiles
-    without a layout, or with elements that share a byte.
+    Requires: every tile has a layout to the bit, schedules have been materialised, agents know their warps.
+    Refuses: TMA, wgmma and tcgen05; reductions across warps; several agents that run one region; tiles without a
+    layout, or with elements that share a byte.
     """
 
     name = "convert-nv-tileas-to-llvm"

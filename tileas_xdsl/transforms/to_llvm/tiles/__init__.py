@@ -1,6 +1,7 @@
 """
 Tile code as the code of single threads: one rule an op, one file a family.
 
+    teams.py, agents.py            who runs code: all warps of the block, or those of an agent
     values.py, state.py            what stands for a tile, an iterator, a token; the function under way
     places.py, packing.py          numbers of the thread by linear maps; elements in registers
     shared_memory.py, accesses.py  where slots and barriers lie; loads and stores of shared memory, ldmatrix
@@ -12,6 +13,7 @@ Tile code as the code of single threads: one rule an op, one file a family.
 from __future__ import annotations
 
 from tileas_xdsl.transforms.to_llvm.tiles import (
+    agents,
     control,
     conversions,
     copies,
@@ -22,7 +24,7 @@ from tileas_xdsl.transforms.to_llvm.tiles import (
 )
 from tileas_xdsl.transforms.to_llvm.tiles.function import lowered, refuse
 
-FAMILIES = (control, conversions, copies, elementwise, pipelines, products, shapes)
+FAMILIES = (agents, control, conversions, copies, elementwise, pipelines, products, shapes)
 """The modules whose rules are registered when they are imported."""
 
 __all__ = ["FAMILIES", "lowered", "refuse"]

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import StringAttr
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.layouts.access import LaneAccess, accesses
 from tileas_xdsl.layouts.distributed import representatives
 from tileas_xdsl.layouts.errors import LayoutError
@@ -45,9 +44,9 @@ def _copy(op: CopyOp, threads: Threads) -> None:
     held, target = threads.registers(op.operands[0]), threads.tile(op.operands[1])
     access = _access(held.tile, target.tile, op.atom_descriptor, "st")
     assert access is not None
-    threads.insert(Barrier0Op())
+    threads.meet()
     store(threads, held, target, access)
-    threads.insert(Barrier0Op())
+    threads.meet()
 
 
 rule(ShuffleOp)(exchange_registers)

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncWaitGroupOp
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     Window,
@@ -55,11 +54,11 @@ def _loaded_at_once(op: TiledLoadOp, threads: Threads, tile: Tile) -> SharedTile
     target = SharedTile(
         tile, threads.at_shared(threads.memory.place(tile.bytes, f"tile '{op.value.name_hint or op.name}'"))
     )
-    threads.insert(Barrier0Op())
+    threads.meet()
     copy_tile(op, threads, target)
     threads.insert(CpAsyncCommitGroupOp())
     threads.insert(CpAsyncWaitGroupOp(0))
-    threads.insert(Barrier0Op())
+    threads.meet()
     return target
 
 

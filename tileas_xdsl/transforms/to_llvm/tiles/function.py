@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import arith, func, llvm
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, TensorType, TupleType, i8, i32
 from xdsl.ir import Attribute, Block, Operation, Region
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import capability_for, model_of_target
@@ -13,20 +13,25 @@ from tileas_xdsl.backend.launch import SHARED_BYTES
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import ReduceOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp, PipelineYieldOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nvvm.registers import ThreadIdXOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
+from tileas_xdsl.transforms.to_llvm.tiles.agents import starting_registers
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
 from tileas_xdsl.transforms.to_llvm.tiles.pipelines import init_barriers
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
+from tileas_xdsl.transforms.to_llvm.tiles.teams import Participants, Team, Warps, switch_in, warps_of_block
 from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, tile_of, types_for
 
 THREADS = "nvvm.reqntid"
 """The attribute that says the extents of a function's blocks."""
+REGISTERS = "nvvm.maxnreg"
+"""The attribute that says how many registers each thread starts with."""
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -35,8 +40,8 @@ THREADS = "nvvm.reqntid"
 def refuse(function: func.FuncOp) -> None:
     """Raises `RefusedError` on the first op that cannot be lowered; nothing has been touched then."""
     for op in function.body.walk():
-        if AgentLikeOpInterface.of(op) is not None:
-            refuse_op(op, "gives agents warps of their own", "compile it with pipeline-strategy=unspecialize")
+        if AgentLikeOpInterface.of(op) is not None and not isinstance(op, AgentSwitchOp):
+            refuse_op(op, "forks agents that have no warps", "run the driver with pipeline-strategy=warp-specialize")
         if isinstance(op, PipelineYieldOp) or _combines(op):
             continue
         _refuse_op(op)
@@ -73,15 +78,18 @@ LAYOUTS = "run the driver with layouts=true, or tileas-assign-layouts and tileas
 # The function of a thread ---------------------------------------------------------------------------------------------
 
 
-def warps_of(function: func.FuncOp) -> int:
-    """How many warps the layouts of its tiles are for."""
+def warps_of(function: func.FuncOp) -> Warps:
+    """The warps of a block: those of the agents, or as many as the layouts of its tiles are for."""
+    switch = switch_in(function)
+    if switch is not None:
+        return warps_of_block(switch)
     found = 1
     for op in function.body.walk():
         for value in (*op.operands, *op.results):
             tile = tile_of(value.type)
             if tile is not None and tile.in_registers:
                 found = max(found, tile.layout.input_size(WARP))
-    return found
+    return Warps(0, found)
 
 
 def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.GlobalOp | None]:
@@ -89,21 +97,26 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     memory, roots = _storage(function)
     warps = warps_of(function)
     block = Block(arg_types=function.function_type.inputs.data)
-    threads = Threads(block, warps, memory, roots, capability_for(function, target))
+    threads = Threads(block, memory, roots, capability_for(function, target))
     name = f"{function.sym_name.data}_shared"
     threads.bind(function.body.block.args, block.args)
-    _read_numbers(threads, name)
-    threads.anchor = threads.insert(arith.ConstantOp.from_int_and_width(0, i32))
+    threads.team = _team(threads, warps)
+    threads.shared = threads.result(llvm.AddressOfOp(name, shared_pointer()))
+    Rewriter.insert_op(threads.team.anchor, InsertPoint.at_end(block))
     for argument in block.args:
         if isinstance(argument.type, MemRefType):
             threads.arrays[argument] = array_of(threads, argument)
-    init_barriers(threads)
+    init_barriers(threads, Participants(function, roots, warps))
     lower_body(function.body.block, threads)
-    Rewriter.erase_op(threads.anchor)
+    Rewriter.erase_op(threads.team.anchor)
     _refuse_too_much(function, memory, model_of_target(function, target).shared_bytes)
     made = func.FuncOp(function.sym_name.data, (function.function_type.inputs.data, []), Region(block))
     made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
-    made.attributes[THREADS] = DenseArrayBase.from_list(i32, [warps * WARP_SIZE, 1, 1])
+    made.attributes[THREADS] = DenseArrayBase.from_list(i32, [warps.threads, 1, 1])
+    switch = switch_in(function)
+    registers = None if switch is None else starting_registers(switch, threads.capability)
+    if registers is not None:
+        made.attributes[REGISTERS] = IntegerAttr(registers, i32)
     if memory.size > MOST_STATIC:
         made.attributes[SHARED_BYTES] = IntegerAttr(memory.size, i32)
     return made, _global(name, memory.size)
@@ -150,10 +163,11 @@ def _sizes(type_: PipelineIteratorType) -> list[int]:
     return [tile.bytes if tile is not None else 1 for tile in tiles]
 
 
-def _read_numbers(threads: Threads, shared: str) -> None:
-    threads.thread = threads.result(ThreadIdXOp())
-    threads.lane = threads.compute(arith.AndIOp, threads.thread, WARP_SIZE - 1)
-    threads.warp = threads.compute(arith.ShRUIOp, threads.thread, WARP_SIZE.bit_length() - 1)
-    for name in ("thread", "lane", "warp"):
-        getattr(threads, name).name_hint = name
-    threads.shared = threads.result(llvm.AddressOfOp(shared, shared_pointer()))
+def _team(threads: Threads, warps: Warps) -> Team:
+    """All threads of the block, and the numbers of each."""
+    thread = threads.result(ThreadIdXOp())
+    lane = threads.compute(arith.AndIOp, thread, WARP_SIZE - 1)
+    warp = threads.compute(arith.ShRUIOp, thread, WARP_SIZE.bit_length() - 1)
+    for name, value in (("thread", thread), ("lane", lane), ("warp", warp)):
+        value.name_hint = name
+    return Team(warps, lane, warp, thread, arith.ConstantOp.from_int_and_width(0, i32))

@@ -6,8 +6,8 @@ Pipelines as mbarriers in shared memory: a full and an empty one for each slot (
     consumer_wait          wait until full[slot] is past the parity
     consumer_release       arrive at empty[slot]
 
-All threads of the block produce, and all consume: each barrier counts them all. An iterator is (slot, parity); the next
-one is slot + 1, and behind the last slot it is 0 with the other parity.
+Each thread of whoever fills or empties a slot arrives: the barriers count them all. An iterator is (slot, parity); the
+next one is slot + 1, and behind the last slot it is 0 with the other parity.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
-from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierArriveOp,
@@ -44,10 +43,10 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTestWaitOp,
     MBarrierTryWaitParityOp,
 )
-from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles.copies import copy_tile
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import BARRIER_BYTES, RingStorage
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.teams import Participants
 from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, Owned, SharedTile, Turn, lowered_as, tile_of, types_for
 
 TICKS = 0x989680
@@ -70,19 +69,20 @@ def _ring(threads: Threads, value: SSAValue) -> RingStorage:
 # Rings ----------------------------------------------------------------------------------------------------------------
 
 
-def init_barriers(threads: Threads) -> None:
+def init_barriers(threads: Threads, participants: Participants) -> None:
     """One thread makes the barriers, and the others wait for it."""
     if not threads.memory.rings:
         return
 
     def build() -> None:
-        count = threads.number(threads.warps * WARP_SIZE)
-        for ring in threads.memory.rings.values():
-            for slot in range(2 * ring.depth):
-                threads.insert(MBarrierInitOp(threads.at_shared(ring.full(slot)), count))
+        for key, ring in threads.memory.rings.items():
+            arrivals = participants.arrivals(key)
+            for first, count in ((ring.full, arrivals.full), (ring.empty, arrivals.empty)):
+                for slot in range(ring.depth):
+                    threads.insert(MBarrierInitOp(threads.at_shared(first(slot)), threads.number(count)))
 
     threads.when(threads.compare(threads.thread, "eq", 0), build)
-    threads.insert(Barrier0Op())
+    threads.meet()
 
 
 @rule(CreatePipelineOp)
@@ -237,6 +237,4 @@ def _produces_at_once(op: ProduceOneOp) -> tuple[str, str] | None:
 
 @refusal(CreatePipelineOp)
 def _between_agents(op: CreatePipelineOp) -> tuple[str, str] | None:
-    if op.producer_group_number != op.consumer_group_number:
-        return "joins two agents", "compile it with pipeline-strategy=unspecialize"
     return ("has a buffer of its own", "let the pipeline make its slots") if op.buffers else None

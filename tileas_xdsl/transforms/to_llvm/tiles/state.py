@@ -14,9 +14,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
+from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
 from tileas_xdsl.transforms.to_llvm.tiles.values import (
     SHARED,
     Array,
@@ -42,23 +44,47 @@ class Threads:
 
     block: Block
     """Where ops are built now, at the end."""
-    warps: int
     memory: SharedMemory
     roots: PipelineRoots
     capability: int
-    lane: SSAValue = field(init=False)
-    """The number of the thread in its warp, i32; the same for the two below."""
-    warp: SSAValue = field(init=False)
-    thread: SSAValue = field(init=False)
+    team: Team = field(init=False)
+    """The threads that run what is built now."""
     shared: SSAValue = field(init=False)
     """A pointer to the first byte of shared memory."""
-    anchor: Operation | None = None
-    """The op of the function's own block before which goes what is the same in all turns of loops."""
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     """What is known of arrays, of those that are arguments from the start on."""
-    own: dict[Hashable, SSAValue | None] = field(default_factory=dict[Hashable, "SSAValue | None"])
-    """Numbers of the thread that have been computed ahead, by what they are."""
     lowered: dict[SSAValue, Lowered] = field(default_factory=dict[SSAValue, Lowered])
+
+    # Who runs it ------------------------------------------------------------------------------------------------------
+
+    @property
+    def warps(self) -> int:
+        """How many warps run what is built now."""
+        return self.team.warps.count
+
+    @property
+    def lane(self) -> SSAValue:
+        """The number of the thread in its warp."""
+        return self.team.lane
+
+    @property
+    def warp(self) -> SSAValue:
+        """The number of the warp in its team."""
+        return self.team.warp
+
+    @property
+    def thread(self) -> SSAValue:
+        """The number of the thread in its team."""
+        return self.team.thread
+
+    def meet(self) -> None:
+        """Let the threads of the team wait for each other."""
+        warps = self.team.warps
+        if not warps.number:
+            self.insert(Barrier0Op())
+            return
+        number, count = self.number(warps.number), self.number(warps.threads)
+        self.insert(BarrierOp(number, count))
 
     # Building ---------------------------------------------------------------------------------------------------------
 
@@ -73,13 +99,12 @@ class Threads:
     @contextmanager
     def ahead(self) -> Generator[None]:
         """Build in front of everything else meanwhile: what depends on the thread alone."""
-        assert self.anchor is not None
         outside, self.block = self.block, Block()
         try:
             yield
             for op in list(self.block.ops):
                 op.detach()
-                Rewriter.insert_op(op, InsertPoint.before(self.anchor))
+                Rewriter.insert_op(op, InsertPoint.before(self.team.anchor))
         finally:
             self.block = outside
 
@@ -132,10 +157,11 @@ class Threads:
 
     def once(self, key: Hashable, build: Callable[[], SSAValue | None]) -> SSAValue | None:
         """What `build` computes from numbers of the thread, in front of everything else; equal keys share it."""
-        if key not in self.own:
+        own = self.team.own
+        if key not in own:
             with self.ahead():
-                self.own[key] = build()
-        return self.own[key]
+                own[key] = build()
+        return own[key]
 
     # Values -----------------------------------------------------------------------------------------------------------
 
