@@ -46,6 +46,31 @@ def test_pictures_and_data_agree_with_the_report(tmp_path: Path) -> None:
     assert "<pre>" in (tmp_path / "s.html").read_text()
 
 
+def test_heuristic_and_proven_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    assert schedule(EXAMPLE, "--strategy", "exact") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(
+        line.startswith("  exact: heuristic 530, proven optimum 530; II = 530 (proven: cycle ") for line in lines
+    )
+    ops = [line for line in lines if ": stage " in line]
+    assert ops
+    assert all(" (heuristic: stage " in line for line in ops)
+
+
+def test_the_report_says_who_runs_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "s.svg"
+    kernel = ROOT / "tests/kernels/gemm_64x64x16.mlir"
+    assert schedule(kernel, "--strategy", "exact", "--agents", "auto", "--exact-limit", 2, "-o", file) == 0
+    said = capsys.readouterr().out
+    assert "proven optimum 64; II = 64 (proven: slot tma: " in said
+    assert "; 2 agents (proven: with 1, II >= 148)" in said
+    assert "  produce_one_async %at_filled: agent 0, stage 0" in said
+    assert "  dot %sum: agent 1, stage " in said
+    headings = {text.text for text in ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}text")}
+    assert {"producer agent", "computing agent"} <= headings
+    assert "agent" not in headings
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -53,6 +78,7 @@ def test_pictures_and_data_agree_with_the_report(tmp_path: Path) -> None:
         (["--target", "sm_75"], "no machine model of sm_75: choose one of"),
         (["-p", "no-such-pass"], "no-such-pass"),
         (["-p", "a{"], "Expected argument name here"),
+        (["--agents", "2"], "--agents 2: agents are chosen with --strategy exact only"),
     ],
 )
 def test_wrong_options_are_named(options: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:

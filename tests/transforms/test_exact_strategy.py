@@ -47,6 +47,22 @@ def test_the_proof_stands_on_the_loop() -> None:
     assert proof.data.startswith(f"II = {number(exact, 'ii')} (proven")
     assert number(exact, "lower_bound") == number(exact, "ii") <= number(heuristic, "ii")
     assert exact.data["strategy"] == heuristic.data["strategy"]
+    both = number(heuristic, "ii"), number(exact, "ii")
+    assert exact.data["compared"] == StringAttr("heuristic {}, proven optimum {}".format(*both))
+
+
+def test_slots_of_the_published_model_have_their_numbers() -> None:
+    (loop,) = scheduled_loops(
+        run_passes(
+            parse(GEMM.read_text()),
+            f"{PREPARE},tileas-generate-schedule{{compute-capability=published strategy=exact}}",
+        )
+    )
+    found = loop.attributes[SCHEDULE]
+    assert isinstance(found, DictionaryAttr)
+    proof = found.data["proof"]
+    assert isinstance(proof, StringAttr)
+    assert proof.data.startswith("II = 16 (proven: slot 12 (tma): ")
 
 
 def test_the_command_shows_both(capsys: pytest.CaptureFixture[str]) -> None:

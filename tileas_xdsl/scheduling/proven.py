@@ -49,7 +49,7 @@ def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> Prov
     (origin,) = settled.origins
     early = min(time - origin for time in settled.starts) // result.ii * result.ii + origin
     starts = tuple(time - early for time in settled.starts)
-    proof = IntervalProof(result.text, result.lower_bound, start.ii)
+    proof = IntervalProof(result.text, result.lower_bound, start)
     found = ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds, proof=proof)
     return ProvenSchedule(found, result)
 
@@ -123,7 +123,7 @@ def _names(problem: ModuloProblem) -> tuple[str, ...]:
 
 def _machine(problem: ModuloProblem) -> exact.MachineLimits:
     used = dict.fromkeys(use.slot for op in problem.ops for use in op.uses)
-    slots = tuple(exact.SlotLimit(slot, problem.capacity(slot)) for slot in used)
+    slots = tuple(exact.SlotLimit(slot, problem.capacity(slot), problem.slot_numbers.get(slot)) for slot in used)
     held = dict.fromkeys(ring.space for ring in problem.rings)
     spaces = tuple(exact.Space(space, problem.space_bytes.get(space, UNLIMITED)) for space in held)
     return exact.MachineLimits(slots, spaces, ceiling=None if problem.ceiling >= NO_LIMIT else problem.ceiling)

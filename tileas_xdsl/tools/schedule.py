@@ -18,7 +18,8 @@ from xdsl.utils.exceptions import ArgSpecParseError, PassFailedException
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, read_module
 from tileas_xdsl.tools.output_files import write_text
-from tileas_xdsl.transforms.tileas.generate_schedule import STRATEGIES, GenerateSchedulePass, plan_module
+from tileas_xdsl.transforms.tileas.generate_schedule import EXACT, STRATEGIES, GenerateSchedulePass, plan_module
+from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS
 from tileas_xdsl.views.schedule import ShownSchedule, schedule_html, schedule_json, schedule_svg, schedule_text
 
 WRITERS: dict[str, Callable[[Sequence[ShownSchedule]], str]] = {
@@ -35,6 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="sm_90", metavar="T", help="the machine model (default: sm_90)")
     parser.add_argument("--num-stages", type=int, default=4, metavar="N", help="the most stages (default: 4)")
     parser.add_argument("--strategy", default="cost-based", choices=STRATEGIES, help="default: cost-based")
+    parser.add_argument(
+        "--agents",
+        metavar="N",
+        choices=tuple(map(str, AGENTS)),
+        help="the most agents under --strategy exact: 1, 2, 3 or auto (default: 1)",
+    )
+    parser.add_argument(
+        "--exact-limit", type=int, default=10, metavar="S", help="deterministic seconds of the solver (default: 10)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,13 +53,20 @@ def run(arguments: argparse.Namespace) -> int:
     target: str = arguments.target
     preparing = f"tileas-materialize-async,tileas-prepare-for-scheduling{{compute-capability={target}}}"
     passes: str = preparing if arguments.passes is None else arguments.passes
+    agents: str | None = arguments.agents
+    if agents is not None and arguments.strategy != EXACT:
+        raise InputError([f"error: --agents {agents}: agents are chosen with --strategy {EXACT} only"])
     options = GenerateSchedulePass(
-        compute_capability=target, strategy=arguments.strategy, num_stages=max(1, arguments.num_stages)
+        compute_capability=target,
+        strategy=arguments.strategy,
+        num_stages=max(1, arguments.num_stages),
+        exact_agents=int(agents) if agents is not None and agents.isdigit() else agents or 1,
+        exact_limit=max(1, arguments.exact_limit),
     )
     try:
         if passes:
             PassPipeline.parse_spec(Universe.get_multiverse().all_passes, passes).apply(full_context(), module)
-        found = [ShownSchedule(loop.problem, loop.schedule) for loop in plan_module(module, options)]
+        found = [ShownSchedule(loop.problem, loop.schedule, loop.agents) for loop in plan_module(module, options)]
     except (PassFailedException, ArgSpecParseError) as error:
         raise InputError([str(error)]) from None
     if not found:

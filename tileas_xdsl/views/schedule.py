@@ -27,6 +27,9 @@ class ShownSchedule:
 
     problem: LoopProblem
     schedule: ModuloSchedule
+    """Of this problem, or of one in which several agents share the ops."""
+    agents: Sequence[int | None] = ()
+    """For each op of the loop the agent that runs it, None where several do; empty where there is one agent."""
 
     @property
     def place(self) -> str:
@@ -45,7 +48,7 @@ def schedule_text(shown: ShownSchedule) -> list[str]:
     if result.budget:
         lines.append(f"  budget: {result.budget}")
     if result.proof is not None:
-        lines.append(f"  exact: heuristic {result.proof.heuristic_ii}, {_proven(result)}; {result.proof.text}")
+        lines.append(f"  exact: {result.proof.comparison(result.ii)}; {result.proof.text}")
     if result.is_truncated:
         lines.append("  the rounds of the refinement ran out")
     lines += [f"  {remark_on(shown, number)}" for number in _in_kernel_order(shown)]
@@ -54,25 +57,26 @@ def schedule_text(shown: ShownSchedule) -> list[str]:
     return lines
 
 
-def _proven(result: ModuloSchedule) -> str:
-    is_proven = result.proof is not None and result.proof.lower_bound == result.ii
-    return f"proven optimum {result.ii}" if is_proven else f"best known {result.ii}"
-
-
 def _in_kernel_order(shown: ShownSchedule) -> list[int]:
-    return sorted(range(len(shown.problem.problem.ops)), key=lambda op: shown.schedule.order[op])
+    return sorted(range(len(shown.schedule.problem.ops)), key=lambda op: shown.schedule.order[op])
 
 
 def remark_on(shown: ShownSchedule, op: int) -> str:
-    """`dot %sum: stage 2, cycle 14: waits for slot agent`."""
+    """`dot %sum: stage 2, cycle 14: waits for slot agent`; beside a proof, with the heuristic's place."""
     result = shown.schedule
-    name = shown.problem.problem.ops[op].name
-    return f"{name}: stage {result.stage(op)}, cycle {result.row(op)}{_reason(shown, op)}"
+    place = f"stage {result.stage(op)}, cycle {result.row(op)}"
+    if shown.agents and op < len(shown.agents):
+        agent = shown.agents[op]
+        place = f"{'every agent' if agent is None else f'agent {agent}'}, {place}"
+    if result.proof is not None:
+        before = result.proof.heuristic
+        place += f" (heuristic: stage {before.stage(op)}, cycle {before.row(op)})"
+    return f"{result.problem.ops[op].name}: {place}{_reason(shown, op)}"
 
 
 def _reason(shown: ShownSchedule, op: int) -> str:
     """Why the op does not start earlier: a dependence without slack, else a slot that was taken; nothing at cycle 0."""
-    result, problem = shown.schedule, shown.problem.problem
+    result, problem = shown.schedule, shown.schedule.problem
     start = result.starts[op]
     tight = [e for e in problem.incoming[op] if e.slack(result.start_of, result.ii) == 0 and e.latency > 0]
     if tight:
@@ -104,7 +108,7 @@ def schedule_svg(shown: Sequence[ShownSchedule]) -> str:
 
 
 def _slots(loop: ShownSchedule) -> list[str]:
-    return list(dict.fromkeys(use.slot for op in loop.problem.problem.ops for use in op.uses if use.rows))
+    return list(dict.fromkeys(use.slot for op in loop.schedule.problem.ops for use in op.uses if use.rows))
 
 
 def _table(loop: ShownSchedule, slots: Sequence[str], top: int) -> list[str]:
@@ -118,7 +122,7 @@ def _table(loop: ShownSchedule, slots: Sequence[str], top: int) -> list[str]:
         lines.append(f'<rect x="{x}" y="{base}" width="{COLUMN - 8}" height="{HEIGHT}" fill="#f4f4f4"/>')
     for row in (0, result.ii // 4, result.ii // 2, 3 * result.ii // 4, result.ii):
         lines.append(f'<text x="{MARGIN}" y="{base + row * scale + 4:.1f}" font-size="10">{row}</text>')
-    for number, op in enumerate(loop.problem.problem.ops):
+    for number, op in enumerate(loop.schedule.problem.ops):
         colour = COLOURS[result.stage(number) % len(COLOURS)]
         for use in op.uses:
             x = LEFT + COLUMN * slots.index(use.slot) if use.rows else 0
@@ -171,7 +175,7 @@ def schedule_json(shown: Sequence[ShownSchedule]) -> str:
                     "order": loop.schedule.order[number],
                     "slots": {use.slot: use.rows for use in op.uses},
                 }
-                for number, op in enumerate(loop.problem.problem.ops)
+                for number, op in enumerate(loop.schedule.problem.ops)
             ],
             "rings": [
                 {"name": ring.name, "space": ring.space, "bytes": ring.bytes, "copies": copies}

@@ -110,6 +110,8 @@ class ModuloProblem:
     most_stages: int = NO_LIMIT
     ceiling: int = NO_LIMIT
     """The latest cycle, counted from the start of an iteration, in which an op may be over."""
+    slot_numbers: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The numbers by which reports name slots, where the machine model gives them."""
 
     def capacity(self, slot: str) -> int:
         return self.capacities.get(slot, 1)

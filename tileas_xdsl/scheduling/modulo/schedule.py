@@ -35,7 +35,13 @@ class IntervalProof:
     text: str
     lower_bound: int
     """No schedule has a smaller interval."""
-    heuristic_ii: int
+    heuristic: ModuloSchedule
+    """Where the search has started."""
+
+    def comparison(self, ii: int) -> str:
+        """`heuristic 9, proven optimum 8`, for a schedule with the interval `ii`."""
+        best = f"proven optimum {ii}" if self.lower_bound == ii else f"best known {ii}, at least {self.lower_bound}"
+        return f"heuristic {self.heuristic.ii}, {best}"
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ STRATEGIES = (*(strategy.value for strategy in Strategy), EXACT)
 
 @dataclass(frozen=True)
 class ScheduledLoop:
-    """A loop, its problem, and the schedule that was found."""
+    """A loop, its problem for one agent, and the schedule that was found."""
 
     loop: scf.ForOp
     problem: LoopProblem
@@ -229,6 +229,7 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
         entries["budget"] = StringAttr(result.budget)
     if result.proof is not None:
         entries["proof"] = StringAttr(result.proof.text)
+        entries["compared"] = StringAttr(result.proof.comparison(result.ii))
         entries["lower_bound"] = IntegerAttr(result.proof.lower_bound, i32)
         entries["agents"] = IntegerAttr(found.count, i32)
     return DictionaryAttr(entries)
