@@ -83,7 +83,6 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
 @pytest.mark.parametrize(
     ("driver", "needed"),
     [
-        (TileIRPass(dynamic_persistent=True), "tileas-dynamic-persistent"),
         (TileIRPass(enable_random_delay=True), "convert-nv-tile-func-to-llvm"),
         (TileIRPass(num_ctas=2), "tileas-plan-cta"),
     ],
@@ -190,7 +189,7 @@ def test_options_that_are_handed_on_are_options_of_the_pass() -> None:
     ("driver", "spelled"),
     [
         (TileIRPass(pipeline_strategy="warp-specialize"), "pipeline-strategy=warp-specialize"),
-        (TileIRPass(dynamic_persistent=True), "dynamic-persistent=true"),
+        (TileIRPass(enable_random_delay=True), "enable-random-delay=true"),
         (TileIRPass(index_bitwidth=64), "index-bitwidth=64"),
         (TileIRPass(v2_opt_level=1), "v2-opt-level=1"),
     ],

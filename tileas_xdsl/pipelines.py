@@ -49,7 +49,7 @@ TARGET_AND_WARPS = (("compute_capability", "compute_capability"), ("num_warps", 
 FAMILY = (
     FamilyPass("tileas-queue-to-pipeline"),
     FamilyPass("tileas-materialize-async"),
-    FamilyPass("tileas-dynamic-persistent"),
+    FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
     FamilyPass("tileas-assign-layouts", ALWAYS, TARGET_AND_WARPS, "layouts"),
     FamilyPass("tileas-remove-layout-conversions", ALWAYS, (), "layouts"),
     FamilyPass("tileas-materialize-convert-layout", ALWAYS, (("compute_capability", "compute_capability"),)),
@@ -182,7 +182,6 @@ class Demand:
 DEMANDS = (
     Demand("pipeline_strategy", "tileas-materialize-schedule", "warp-specialize"),
     Demand("pipeline_strategy", "tileas-unspecialized-pipeline", "unspecialize"),
-    Demand("dynamic_persistent", "tileas-dynamic-persistent"),
     Demand("enable_random_delay", "convert-nv-tile-func-to-llvm"),
     Demand("num_ctas", "tileas-plan-cta"),
     Demand("index_bitwidth", "convert-nv-tile-func-to-llvm"),

@@ -284,6 +284,10 @@ CONTROL = {
     ),
     "get_program_id": ("", "%r = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index"),
     "get_program_id, opaque": ("", "%r = nv_tileaa.get_program_id attributes {axis = 2 : i32} : () -> $PID"),
+    "get_program_id, of another": (
+        "%p: $PID",
+        "%r = nv_tileaa.get_program_id %p attributes {axis = 1 : i32} : ($PID) -> index",
+    ),
     "get_num_programs": ("", "%r = nv_tileaa.get_num_programs attributes {axis = 1 : i32} : () -> i32"),
     "cancel_next_program_id": ("", "%r = nv_tileaa.cancel_next_program_id : () -> $PID"),
     "is_valid_program_id": ("%p: $PID", "%r = nv_tileaa.is_valid_program_id %p : ($PID) -> i1"),

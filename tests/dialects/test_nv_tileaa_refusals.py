@@ -919,6 +919,12 @@ SHAPES: Refusals = {
         "%r = nv_tileaa.get_program_id attributes {axis = 3 : i32} : () -> index",
         "expects a grid axis 0, 1 or 2, but got 3",
     ),
+    "number of a program": (
+        "%p: !nv_tileaa.program_id",
+        "%r = nv_tileaa.get_program_id %p attributes {axis = 0 : i32} "
+        ": (!nv_tileaa.program_id) -> !nv_tileaa.program_id",
+        "expects an integer result where it is asked for the number of a program",
+    ),
 }
 
 TABLES = {

@@ -34,6 +34,7 @@ from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.orders import Eager, Lazy, Order, Random
 from tileas_xdsl.machine.core.trace import Trace
 from tileas_xdsl.machine.core.violations import Violation
+from tileas_xdsl.machine.parts.programs import extents_given, first_block, next_block
 
 ORDERS = ("eager", "lazy", "random", "timed")
 
@@ -92,6 +93,7 @@ def run(
     capture: str = "completion",
     target: str = "generic",
     threads: int | None = None,
+    programs: Sequence[int] | None = None,
     observer: Observer = NOBODY,
     timeout: float | None = None,
 ) -> Outcome:
@@ -102,7 +104,9 @@ def run(
     (`ctaid.x`) to numbers, without which it is block 0 of 1; a sequence gives arguments by position, None
     standing for the default. `order` is `eager`, `lazy`, `random` (with `seed`) or `timed` (with the cycles of
     `target`; `simulation.timed_run` says what came of them); `capture` is `completion` or `issue`; `threads` threads
-    run a function that does not say so itself (None: one); `observer` watches.
+    run a function that does not say so itself (None: one); `observer` watches. `programs` are the extents of a grid of
+    programs (None: 1): a block is started for each program that none before it has taken over, in the order of their
+    numbers, and the outcome has the results and the machine of the last block.
     After `timeout` seconds of processor time (None: never) the run ends where it is.
 
     Raises `ValueError` for an order or a target that does not exist, `ArgumentError` for arguments that do not fit,
@@ -114,23 +118,30 @@ def run(
         args = {str(number): value for number, value in enumerate(args) if value is not None}
     numbers, args = apart_from_grid(op, args)
     values = bind_arguments(body, args, with_data=True)
-    machine = Machine(
-        make_order(order, seed, target),
-        capture=capture,
-        threads=threads_given(threads),
-        observer=observer,
-        deadline=Deadline.after(timeout),
-    )
-    machine.grid = Grid(numbers=numbers)
-    results, out_of_time = (), None
-    try:
-        results = execute(machine, op, values)
-    except TimeUpError as error:
-        out_of_time = error
+    grid: Grid | None = first_block(extents_given(op, programs, numbers), numbers)
+    deadline = Deadline.after(timeout)
+    violations: dict[object, Violation] = {}
+    machine, results, out_of_time = None, (), None
+    while grid is not None and not violations:
+        machine = Machine(
+            make_order(order, seed, target),
+            capture=capture,
+            threads=threads_given(threads),
+            observer=observer,
+            deadline=deadline,
+        )
+        machine.grid = grid
+        try:
+            results = execute(machine, op, values)
+        except TimeUpError as error:
+            out_of_time = error
+        violations = machine.violations
+        grid = next_block(machine) if out_of_time is None else None
+    assert machine is not None, "there is a program"
     given = {argument_at(body, name).index: value for name, value in args.items()}
     contents = [contents_of(value, given.get(index)) for index, value in enumerate(values)]
     arrays = {name: array for name, array in zip(names, contents, strict=True) if array is not None}
-    return Outcome(results, arrays, tuple(machine.violations.values()), machine.trace, machine, out_of_time)
+    return Outcome(results, arrays, tuple(violations.values()), machine.trace, machine, out_of_time)
 
 
 def contents_of(value: Any, given: Any = None) -> NDArray[Any] | None:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from math import prod
 
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, check
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import (
+    add_programs,
     add_threads,
     asked_function,
     machine_errors,
@@ -65,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a generic read, then an asynchronous write with no proxy fence between them, is a warning",
     )
     add_threads(parser)
+    add_programs(parser, "what one block with a persistent loop may compute (default: any number)")
     add_timeout(parser, TIMEOUT, "the check of a function")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
@@ -85,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             assume_pure=arguments.assume_pure,
             relaxed_proxy=arguments.relaxed_proxy,
             threads=arguments.threads,
+            programs=None if arguments.programs is None else prod(arguments.programs),
             timeout=arguments.timeout,
             tell=tell,
         )

@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sub-tiles", type=int, default=1, choices=(1, 2), help="split products into two tiles of half the rows"
     )
+    parser.add_argument(
+        "--dynamic-persistent", action="store_true", help="let a block compute one program of the grid after the other"
+    )
     parser.add_argument("--target", default="sm_90", metavar="T", help="compute capability (default: sm_90)")
     machine_code.add_arguments(parser)
     parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
@@ -62,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         pipeline_strategy=arguments.strategy,
         unspecialized_pipeline_num_stages=arguments.num_stages,
         sub_tiles=arguments.sub_tiles,
+        dynamic_persistent=arguments.dynamic_persistent,
         layouts=wanted is not None,
         threads=wanted is not None,
     )

@@ -19,6 +19,7 @@ from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.rendering import Source
@@ -66,6 +67,21 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many threads run a function that does not say so itself, as nvvm.reqntid does (default: one)",
     )
+
+
+def add_programs(parser: argparse.ArgumentParser, of_what: str) -> None:
+    """Add the option that says how many programs there are; `of_what` says what becomes of them."""
+    parser.add_argument(
+        "--programs", type=programs_given, metavar="N[xM[xK]]", help=f"how many programs a grid has: {of_what}"
+    )
+
+
+def programs_given(text: str) -> tuple[int, ...]:
+    """The extents `4x2` of a grid. Raises `ArgumentTypeError`."""
+    parts = text.split("x")
+    if not all(part.isdecimal() for part in parts) or len(parts) > AXES:
+        raise argparse.ArgumentTypeError(f"'{text}' is no grid of programs: write 8, or 4x2 for two axes")
+    return tuple(map(int, parts))
 
 
 def named_values(texts: Sequence[str], option: str) -> list[tuple[str, str]]:

@@ -34,6 +34,7 @@ from tileas_xdsl.tools.array_files import Expectation, load, widened, write_arra
 from tileas_xdsl.tools.errors import OUT_OF_TIME, InputError
 from tileas_xdsl.tools.machine_input import (
     Input,
+    add_programs,
     add_threads,
     asked_function,
     machine_errors,
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--expect", metavar="NAME=F.npy", action="append", default=[], help="compare an array argument, or result0, ..."
     )
     add_threads(parser)
+    add_programs(parser, "a block is started for each that no other has taken over (default: 1)")
     parser.add_argument("--rtol", type=tolerance, default=0.0, metavar="R", help="relative tolerance of --expect")
     parser.add_argument("--atol", type=tolerance, default=0.0, metavar="A", help="absolute tolerance of --expect")
     add_timeout(parser, TIMEOUT, "the run")
@@ -209,6 +211,7 @@ def _run(
         capture=arguments.capture,
         target=target,
         threads=arguments.threads,
+        programs=arguments.programs,
         observer=Investigator(),
         timeout=arguments.timeout,
     )

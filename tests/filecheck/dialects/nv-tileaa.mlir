@@ -52,6 +52,8 @@ func.func @pointers(%p: !nv_tileaa.ptr<f32, 1>, %ps: tensor<8x!nv_tileaa.ptr<f32
 nv_tileaa.func @kernel(%p: !nv_tileaa.ptr<f16, 1>, %x: tensor<16x32xf16>, %y: tensor<32x16xf16>, %z: tensor<16x16xf32>) -> tensor<16xf32> attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<numWarps=4, clusterDim=[2,1,1]>, nv_tileaa.compute_capability = #nv_tileaa.compute-capability<100>} {
   %aligned = nv_tileaa.assume %p attributes {predicates = [#nv_tileaa.div_by<16>]} : (!nv_tileaa.ptr<f16, 1>) -> !nv_tileaa.ptr<f16, 1>
   %id = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index
+  %first = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> !nv_tileaa.program_id
+  %column = nv_tileaa.get_program_id %first attributes {axis = 1 : i32} : (!nv_tileaa.program_id) -> index
   %d = nv_tileaa.dot %x, %y, %z : (tensor<16x32xf16>, tensor<32x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
   %s = nv_tileaa.reduce %d attributes {axis = 1 : i32} {
   ^bb0(%u: f32, %v: f32):
@@ -64,6 +66,8 @@ nv_tileaa.func @kernel(%p: !nv_tileaa.ptr<f16, 1>, %x: tensor<16x32xf16>, %y: te
 // CHECK:        nv_tileaa.func @kernel(%p: !nv_tileaa.ptr<f16, 1>, %x: tensor<16x32xf16>, %y: tensor<32x16xf16>, %z: tensor<16x16xf32>) -> tensor<16xf32> attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<numWarps=4, clusterDim=[2,1,1]>, nv_tileaa.compute_capability = #nv_tileaa.compute_capability<100>} {
 // CHECK-NEXT:     %aligned = nv_tileaa.assume %p attributes {predicates = [#nv_tileaa.div_by<16>]} :
 // CHECK-NEXT:     %id = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index
+// CHECK-NEXT:     %first = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> !nv_tileaa.program_id
+// CHECK-NEXT:     %column = nv_tileaa.get_program_id %first attributes {axis = 1 : i32} : (!nv_tileaa.program_id) -> index
 // CHECK-NEXT:     %d = nv_tileaa.dot %x, %y, %z : (tensor<16x32xf16>, tensor<32x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
 // CHECK-NEXT:     %s = nv_tileaa.reduce %d attributes {axis = 1 : i32} {
 // CHECK-NEXT:     ^bb0(%u: f32, %v: f32):

@@ -14,7 +14,7 @@ from itertools import product
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.checker.verdict.blocks import TURNS, assignments, is_extent, loops_over_blocks
+from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, assignments, is_extent, loops_over_blocks
 from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
@@ -36,6 +36,7 @@ from tileas_xdsl.machine.arguments import (
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.handles import synchronises
 from tileas_xdsl.machine.core.violations import BlockDependentError, UnsupportedError
+from tileas_xdsl.machine.parts.programs import takes_programs_over
 
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256
@@ -56,6 +57,7 @@ def check(
     relaxed_proxy: bool = False,
     threads: int | None = None,
     prove: bool | None = None,
+    programs: int | None = None,
     timeout: float | None = TIMEOUT,
     tell: Tell | None = None,
 ) -> Report:
@@ -68,7 +70,8 @@ def check(
     them. Ops named in `assume_pure` count as functions of their operands. A function that does not say how many threads
     run it has `threads`, or one. `capture` says when asynchronous work reads its sources: at some time until its
     `completion`, or at its `issue`. With `relaxed_proxy` a generic read that no proxy fence separates from a later
-    asynchronous write is a warning. `tell` is called with what is being done.
+    asynchronous write is a warning. `tell` is called with what is being done. A persistent loop computes `programs`
+    programs; where that is None, their number is one more argument that bounds loops.
 
     After `timeout` seconds of processor time (None: never) the check of a function ends: the verdict is for the trip
     counts that were executed by then, and says what there was no time for.
@@ -81,13 +84,16 @@ def check(
         raise ArgumentError("there is no public function with a body to check")
     _must_be_arguments(module, names, [*(args or {}), *(n for pair in may_alias for n in pair)])
     _must_only_compute(module, assume_pure)
+    _must_take_programs_over(module, names, programs)
     asked = trip_counts is not None
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
 
     def tried_with(name: str) -> tuple[int, ...] | None:
         subject = Subject(*find_function(module, name), assumptions, deadline=Deadline.after(timeout))
-        return _check_function(name, subject, counts, args or {}, report, tell or _nobody, may_add_counts=not asked)
+        return _check_function(
+            name, subject, counts, args or {}, report, tell or _nobody, may_add_counts=not asked, programs=programs
+        )
 
     with seldom_collecting():
         tried = [tried_with(name) for name in names]
@@ -110,6 +116,19 @@ def _must_be_arguments(module: Operation, functions: Sequence[str], named: Seque
             raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(known) or 'none'}")
 
 
+def _must_take_programs_over(module: Operation, functions: Sequence[str], programs: int | None) -> None:
+    """Raises `ArgumentError` for a number of programs that is none, or that none of `functions` asks for."""
+    if programs is None:
+        return
+    if programs < 0:
+        raise ArgumentError(f"{programs} is no number of programs")
+    if not any(takes_programs_over(find_function(module, name)[0]) for name in functions):
+        raise ArgumentError(
+            "no function takes programs over, and a check of one block speaks for every block: leave the number of "
+            "programs out"
+        )
+
+
 def _must_only_compute(module: Operation, assumed: Sequence[str]) -> None:
     """Raises `ArgumentError` for a name in `assumed` of ops that synchronise."""
     for op in module.walk() if assumed else ():
@@ -128,11 +147,14 @@ def _check_function(
     tell: Tell,
     *,
     may_add_counts: bool,
+    programs: int | None,
 ) -> tuple[int, ...] | None:
     """Returns the trip counts that were tried, None where the function has no argument that varies."""
     op, body = subject.op, subject.body
     names = argument_names(body)
     fixed = {names[argument_at(body, n).index]: value for n, value in fixed.items() if is_argument(body, n)}
+    if programs is not None and takes_programs_over(op):
+        fixed[PROGRAMS] = programs
     report.makes_up_extents |= made_up_extent(op) is not None
     report.fixed.update(fixed)
     loops = loops_over_blocks(body)
@@ -188,6 +210,8 @@ def _bounds_of(case: Case) -> list[str]:
     body, loops = case.subject.body, case.subject.loops
     taken = {*case.fixed, *(loops.arguments if loops is not None else ())}
     bounds = [name for name in bounding_arguments(body) if name not in taken]
+    if takes_programs_over(case.subject.op) and PROGRAMS not in taken:
+        bounds.append(PROGRAMS)
     return bounds if loops is None else [*bounds, TURNS]
 
 

@@ -29,7 +29,7 @@ from tileas_xdsl.checker.verdict.answers import (
     script_of,
     turn_back,
 )
-from tileas_xdsl.checker.verdict.blocks import TURNS, LoopsOverBlocks
+from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, LoopsOverBlocks
 from tileas_xdsl.checker.verdict.interleavings import MOST_RUNS, RedundantRunError, explore
 from tileas_xdsl.checker.verdict.loop_bounds import made_up_extent
 from tileas_xdsl.checker.verdict.scope import assumptions_about_memory
@@ -121,8 +121,9 @@ class Subject:
         """The arguments of a call on `machine`, to which the ids and extents among `scalars` are given."""
         loops = self.loops.loops if self.loops is not None else frozenset[Operation]()
         numbers = {name: number for name, number in scalars.items() if name in self.numbers}
-        machine.grid = Grid(True, numbers, loops, scalars.get(TURNS, 0))
-        own = {name: number for name, number in scalars.items() if name not in self.numbers and name != TURNS}
+        machine.grid = Grid(True, numbers, loops, scalars.get(TURNS, 0), scalars.get(PROGRAMS, 1))
+        others = {*self.numbers, TURNS, PROGRAMS}
+        own = {name: number for name, number in scalars.items() if name not in others}
         arguments = self.arguments(own)
         for name in self.loops.arguments if self.loops is not None else ():
             machine.opaque_names |= {name}

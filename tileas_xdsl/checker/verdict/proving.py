@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tileas_xdsl.checker.verdict.answers import Unguided
-from tileas_xdsl.checker.verdict.blocks import TURNS
+from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
@@ -84,6 +84,8 @@ def reason_against_all_at_once(case: Case) -> str:
         return case.left_out.reason_against_a_proof()
     if TURNS in case.bounds or not case.subject.numbers.isdisjoint(case.bounds):
         return "ids of blocks are among what bounds them"
+    if PROGRAMS in case.bounds:
+        return "the number of programs is among what bounds them"
     try:
         problem = problem_of(case.subject.body, case.bounds, partial(_steer, case))
     except NoProofError as error:

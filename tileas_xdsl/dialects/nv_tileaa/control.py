@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AnyOf,
@@ -30,6 +30,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -232,9 +233,24 @@ class GridQueryOp(TileOp, ABC):
 
 @irdl_op_definition
 class GetProgramIdOp(GridQueryOp):
-    """`%x = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index`: this program's number."""
+    """
+    The number along an axis of the program that the block was started for, or of the one with the opaque id `program`.
+
+    `%x = nv_tileaa.get_program_id attributes {axis = 0 : i32} : () -> index`
+    `%y = nv_tileaa.get_program_id %id attributes {axis = 1 : i32} : (!nv_tileaa.program_id) -> index`
+    """
 
     name = "nv_tileaa.get_program_id"
+
+    program = opt_operand_def(ProgramIdType)
+
+    def __init__(self, axis: int, result_type: Attribute, program: SSAValue | None = None) -> None:
+        super().__init__(operands=[program], result_types=[result_type], properties={"axis": IntegerAttr(axis, i32)})
+
+    def verify_contract(self) -> None:
+        super().verify_contract()
+        if self.program is not None and isinstance(self.result.type, ProgramIdType):
+            raise VerifyException("expects an integer result where it is asked for the number of a program")
 
 
 @irdl_op_definition
@@ -269,3 +285,6 @@ class IsValidProgramIdOp(TileOp):
     result = result_def(i1)
 
     traits = traits_def(Pure())
+
+    def __init__(self, program_id: SSAValue) -> None:
+        super().__init__(operands=[program_id], result_types=[i1])

@@ -180,6 +180,12 @@ def compared(op: Operation, values: Numbers) -> tuple[int, ...]:
     return stays(values)
 
 
+def positive(op: Operation, values: Numbers) -> tuple[int, ...]:
+    """Whether a number is positive: it must not come to 0 in some later turn."""
+    order_stays(op, values[0], Moving(0, stays(values)))
+    return stays(values)
+
+
 def _extreme(pick: Callable[[int, int], int]) -> Rule:
     def rule(op: Operation, values: Numbers) -> tuple[int, ...]:
         if not all(value.never_negative for value in values):

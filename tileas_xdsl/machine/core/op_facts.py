@@ -37,7 +37,7 @@ class Tells(Enum):
     EXTENTS = auto()
     """From its shape, which may be made up where types leave it open."""
     RANK = auto()
-    """From its type alone."""
+    """From its type alone, or from no array."""
 
 
 class Costs(Enum):

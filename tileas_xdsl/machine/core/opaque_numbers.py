@@ -142,6 +142,12 @@ class Grid:
     """The loops over blocks: `for %t = id to n step extent`."""
     turns: int = 0
     """How often these turn in this execution."""
+    programs: int = 1
+    """How many programs the block may compute: its own, and those that it may take over."""
+    first: int = 0
+    """The number of the program that the block was started for, counted along x first."""
+    extents: tuple[int, ...] = (1, 1, 1)
+    """How many programs there are along x, y and z, where ids are not opaque."""
 
 
 ONE_BLOCK = Grid()

@@ -29,8 +29,8 @@ from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
-from tileas_xdsl.machine.core.opaque_numbers import Grid
 from tileas_xdsl.machine.core.violations import Violation
+from tileas_xdsl.machine.parts.programs import extents_given, first_block
 from tileas_xdsl.machine.time.simulated_time import ENGINE, SimulatedClock, Timed
 from tileas_xdsl.targets.cycles import timing_table
 
@@ -279,6 +279,7 @@ def simulate(
     with_data: bool = False,
     capture: str = "completion",
     threads: int | None = None,
+    programs: Sequence[int] | None = None,
     at_end: Sequence[Callable[[Agent], None]] = (),
     observer: Observer = NOBODY,
     timeout: float | None = None,
@@ -289,7 +290,8 @@ def simulate(
     `arguments` are numbers by name, with `with_data` arrays too; without data open extents of arrays are 1024. Ids and
     extents of the grid may be among them (`ctaid.x`); those that are not are the ones of block 0 of 1. The
     checks `at_end` are made when the function has ended; a function that does not say how many threads run it has
-    `threads`, or one; `observer` watches. `timeout` is in seconds of processor time.
+    `threads`, or one; `observer` watches. `programs` are the extents of a grid of programs, of which one block runs:
+    the first, which takes over as many of the others as it asks for. `timeout` is in seconds of processor time.
 
     Violations, a deadlock among them, are in the result, not raised. Raises `ValueError` for a target without a table,
     `ArgumentError` for arguments that do not fit, `UndecidedError` where control flow depends on data that are not
@@ -306,7 +308,7 @@ def simulate(
     )
     machine.at_end.extend(at_end)
     numbers, given = apart_from_grid(op, arguments or {})
-    machine.grid = Grid(numbers=numbers)
+    machine.grid = first_block(extents_given(op, programs, numbers), numbers)
     values = bind_arguments(body, given, with_data=True) if with_data else symbolic_arguments(body, given)
     return timed_run(_name_of(op), machine, execute(machine, op, values))
 

@@ -1,8 +1,8 @@
 """
 What the functions, assumptions, directives and grid queries of `nv_tileaa` do.
 
-The machine runs one program of the grid: number 0 of 1, or in a check any. There is no next one to take over. An
-assumption or assertion that does not hold stops the run; what is not known when checking is taken to hold. `print`
+The machine runs one block: number 0 of 1, or in a check any. Which programs it may take over, says `parts.programs`.
+An assumption or assertion that does not hold stops the run; what is not known when checking is taken to hold. `print`
 writes to standard error.
 """
 
@@ -18,16 +18,19 @@ from xdsl.ir import Attribute
 
 from tileas_xdsl.dialects.nv_tileaa import control
 from tileas_xdsl.dialects.nv_tileaa.predicates import AssumePredicate, BoundedAttr, DivByAttr, SameElementsAttr
+from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import ASSERTION_HOLDS
 from tileas_xdsl.machine.core.meaning import control as runs_regions
 from tileas_xdsl.machine.core.meaning import effect, pure, terminators
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
+from tileas_xdsl.machine.core.moving_numbers import positive
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Tells
+from tileas_xdsl.machine.core.opaque_numbers import block_number
 from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.parts.thread_numbers import block_extents, block_ids
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.parts.programs import left, next_program, number_of
 from tileas_xdsl.machine.tiles.numerics import Array
 from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tiles import PointerTile, is_tile_type, read_tile
@@ -120,15 +123,31 @@ def _along_axis(name: str) -> Callable[[Any], str]:
     return lambda op: f"{name}.{'xyz'[op.axis.value.data]}"
 
 
-block_ids(_along_axis("program_id"), control.GetProgramIdOp)
-block_extents(_along_axis("num_programs"), control.GetNumProgramsOp)
+@effect(control.GetNumProgramsOp, number_of_block=_along_axis("num_programs"))
+def _programs(agent: Agent, op: control.GetNumProgramsOp) -> int:
+    grid = agent.machine.grid
+    return block_number(agent.machine, _along_axis("num_programs")(op), grid.extents[op.axis.value.data])
 
 
-@effect(control.CancelNextProgramIdOp)
-def _cancel_next(_agent: Agent, _op: control.CancelNextProgramIdOp) -> None:
-    """The result says that no program is left."""
+@effect(control.GetProgramIdOp, number_of_block=_along_axis("program_id"), may_move=("program",), tells=Tells.RANK)
+def _program(agent: Agent, op: control.GetProgramIdOp, program: int | None = None) -> int:
+    if isinstance(op.result.type, ProgramIdType):
+        return left(agent)
+    grid, name = agent.machine.grid, _along_axis("program_id")(op)
+    if program is None or program == grid.programs:
+        return block_number(agent.machine, name, number_of(agent, grid.programs, op.axis.value.data))
+    if name in grid.numbers:
+        raise UndecidedError(
+            op, "gives the number of a program that was taken over, where numbers of programs decide something"
+        )
+    return block_number(agent.machine, name, 0 if grid.is_opaque else number_of(agent, program, op.axis.value.data))
 
 
-@pure(control.IsValidProgramIdOp)
-def _is_valid(_agent: Agent, _op: control.IsValidProgramIdOp, program: int | None) -> bool:
-    return program is not None
+@effect(control.CancelNextProgramIdOp, gives_count=True)
+def _cancel_next(agent: Agent, _op: control.CancelNextProgramIdOp) -> int:
+    return next_program(agent)
+
+
+@pure(control.IsValidProgramIdOp, moves=positive)
+def _is_valid(_agent: Agent, _op: control.IsValidProgramIdOp, program: int) -> bool:
+    return program > 0

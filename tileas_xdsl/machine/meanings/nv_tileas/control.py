@@ -1,6 +1,5 @@
 """
-What functions, directives and the ops of the persistent loop do. The machine runs one program, so there is no next one
-to take over.
+What functions, directives and the ops of the persistent loop do.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import control as runs_regions
 from tileas_xdsl.machine.core.meaning import effect, terminators
 from tileas_xdsl.machine.core.standings import Answer, Done, continuation, give_results
+from tileas_xdsl.machine.parts.programs import next_program
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
 
 terminators(control.ReturnOp)
@@ -30,11 +30,11 @@ def _run_bodies(agent: Agent, op: control.PragmaOp, values: tuple[Any, ...], num
     return agent.run_region(op.bodies[number]).then(_run_bodies, number + 1)
 
 
-@effect(control.CancelNextProgramIdOp)
-def _cancel_next(_agent: Agent, _op: control.CancelNextProgramIdOp) -> None:
-    """The result says that no program is left."""
+@effect(control.CancelNextProgramIdOp, gives_count=True)
+def _cancel_next(agent: Agent, _op: control.CancelNextProgramIdOp) -> int:
+    return next_program(agent)
 
 
-@effect(control.AsyncCancelNextProgramIdOp)
-def _async_cancel_next(_agent: Agent, _op: control.AsyncCancelNextProgramIdOp) -> tuple[None, StageToken]:
-    return None, done_token()
+@effect(control.AsyncCancelNextProgramIdOp, gives_count=True)
+def _async_cancel_next(agent: Agent, _op: control.AsyncCancelNextProgramIdOp) -> tuple[int, StageToken]:
+    return next_program(agent), done_token()

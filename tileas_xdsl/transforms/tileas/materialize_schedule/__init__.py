@@ -23,7 +23,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i8, i32
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -40,6 +40,8 @@ from tileas_xdsl.diagnostics import (
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReadOp, CreatePipelineOp, ProducerWriteOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
+from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, ring_of
@@ -131,6 +133,7 @@ class MaterializeSchedulePass(ModulePass):
             )
             return
         if self.use_aus:
+            hoist_rings(function)
             function.attributes[AGENTS] = _decision(1, "AUS was asked for")
             return
         for loop in loops:
@@ -278,16 +281,25 @@ def _plan(found: Partition, hands_over: bool) -> _Plan | None:
     rings = {crossing: ring_of(crossing) for crossing in found.crossings()}
     codes = [extract(found, share, rings) for share in found.shares]
     kept = [
-        None if agent in found.ownership.producers else [v.type for loop in _loops(code.region) for v in loop.results]
-        for agent, code in enumerate(codes)
+        None if agent in found.ownership.producers else _held(code.region.block) for agent, code in enumerate(codes)
     ]
     warps = warp_partition(kept, hands_over=hands_over)
     return None if warps is None else _Plan(found, rings, codes, warps)
 
 
-def _loops(region: Region) -> list[scf.ForOp]:
-    """The outermost loops of `region`."""
-    return [op for op in region.block.ops if isinstance(op, scf.ForOp)]
+def _held(block: Block) -> list[Attribute]:
+    """The types of what loops in `block` carry, an inner one's instead of an outer one's where those take more."""
+    found: list[Attribute] = []
+    for op in block.ops:
+        if is_persistent_loop(op):
+            found += _held(op.after_region.block)
+        elif isinstance(op, scf.ForOp):
+            found += max([value.type for value in op.results], _held(op.body.block), key=_bytes)
+    return found
+
+
+def _bytes(types: Sequence[Attribute]) -> int:
+    return sum(tile_bytes(type_) for type_ in types if memory_space(type_) == "register")
 
 
 def _carry_out(plan: _Plan, block: Block, fold: bool) -> None:

@@ -18,11 +18,13 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from tileas_xdsl.dialects.nv_tileaa.control import IsValidProgramIdOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+from tileas_xdsl.transforms.loops.persistent_loop import carried_id, is_persistent_loop
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import ORDER, Crossing, given, taken
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, Share
 
-ControlT = TypeVar("ControlT", scf.ForOp, scf.IfOp)
+ControlT = TypeVar("ControlT", scf.ForOp, scf.IfOp, scf.WhileOp)
 
 BEFORE, AT, AFTER = -1, 0, 1
 """Where an op stands beside those of the same order."""
@@ -70,6 +72,8 @@ class _Extraction:
                 continue
             if isinstance(op, scf.ForOp):
                 into.add_op(self._loop(op))
+            elif is_persistent_loop(op):
+                into.add_op(self._persistent(op))
             elif isinstance(op, scf.IfOp):
                 into.add_op(self._branch(op))
             else:
@@ -114,6 +118,19 @@ class _Extraction:
         self._body(old, block, kept)
         copy = scf.ForOp(self._now(loop.lb), self._now(loop.ub), self._now(loop.step), inits, block)
         return self._finished(loop, copy, kept)
+
+    def _persistent(self, loop: scf.WhileOp) -> scf.WhileOp:
+        kept = self._kept(loop, len(loop.arguments))
+        types = [loop.arguments[number].type for number in kept]
+        head, body = Block(arg_types=types), Block(arg_types=types)
+        old_head, old_body = loop.before_region.block, loop.after_region.block
+        inits = [self._now(loop.arguments[number]) for number in kept]
+        self._stand_for([old_head.args[number] for number in kept], head.args)
+        more = IsValidProgramIdOp(head.args[kept.index(carried_id(loop))])
+        head.add_ops([more, scf.ConditionOp(more.result, *head.args)])
+        self._stand_for([old_body.args[number] for number in kept], body.args)
+        self._body(old_body, body, kept)
+        return self._finished(loop, scf.WhileOp(inits, types, Region(head), Region(body)), kept)
 
     def _branch(self, branch: scf.IfOp) -> scf.IfOp:
         kept = self._kept(branch, len(branch.results))

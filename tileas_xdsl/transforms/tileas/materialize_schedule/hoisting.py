@@ -1,5 +1,6 @@
 """
-Rings of inner loops are made once, in front of the outer loops, which carry their iterators on.
+Rings of inner loops are made once, in front of the loops around them (counted or persistent ones), which carry their
+iterators on.
 
     scf.for %t {                              %p, %c = create_pipeline
       %p, %c = create_pipeline                %in = create_iterator %p
@@ -15,27 +16,37 @@ producer may begin with the next tile while a consumer still computes this one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp
+from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+
+Loop = scf.ForOp | scf.WhileOp
+CarriedIterator = tuple[CreateIteratorOp, scf.ForOp, int]
+"""An iterator, the inner loop that carries it, and as which value."""
 
 
 def hoist_rings(function: Operation) -> None:
     """Move each ring of `function` out of the loops around it, as far as these can carry its iterators."""
     for ring in [op for op in function.walk() if isinstance(op, CreatePipelineOp)]:
-        while isinstance(loop := ring.parent_op(), scf.ForOp) and (carried := _carried(ring, loop)) is not None:
+        while _is_loop(loop := ring.parent_op()) and (carried := _carried(ring, loop)) is not None:
             _hoist(ring, carried, loop)
 
 
-def _carried(ring: CreatePipelineOp, loop: scf.ForOp) -> list[tuple[CreateIteratorOp, scf.ForOp, int]] | None:
+def _is_loop(op: Operation | None) -> TypeGuard[Loop]:
+    return isinstance(op, scf.ForOp) or is_persistent_loop(op)
+
+
+def _carried(ring: CreatePipelineOp, loop: Loop) -> list[CarriedIterator] | None:
     """For each iterator of `ring` the inner loop that carries it, and as which value; None for other uses."""
     if ring.operands:
         return None
-    found: list[tuple[CreateIteratorOp, scf.ForOp, int]] = []
+    found: list[CarriedIterator] = []
     for maker in _makers(ring):
         uses = list(maker.iterator.uses)
         if maker.parent_op() is not loop or len(uses) != 1:
@@ -54,12 +65,14 @@ def _makers(ring: CreatePipelineOp) -> list[CreateIteratorOp]:
     return [user for user in users if isinstance(user, CreateIteratorOp)]
 
 
-def _hoist(ring: CreatePipelineOp, carried: Sequence[tuple[CreateIteratorOp, scf.ForOp, int]], loop: scf.ForOp) -> None:
+def _hoist(ring: CreatePipelineOp, carried: Sequence[CarriedIterator], loop: Loop) -> None:
     for op in (ring, *(maker for maker, _, _ in carried)):
         op.detach()
         Rewriter.insert_op(op, InsertPoint.before(loop))
 
-    def turn(_body: object, entering: Sequence[SSAValue]) -> list[SSAValue]:
+    def turn(body: Block, entering: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        if body.parent is not loop.regions[-1]:
+            return entering  # A persistent loop asks there whether it goes on.
         for (_, inner, index), iterator in zip(carried, entering, strict=True):
             inner.operands[index + 3] = iterator
         return [inner.results[index] for _, inner, index in carried]

@@ -29,8 +29,9 @@ from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.interfaces import Effect
+from tileas_xdsl.transforms.loops.persistent_loop import ASKS_FOR_A_PROGRAM
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
-from tileas_xdsl.transforms.tileas.materialize_schedule.work import ConsumerWork, leaves_of, two_parts
+from tileas_xdsl.transforms.tileas.materialize_schedule.work import ConsumerWork, arms, is_control, leaves_of, two_parts
 
 PRODUCER, CONSUMER = 0, 1
 """The numbers of the agents, where no op asks for another one: consumers count on."""
@@ -149,11 +150,11 @@ def _makers(value: SSAValue) -> Iterator[Operation]:
     op = value.owner
     if not isinstance(op, Operation):
         return
-    if not isinstance(op, scf.ForOp | scf.IfOp):
+    if not is_control(op):
         yield op
         return
     index = list(op.results).index(value)  # pyright: ignore[reportArgumentType]
-    for region in op.regions:
+    for region in arms(op):
         if region.blocks and (last := region.block.last_op) is not None:
             yield from _makers(last.operands[index])
 
@@ -178,12 +179,12 @@ class Touches:
     """What each leaf of `ops` touches; slots of rings are left out, which their barriers guard."""
 
     def __init__(self, ops: Sequence[Operation], leaves: Sequence[Operation]) -> None:
-        loop = next((op for op in ops if isinstance(op, scf.ForOp)), None)
+        loop = next((op for top in ops for op in top.walk() if isinstance(op, scf.ForOp)), None)
         if loop is None:
             raise NoPartitionError("rings are filled outside of loops only")
         self._effects = EffectReader()
         self._objects = ObjectFinder(LoopIndices(loop), self._effects)
-        self._impure = {leaf: None for leaf in leaves if isinstance(leaf, ClassifiedOp) or not has_no_effects(leaf)}
+        self._impure = {leaf: None for leaf in leaves if isinstance(leaf, ClassifiedOp) or not _is_anybodys(leaf)}
         self._found = {leaf: [] if is_wait(leaf) else list(self._of(leaf)) for leaf in self._impure}
         self._writes = [touch for found in self._found.values() for touch in found if touch.writes]
         self._repeatable = {leaf for leaf in self._impure if self._only_reads(leaf)}
@@ -222,6 +223,11 @@ class Touches:
                 elif isinstance(effect.target, SSAValue):
                     roots = self._objects.objects_of(effect.target)
                     yield from (_Touch(op, effect.writes, root) for root in roots if not _is_its_own(root))
+
+
+def _is_anybodys(leaf: Operation) -> bool:
+    """Whether any agent may do what `leaf` does: it computes, or asks for the next program, as each agent does."""
+    return has_no_effects(leaf) or isinstance(leaf, ASKS_FOR_A_PROGRAM)
 
 
 def _is_its_own(root: MemoryRoot) -> bool:

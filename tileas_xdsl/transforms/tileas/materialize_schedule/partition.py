@@ -22,10 +22,11 @@ from tileas_xdsl.analysis.captures import captured_values
 from tileas_xdsl.analysis.memory.objects import memory_sources
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
+from tileas_xdsl.transforms.loops.persistent_loop import carried_id, is_persistent_loop
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, can_cross, crossing_of
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import Ownership, fills, share_out
-from tileas_xdsl.transforms.tileas.materialize_schedule.work import CONTROL, steering
+from tileas_xdsl.transforms.tileas.materialize_schedule.work import Control, arms, inits_of, is_control, steering
 
 
 @dataclass(eq=False)
@@ -139,7 +140,9 @@ class _Needs:
         if op in self._ownership.followers and share.agent in self._ownership.producers:
             raise NoPartitionError(f"a producer needs the slot of a ring, which '{op_name(op)}' of a consumer takes")
         share.ops.add(op)
-        self._ask(share, steering(op) if isinstance(op, CONTROL) else (*op.operands, *captured_values(op.regions)))
+        self._ask(share, steering(op) if is_control(op) else (*op.operands, *captured_values(op.regions)))
+        if is_persistent_loop(op):
+            self._carry(share, op, carried_id(op))
         self._need_around(share, op)
         for follower in self._followers.get(op, ()):
             self._need(share, follower)
@@ -159,10 +162,12 @@ class _Needs:
         """Need what `value` is computed from, as far as it is computed among the ops that are cut up."""
         if isinstance(value, BlockArgument):
             loop = value.block.parent_op()
-            if isinstance(loop, scf.ForOp) and self._is_cut(loop):
-                self._need(share, loop)
-                if value.index > 0:
-                    self._carry(share, loop, value.index - 1)
+            if loop is None or not is_control(loop) or not self._is_cut(loop):
+                return
+            self._need(share, loop)
+            number = value.index - isinstance(loop, scf.ForOp)
+            if number >= 0:
+                self._carry(share, loop, number)
             return
         op = value.owner
         assert isinstance(op, Operation)
@@ -174,7 +179,7 @@ class _Needs:
             self._cross(share, value, self._shares[owner])
             return
         self._need(share, op)
-        if isinstance(op, CONTROL):
+        if is_control(op):
             self._carry(share, op, op.results.index(value))
 
     def _cross(self, share: Share, value: OpResult, maker: Share) -> None:
@@ -188,12 +193,11 @@ class _Needs:
         self._need(maker, value.op)
         self._need_around(share, value.op)
 
-    def _carry(self, share: Share, op: Operation, number: int) -> None:
+    def _carry(self, share: Share, op: Control, number: int) -> None:
         """Need a value that a loop carries, or a branch yields: where it comes from, and what becomes of it."""
         share.carried.add((op, number))
-        if isinstance(op, scf.ForOp):
-            self._ask(share, [op.iter_args[number]])
-        for region in op.regions:
+        self._ask(share, inits_of(op)[number : number + 1])
+        for region in arms(op):
             last = region.block.last_op
             assert last is not None
             self._ask(share, [last.operands[number]])

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import TypeGuard
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ShapedType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
 from tileas_xdsl.analysis.captures import captured_values
@@ -26,22 +27,32 @@ from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.dialects.tiles.views import is_view
+from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 
-CONTROL = (scf.ForOp, scf.IfOp)
-"""Ops that are repeated for every agent that has work in them."""
+Control = scf.ForOp | scf.IfOp | scf.WhileOp
 
 PRODUCTS = (nv_tileaa.DotOp, nv_tileas.DotOp, nv_tileas.AsyncDotOp)
 TAKERS = (ConsumeOp, ConsumerReadOp)
 """Ops that give values from the slot of a ring."""
 
 
+def is_control(op: Operation | None) -> TypeGuard[Control]:
+    """Whether `op` is repeated for every agent that has work in it: counted and persistent loops, and branches."""
+    return isinstance(op, scf.ForOp | scf.IfOp) or is_persistent_loop(op)
+
+
+def arms(op: Control) -> Sequence[Region]:
+    """The regions of `op` in which there is work: not the one in which a persistent loop asks whether it goes on."""
+    return [op.after_region] if isinstance(op, scf.WhileOp) else op.regions
+
+
 def leaves_of(ops: Sequence[Operation]) -> Iterator[Operation]:
     """The ops among `ops`, and in control flow among them, that are no control flow."""
     for op in ops:
-        if not isinstance(op, CONTROL):
+        if not is_control(op):
             yield op
             continue
-        for region in op.regions:
+        for region in arms(op):
             for block in region.blocks:
                 inner = [each for each in block.ops if not each.has_trait(IsTerminator, value_if_unregistered=False)]
                 yield from leaves_of(inner)
@@ -85,10 +96,12 @@ class ConsumerWork:
     def _follow(self, value: SSAValue) -> None:
         for use in value.uses:
             op = use.operation
-            if isinstance(op, scf.YieldOp) and isinstance(loop := op.parent_op(), CONTROL):
+            if isinstance(op, scf.YieldOp) and is_control(loop := op.parent_op()):
                 self._take(_slot_of(loop, use.index))
             elif isinstance(op, scf.ForOp) and use.index >= 3:
                 self._take(_slot_of(op, use.index - 3))
+            elif is_persistent_loop(op):
+                self._take(_slot_of(op, use.index))
             elif isinstance(op, scf.IfOp):
                 self._take(op.results)
             else:
@@ -108,7 +121,7 @@ class ConsumerWork:
         """Put together what belongs together, among all values and what `leaves` use at once."""
         for leaf in leaves:
             self._unite([*leaf.results, *_inputs(leaf), *_conditions(leaf)])
-        controls = dict.fromkeys(parent for leaf in leaves if isinstance(parent := leaf.parent_op(), CONTROL))
+        controls = dict.fromkeys(parent for leaf in leaves if is_control(parent := leaf.parent_op()))
         for control in controls:
             for number in range(len(control.results)):
                 self._unite(_sources(control, number))
@@ -148,27 +161,50 @@ def _conditions(leaf: Operation) -> list[SSAValue]:
     """What decides whether and how often `leaf` runs."""
     found: list[SSAValue] = []
     node = leaf.parent_op()
-    while isinstance(node, CONTROL):
+    while is_control(node):
         found += steering(node)
         node = node.parent_op()
     return found
 
 
-def steering(op: Operation) -> Sequence[SSAValue]:
-    """What decides how often the regions of `op`, a loop or a branch, run."""
-    return op.operands[:3] if isinstance(op, scf.ForOp) else op.operands[:1]
+def steering(op: Control) -> Sequence[SSAValue]:
+    """What decides how often the regions of `op` run; of a persistent loop an id that it carries decides."""
+    match op:
+        case scf.ForOp():
+            return op.operands[:3]
+        case scf.IfOp():
+            return op.operands[:1]
+        case scf.WhileOp():
+            return []
 
 
-def _slot_of(op: Operation, number: int) -> list[SSAValue]:
+def inits_of(op: Control) -> Sequence[SSAValue]:
+    """What `op` carries from the beginning."""
+    match op:
+        case scf.ForOp():
+            return op.iter_args
+        case scf.WhileOp():
+            return op.arguments
+        case scf.IfOp():
+            return []
+
+
+def _slot_of(op: Control, number: int) -> list[SSAValue]:
     """The names inside and behind `op` of the value that it carries or yields at `number`."""
-    arguments = [op.body.block.args[number + 1]] if isinstance(op, scf.ForOp) else []
+    match op:
+        case scf.ForOp():
+            arguments = [op.body.block.args[number + 1]]
+        case scf.WhileOp():
+            arguments = [op.after_region.block.args[number]]
+        case scf.IfOp():
+            arguments = []
     return [*arguments, op.results[number]]
 
 
-def _sources(op: Operation, number: int) -> list[SSAValue]:
+def _sources(op: Control, number: int) -> list[SSAValue]:
     """All names of that value, and the values that it may be."""
-    yielded = [last.operands[number] for region in op.regions if region.blocks and (last := region.block.last_op)]
-    inits = [op.iter_args[number]] if isinstance(op, scf.ForOp) else list(op.operands[:1])
+    yielded = [last.operands[number] for region in arms(op) if region.blocks and (last := region.block.last_op)]
+    inits = [op.operands[0]] if isinstance(op, scf.IfOp) else [inits_of(op)[number]]
     return [*_slot_of(op, number), *yielded, *inits]
 
 

@@ -8,6 +8,7 @@ from xdsl.dialects import func, gpu, memref, scf, ub
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
+from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, all_types, lower, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import values_of
 
@@ -72,6 +73,13 @@ def _returns_values(op: func.ReturnOp) -> tuple[str, str] | None:
 def _program(op: GetProgramIdOp, threads: Threads) -> None:
     axis = AXES[op.axis.value.data]
     threads.give(op.result, threads.result(gpu.BlockIdOp(gpu.DimensionAttr(axis))))
+
+
+@refusal(GetProgramIdOp)
+def _of_another_program(op: GetProgramIdOp) -> tuple[str, str] | None:
+    if op.program is None and not isinstance(op.result.type, ProgramIdType):
+        return None
+    return "is of a persistent loop, and threads take over no programs", "compile without dynamic-persistent"
 
 
 @rule(GetNumProgramsOp)
