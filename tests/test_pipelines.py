@@ -68,6 +68,7 @@ def test_driver_has_the_options_and_defaults_of_the_original() -> None:
 def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
     pipelined = {step.name for step in FAMILY if "none" not in step.strategies}
     assert pipelined == {
+        "tileas-hoist-guarded-loads",
         "tileas-prepare-for-scheduling",
         "tileas-generate-schedule",
         "tileas-assign-buffers",

@@ -77,6 +77,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "tileas-queue-to-pipeline": ("tileas.queue_to_pipeline", "QueueToPipelinePass"),
     "tileas-remove-dead-work": ("tileas.remove_dead_work", "RemoveDeadWorkPass"),
     "tileas-remove-layout-conversions": ("tileas.remove_layout_conversions", "RemoveLayoutConversionsPass"),
+    "tileas-hoist-guarded-loads": ("tileas.hoist_guarded_loads", "HoistGuardedLoadsPass"),
     "tileas-dynamic-persistent": ("tileas.dynamic_persistent", "DynamicPersistentPass"),
     "tileas-unroll-register-loops": ("tileas.unroll_register_loops", "UnrollRegisterLoopsPass"),
     "tileas-unspecialized-pipeline": ("tileas.unspecialized_pipeline", "UnspecializedPipelinePass"),

@@ -48,6 +48,7 @@ TARGET_AND_WARPS = (("compute_capability", "compute_capability"), ("num_warps", 
 
 FAMILY = (
     FamilyPass("tileas-queue-to-pipeline"),
+    FamilyPass("tileas-hoist-guarded-loads", PIPELINED),
     FamilyPass("tileas-materialize-async"),
     FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
     FamilyPass("tileas-assign-layouts", ALWAYS, TARGET_AND_WARPS, "layouts"),
@@ -104,6 +105,8 @@ FAMILY = (
 
 ORDER = (
     ("tileas-queue-to-pipeline", "tileas-materialize-async", "the async rewrite finds pipelines, not queues"),
+    ("tileas-queue-to-pipeline", "tileas-hoist-guarded-loads", "what agents load stays where it was asked for"),
+    ("tileas-hoist-guarded-loads", "tileas-materialize-async", "a load in a branch is not made asynchronous"),
     ("tileas-materialize-async", "tileas-materialize-schedule", "the schedule is materialised on tokens and stages"),
     ("tileas-dynamic-persistent", "tileas-generate-schedule", "the persistent loop is part of what is scheduled"),
     ("tileas-materialize-async", "tileas-assign-layouts", "the tiles in the slots of pipelines get layouts, too"),

@@ -19,8 +19,8 @@ from tests.transforms.test_crossing_values import assert_right, materialized, ta
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
-from tileas_xdsl.diagnostics import failed_softly, recorded_diagnostics
-from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
+from tileas_xdsl.diagnostics import Severity, failed_softly, recorded_diagnostics
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, CreatePipelineOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
@@ -151,28 +151,86 @@ def guarded_arguments(trips: int) -> dict[str, object]:
     return NAMED["gemm_64x64x16"].arguments(trips)
 
 
-@pytest.mark.parametrize(
-    ("outside", "inside", "rings"),
-    [(f"{LOAD_A}\n{LOAD_B}", "", 2), (LOAD_A, LOAD_B, 1)],
-    ids=["loads in front of the branch", "one of them in the branch"],
-)
-def test_work_in_branches_goes_to_the_agent_that_computes(outside: str, inside: str, rings: int) -> None:
+GUARDS = {
+    "loads in front of the branch": (f"{LOAD_A}\n{LOAD_B}", ""),
+    "one of them in the branch": (LOAD_A, LOAD_B),
+    "both in the branch": ("", f"{LOAD_A}\n{LOAD_B}"),
+    "with arithmetic": ("", f"%j = arith.addi %k, %c0 : index\n{LOAD_A.replace('%k', '%j')}\n{LOAD_B}"),
+}
+
+
+def strategies(text: str) -> list[ModuleOp]:
+    aus = parse(text)
+    with recorded_diagnostics():
+        run_passes(aus, "tileir{pipeline-strategy=unspecialize compute-capability=sm_90}")
+    return [through(parse(text), "sm_90"), aus]
+
+
+@pytest.mark.parametrize("case", GUARDS)
+def test_loads_in_branches_are_the_producers_and_other_work_the_consumers(case: str) -> None:
+    outside, inside = GUARDS[case]
     text = GUARDED.format(outside=outside, inside=inside)
-    before, module = parse(text), through(parse(text), "sm_90")
-    (switch,) = switches(module)
-    assert len(switch.regions) == 2
-    assert len([op for op in module.walk() if isinstance(op, CreatePipelineOp)]) == rings
-    for trips in (0, 1, 2, 3, 4, 7):
-        first = run(before, "f", guarded_arguments(trips))
-        for order, seed in ORDERS:
-            found = run(module, "f", guarded_arguments(trips), order=order, seed=seed)
-            assert found.violations == ()
-            assert first.arrays["c"].tobytes() == found.arrays["c"].tobytes()
-    assert check(module, "f").verdict is Verdict.SAFE
+    before, modules = parse(text), strategies(text)
+    assert [len(switch.regions) for switch in switches(modules[0])] == [2]
+    for module in modules:
+        assert len([op for op in module.walk() if isinstance(op, CreatePipelineOp)]) == 2
+        for trips in (0, 1, 2, 3, 4, 7):
+            first = run(before, "f", guarded_arguments(trips))
+            for order, seed in ORDERS:
+                found = run(module, "f", guarded_arguments(trips), order=order, seed=seed)
+                assert found.violations == ()
+                assert first.arrays["c"].tobytes() == found.arrays["c"].tobytes()
+        assert check(module, "f", timeout=200).verdict is Verdict.SAFE
+
+
+def test_a_load_that_a_guard_kept_inside_of_its_array_reads_padding() -> None:
+    text = GUARDED.format(outside="", inside=f"{LOAD_A}\n{LOAD_B}")
+    before, modules = parse(text), strategies(text)
+    arguments = {**guarded_arguments(2), "n": 7}
+    first = run(before, "f", arguments)
+    for module in modules:
+        found = run(module, "f", arguments)
+        assert found.violations == ()
+        assert first.arrays["c"].tobytes() == found.arrays["c"].tobytes()
+
+
+STORE_A = "nv_tileaa.tiled_store %a[%c0, %k], %at : (memref<?x?xf16>, !a, index, index) -> ()"
+INDEX = "%j = memref.load %where[%k] : memref<?xindex>"
+KEPT = {
+    "written": (f"{LOAD_A}\n{LOAD_B}\n{STORE_A}", "'nv_tileaa.tiled_store' may write what it reads"),
+    "promised": (
+        f"{LOAD_B}\n{LOAD_A.replace(' : ', ' attributes {in_bounds = array<i1: true, true>} : ')}",
+        "it promises that its tile is inside of the array",
+    ),
+    "from memory": (f"{LOAD_B}\n{INDEX}\n{LOAD_A.replace('%k', '%j')}", "which its coordinates come from, stays"),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_a_load_that_has_to_stay_in_its_branch_says_why_and_stays(case: str) -> None:
+    inside, reason = KEPT[case]
+    text = GUARDED.format(outside="", inside=inside).replace("%n: index", "%n: index, %where: memref<?xindex>")
+    module = parse(text)
+    (load,) = [op for op in module.walk() if isinstance(op, TiledLoadOp) and op.base.name_hint == "a"]
+    with recorded_diagnostics() as said:
+        run_passes(module, "tileas-hoist-guarded-loads")
+    assert isinstance(load.parent_op(), scf.IfOp)
+    assert any(reason in each.message and each.way_out and each.severity is Severity.REMARK for each in said)
+
+
+def test_loads_of_agents_stay_where_they_were_asked_for() -> None:
+    text = GUARDED.format(outside="", inside=f"{LOAD_A}\n{LOAD_B}")
+    head, _, body = text.partition("  %c0 = ")
+    asked = f"{head}  nv_tileaa.execute attributes {{num_agents_per_group = array<i32: 1>}} {{\n  %c0 = {body}"
+    module = parse(asked.replace("  func.return", "  } : () -> ()\n  func.return"))
+    before = print_custom(module)
+    run_passes(module, "tileas-hoist-guarded-loads")
+    assert print_custom(module) == before
 
 
 def test_a_loop_that_loads_in_branches_only_stays_in_one_agent_and_the_way_out_is_named() -> None:
-    text = GUARDED.format(outside="", inside=f"{LOAD_A}\n{LOAD_B}")
+    promised = [load.replace(" : ", " attributes {in_bounds = array<i1: true, true>} : ") for load in (LOAD_A, LOAD_B)]
+    text = GUARDED.format(outside="", inside="\n".join(promised))
     module = through(parse(text), "sm_90")
     assert switches(module) == []
     (function,) = functions_in(module)
