@@ -21,6 +21,10 @@ Addresses and offsets are bytes in shared memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tileas_xdsl.layouts.errors import LayoutError
 
@@ -134,6 +138,34 @@ def bytes_of(operand: Operand, rows: int, row_bytes: int, *, k_major: bool = Tru
         return Runs(start, (groups,), (operand.stride,), period)
     across = -(-row_bytes // operand.swizzle)
     return Runs(start, (groups, across), (operand.stride, operand.leading), period)
+
+
+def addresses_of(
+    operand: Operand, rows: int, depth: int, element_bytes: int, *, k_major: bool = True
+) -> NDArray[np.int64]:
+    """
+    The byte address of each element of `operand`: `rows` rows of M or N, `depth` elements along K. All of them lie in
+    `bytes_of` it. (The canonical layouts, as above; how a swizzle permutes: `swizzled_addresses`.)
+    """
+    row, place = np.indices((rows, depth), np.int64)
+    along, across = (place * element_bytes, row) if k_major else (row * element_bytes, place)
+    group, within = across // ROWS, across % ROWS
+    if operand.swizzle == 0:
+        chunks, groups = (operand.leading, operand.stride) if k_major else (operand.stride, operand.leading)
+        inside = within * CHUNK + along % CHUNK
+        return operand.address + along // CHUNK * chunks + group * groups + inside
+    plain = operand.address + group * operand.stride + within * operand.swizzle
+    plain = plain + (along if k_major else along // operand.swizzle * operand.leading + along % operand.swizzle)
+    return np.asarray(swizzled_addresses(plain, operand.swizzle, operand.pattern))
+
+
+def swizzled_addresses(addresses: Any, swizzle: int, pattern: int = 0) -> Any:
+    """
+    Where what has these addresses lies behind a swizzle of so many bytes whose pattern begins at byte `pattern`: bits
+    4, 5 and 6 of the address, as many as the width has, are xored with bits 7, 8 and 9.
+    """
+    chunks = max(swizzle // CHUNK, 1) - 1
+    return addresses ^ ((addresses - pattern >> 7 & chunks) << 4)
 
 
 # Their fields ---------------------------------------------------------------------------------------------------------

@@ -308,16 +308,22 @@ def _let_overlap(bound: list[Any], first: BlockArgument, second: BlockArgument) 
 
 
 def object_behind(value: Any) -> MemoryObject | None:
-    """The memory object of a view, a pointer or a tiled view; None for any other value."""
+    """The memory object of a view, a pointer, a tiled view or a tensor map; None for any other value."""
     array = getattr(value, "array", None)
     base = getattr(array if isinstance(array, View) else value, "base", None)
-    return base if isinstance(base, MemoryObject) else None
+    if not isinstance(base, MemoryObject):
+        return None
+    return base if base.mapped is None else base.mapped.array.base
 
 
 def _moved_to(base: MemoryObject, value: Any) -> Any:
     array = getattr(value, "array", None)
     if isinstance(array, View):
         return replace(value, array=replace(array, base=base))
+    if value.base.mapped is not None:
+        mapped = value.base.mapped
+        value.base.mapped = replace(mapped, array=replace(mapped.array, base=base))
+        return value
     return replace(value, base=base)
 
 

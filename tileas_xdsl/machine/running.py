@@ -133,6 +133,7 @@ def run(
         machine.grid = grid
         try:
             results = execute(machine, op, values)
+            machine.end_grid()
         except TimeUpError as error:
             out_of_time = error
         violations = machine.violations

@@ -654,6 +654,11 @@ class Machine:
             if touch.is_write:
                 self.write(touch.view, UNKNOWN)
 
+    def end_grid(self) -> None:
+        """Perform the works that the end of the grid completes, such as stores whose sources have been read."""
+        for work in [work for work in self._pending if work.ends_with_grid and work.can_start]:
+            self.perform(work)
+
     def perform_all(self) -> None:
         """Perform all works that still can be, though no agent waits for them."""
         while ready := self.ready_works():

@@ -74,6 +74,8 @@ class MemoryObject:
     read_somewhere: Operation | None = None
     """Of a whole object: an op that reads it at a place which is not computed; nobody may write to it then."""
     serial: int = field(default_factory=lambda: next(_serial))
+    mapped: Any = None
+    """Of the bytes of a tensor map: what the program says of it, and its `array` (`tiles.tensor_maps.Mapped`)."""
 
     form: object = None
     """Of a part of an array that is indexed by numbers which differ between blocks: which part (`opaque_numbers`)."""

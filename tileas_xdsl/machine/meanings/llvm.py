@@ -56,9 +56,16 @@ def _constant(_agent: Agent, op: llvm.ConstantOp) -> Any:
 
 @pure(llvm.UndefOp, llvm.ZeroOp)
 def _zero(agent: Agent, op: Operation) -> Any:
-    vector = _as_vector(op.results[0].type)
-    element = element_type(op.results[0].type if vector is None else vector.element_type)
-    if element is None or not agent.machine.with_data:
+    return _zero_of(op.results[0].type) if agent.machine.with_data else UNKNOWN
+
+
+def _zero_of(kind: Attribute) -> Any:
+    """The zero of a type: of a struct, one for each part. UNKNOWN for a type that has no numbers."""
+    if isinstance(kind, llvm.LLVMStructType):
+        return tuple(_zero_of(part) for part in kind.types.data)
+    vector = _as_vector(kind)
+    element = element_type(kind if vector is None else vector.element_type)
+    if element is None:
         return UNKNOWN
     if vector is not None:
         return np.zeros(vector.get_shape(), element.dtype)
@@ -411,6 +418,15 @@ def _extract_value(_agent: Agent, op: llvm.ExtractValueOp, aggregate: Any) -> An
     if not isinstance(aggregate, tuple) or len(position) != 1:
         raise UnsupportedError(op, f"takes a part of a {op.container.type}, which has no numbers here")
     return cast("tuple[Any, ...]", aggregate)[position[0]]
+
+
+@pure(llvm.InsertValueOp)
+def _insert_value(_agent: Agent, op: llvm.InsertValueOp, aggregate: Any, value: Any) -> Any:
+    position = [int(number) for number in op.position.get_values()]
+    if not isinstance(aggregate, tuple) or len(position) != 1:
+        raise UnsupportedError(op, f"changes a part of a {op.container.type}, which has no numbers here")
+    parts = cast("tuple[Any, ...]", aggregate)
+    return (*parts[: position[0]], value, *parts[position[0] + 1 :])
 
 
 @sync(llvm.CallIntrinsicOp)

@@ -1,5 +1,6 @@
 """
-How many bytes the box of a tensor copy has. Only its descriptor knows; a check takes it from the program.
+How many bytes the box of a tensor copy has. Only its descriptor knows. Where the kernel says what the descriptor maps
+(`dialects.tensor_maps`) that is it; else a check takes it from the program.
 
     .. box[%k, %c0] {tileas.box_bytes = 8192 : i64} : ..                               it says so
     %a = llvm.getelementptr %ring[0, %stage] : .. !llvm.array<2 x array<8192 x i8>>    the array that it fills
@@ -22,10 +23,13 @@ from xdsl.traits import SymbolTable
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.nvvm.bulk import CpAsyncBulkTensorGlobalToSharedClusterOp
 from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
+from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment
+from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.tensor_maps import described
 
 BOX_BYTES = "tileas.box_bytes"
 """Discardable attribute on a tensor copy: the bytes of its box, which only the descriptor knows."""
@@ -35,29 +39,34 @@ EVEN_SHARES = Assumption(f"tensor copies without {BOX_BYTES} bring equal parts o
 FILLS_PART = Assumption(f"a tensor store without {BOX_BYTES} reads no more than up to the next part of shared memory")
 
 
-def bytes_of_load(agent: Agent, op: CpAsyncBulkTensorGlobalToSharedClusterOp) -> int:
+def bytes_of_load(agent: Agent, op: CpAsyncBulkTensorGlobalToSharedClusterOp, descriptor: Pointer) -> int:
     """The bytes that a tensor load brings. Raises `UnsupportedError` where nothing says it."""
-    size = _stated(agent, op) or _array_size(agent, op, op.dst_mem) or _even_share(agent, op)
+    size = _stated(agent, op, descriptor) or _array_size(agent, op, op.dst_mem) or _even_share(agent, op)
     return size if size is not None else _refuse(op)
 
 
-def bytes_of_store(agent: Agent, op: Operation, source: SSAValue) -> int:
+def bytes_of_store(agent: Agent, op: Operation, source: SSAValue, descriptor: Pointer) -> int:
     """The bytes that a tensor store, or reduction, reads. Raises `UnsupportedError` where nothing says it."""
-    size = _stated(agent, op) or _array_size(agent, op, source) or _part_length(agent, op, source)
+    size = _stated(agent, op, descriptor) or _array_size(agent, op, source) or _part_length(agent, op, source)
     return size if size is not None else _refuse(op)
 
 
 def _refuse(op: Operation) -> int:
     raise UnsupportedError(
-        op, f"copies a box that only its descriptor knows: to check it, add {BOX_BYTES}; to run it, use a bulk copy"
+        op,
+        "copies a box that only its descriptor knows: "
+        f"say by {TENSOR_MAP} what the argument maps; a check also takes {BOX_BYTES} of the copy",
     )
 
 
-def _stated(agent: Agent, op: Operation) -> int | None:
-    size = op.attributes.get(BOX_BYTES)
-    if agent.machine.with_data:
-        return _refuse(op)
-    return size.value.data if isinstance(size, IntegerAttr) else None
+def _stated(agent: Agent, op: Operation, descriptor: Pointer) -> int | None:
+    said, known = op.attributes.get(BOX_BYTES), described(descriptor)
+    size = said.value.data if isinstance(said, IntegerAttr) else None
+    if known is None:
+        return _refuse(op) if agent.machine.with_data else size
+    if size not in (None, known.map_.box_bytes):
+        raise UnsupportedError(op, f"says that its box has {size} bytes, and its tensor map {known.map_.box_bytes}")
+    return known.map_.box_bytes
 
 
 # Arrays ---------------------------------------------------------------------------------------------------------------

@@ -32,17 +32,21 @@ PREPARED_IN_TIME = Assumption("registers that wgmma is given to add to are writt
 
 
 class RegistersInFlight(LateValue):
-    """The registers that `work` fills, which nobody may touch before it is known to be complete."""
+    """The registers that a work fills, which nobody may touch before it is known to be complete."""
 
     __slots__ = ("wait",)
 
-    def __init__(self, op: Operation, work: AsyncWork, wait: str) -> None:
+    def __init__(self, op: Operation, wait: str) -> None:
         super().__init__(op)
         self.wait = wait
         """The op that waits for such works."""
+        self.actual = UNKNOWN
+
+    def filled_by(self, work: AsyncWork) -> RegistersInFlight:
+        """These registers, now that the work is issued; where it computes, it sets their value when it is performed."""
         self.maker = work
         self.there = work.issuer.machine.event_of(work)
-        self.actual = UNKNOWN
+        return self
 
     def looked_at(self, agent: Agent) -> None:
         agent.part(TouchedRegisters).touched.append(self)

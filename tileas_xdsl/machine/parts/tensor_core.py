@@ -1,13 +1,15 @@
 """
 Works of the tensor core: products, and for `tcgen05` copies and shifts. Those of one thread are performed in order.
 
-They read shared memory through the asynchronous proxy. Here no numbers are computed: a check follows what they touch.
+They read shared memory through the asynchronous proxy. Those of `wgmma` compute; of the others
+a check follows what they touch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import Operation
 
@@ -29,13 +31,25 @@ class LastOnTensorCore(OwnPart):
         canvas.works([] if self.work is None else [self.work])
 
 
-def start_in_order(agent: Agent, op: Operation, touches: Sequence[Touch], label: str) -> AsyncWork:
-    """Start a work of the tensor core, behind those that `agent` has started before."""
+def start_in_order(
+    agent: Agent,
+    op: Operation,
+    touches: Sequence[Touch],
+    label: str,
+    fetch: Callable[[], Any] | None = None,
+    deliver: Callable[[Any], None] | None = None,
+) -> AsyncWork:
+    """
+    Start a work of the tensor core, behind those that `agent` has started before. `fetch` reads its sources, `deliver`
+    computes; an op without them is refused where numbers are wanted.
+    """
     machine, last = agent.machine, agent.part(LastOnTensorCore)
-    if machine.with_data:
+    if machine.with_data and deliver is None:
         raise UnsupportedError(op, "is not computed on the machine; check the program, which follows what it touches")
     before = [] if last.work is None else [machine.event_of(last.work)]
-    last.work = agent.issue(op, touches, None, label=label, engine=TENSOR_CORE, dependencies=before)
+    last.work = agent.issue(
+        op, touches, None, label=label, engine=TENSOR_CORE, dependencies=before, fetch=fetch, deliver=deliver
+    )
     return last.work
 
 

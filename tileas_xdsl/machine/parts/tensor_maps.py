@@ -4,15 +4,17 @@ Tensor maps: what the descriptor of a tensor copy names, as far as a check needs
 A descriptor is 128 bytes, and known by its address. It names a tensor, which has an object of its own here, with one
 place for each coordinate. A copy touches a box of it. How large a box is only the descriptor knows; two boxes at the
 same coordinates are the same one, and boxes at different coordinates are taken to be apart, unless the copy says by
-`tileas.box` how many elements it has along each dimension.
+`tileas.box` how many elements it has along each dimension, or the kernel what its argument maps
+(`dialects.tensor_maps`). Where that is said, copies move numbers too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
@@ -25,11 +27,11 @@ from tileas_xdsl.machine.core.opaque_numbers import part_at
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
+from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer
+from tileas_xdsl.machine.tiles.tensor_maps import ALIGNMENT, DESCRIPTOR_BYTES, Box, described, permuted, straightened
 
 BOX = "tileas.box"
 """Discardable attribute on a tensor copy: the elements of its box along each dimension, the innermost first."""
-DESCRIPTOR_BYTES = 128
 MOST_DIMENSIONS = 5
 EXTENT = 1 << 32
 """Of each dimension: coordinates have 32 bits, and may be negative."""
@@ -42,7 +44,7 @@ NAMED_ONCE = Assumption("the tensor of {} is reached through that map only")
 
 @dataclass
 class TensorMaps(SharedPart):
-    """The tensors of an execution, by the place of the descriptor that names them."""
+    """The tensors of an execution, by the place of the array, or else of the descriptor that names them."""
 
     tensors: dict[tuple[int, int], tuple[Pointer, MemoryObject]] = field(
         default_factory=dict[tuple[int, int], tuple[Pointer, MemoryObject]]
@@ -72,7 +74,7 @@ def writing_box(
     """The write of a box. Raises `UndecidedError` where the coordinates are not known."""
     known = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in coordinates]
     agent.machine.assume(NAMED_ONCE.about(descriptor.base.name))
-    if BOX not in op.attributes:
+    if BOX not in op.attributes and described(descriptor) is None:
         agent.machine.assume(APART.about(descriptor.base.name))
     return Touch(_box(agent, op, descriptor, known), True, Proxy.ASYNC, is_atomic)
 
@@ -81,7 +83,7 @@ def _box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence
     tensor = _tensor_of(agent, descriptor)
     if not _is_plain_tile(op) or any(coordinate is UNKNOWN for coordinate in coordinates):
         return tensor.whole()
-    extents = _extents(op, len(coordinates))
+    extents = _extents(op, descriptor, len(coordinates))
     if extents is None:
         extents = [1] * len(coordinates)
     tensor = part_at(agent, tensor, coordinates, list(reversed(tensor.strides))[: len(coordinates)])
@@ -92,14 +94,15 @@ def _box(agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence
 
 
 def _tensor_of(agent: Agent, descriptor: Pointer) -> MemoryObject:
-    tensors = agent.machine.part(TensorMaps).tensors
-    if descriptor.key not in tensors:
+    tensors, known = agent.machine.part(TensorMaps).tensors, described(descriptor)
+    key = descriptor.key if known is None else (known.array.base.serial, known.array.offset)
+    if key not in tensors:
         where = f" + {descriptor.offset}" if descriptor.offset else ""
         name = f"tensor of map '{descriptor.base.name}{where}'"
         shape = (EXTENT,) * MOST_DIMENSIONS
         tensor = MemoryObject(name, shape, BYTE, "global", is_open=True, zero=EXTENT // 2)
-        tensors[descriptor.key] = (descriptor, tensor)
-    return tensors[descriptor.key][1]
+        tensors[key] = (descriptor, tensor)
+    return tensors[key][1]
 
 
 def _is_plain_tile(op: Operation) -> bool:
@@ -108,14 +111,86 @@ def _is_plain_tile(op: Operation) -> bool:
     return mode is None or str(getattr(mode, "data", "")) == "tile"
 
 
-def _extents(op: Operation, rank: int) -> list[int] | None:
-    box = op.attributes.get(BOX)
+def _extents(op: Operation, descriptor: Pointer, rank: int) -> list[int] | None:
+    """Elements of the box along each dimension, the innermost first; None where nothing says it."""
+    box, known = op.attributes.get(BOX), described(descriptor)
+    if known is not None and len(known.map_.box) != rank:
+        dimensions = len(known.map_.box)
+        raise UnsupportedError(op, f"has {rank} coordinates, and its tensor map is of {dimensions} dimensions")
     if box is None:
-        return None
+        return None if known is None else list(reversed(known.map_.box))
     extents = [int(extent) for extent in box.get_values()] if isinstance(box, DenseArrayBase) else []
     if len(extents) != rank or not all(0 < extent <= 256 for extent in extents):
         raise UnsupportedError(op, f"has a {BOX} that is no array of {rank} numbers from 1 to 256, as TMA takes them")
     return extents
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def mover_into(
+    agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any], target: Pointer
+) -> Callable[[], None] | None:
+    """What moves a box to `target` in shared memory, swizzled; None where only places matter."""
+    if not agent.machine.with_data:
+        return None
+    box, address, swizzle = _numbers(agent, op, descriptor, coordinates, target)
+
+    def move() -> None:
+        plain = np.ascontiguousarray(box.read()).reshape(-1).view(np.uint8)
+        view = target.bytes(len(plain))
+        agent.machine.write(view, permuted(plain, address, swizzle).view(np.int8))
+
+    return move
+
+
+Combine = Callable[[Any, Any], Any]
+"""(what the array holds, what the box holds) -> what the array holds then."""
+
+
+def writer_of(
+    agent: Agent,
+    op: Operation,
+    descriptor: Pointer,
+    coordinates: Sequence[Any],
+    source: Pointer,
+    combine: Combine | None = None,
+) -> Callable[[Any], None] | None:
+    """What puts the bytes that lay at `source` into the array; None where only places matter."""
+    if not agent.machine.with_data:
+        return None
+    box, address, swizzle = _numbers(agent, op, descriptor, coordinates, source)
+
+    def put(held: Any) -> None:
+        plain = straightened(np.ascontiguousarray(held).view(np.uint8), address, swizzle)
+        elements = np.ascontiguousarray(plain).view(box.array.element.dtype).reshape(box.map_.box)
+        box.write(elements if combine is None else combine(box.read(), elements))
+
+    return put
+
+
+def _numbers(
+    agent: Agent, op: Operation, descriptor: Pointer, coordinates: Sequence[Any], shared: Pointer
+) -> tuple[Box, int, int]:
+    """The box that a copy moves, the address of its bytes in shared memory, and their swizzle."""
+    known = described(descriptor)
+    assert known is not None  # else nobody could say how many bytes the copy moves
+    if not _is_plain_tile(op):
+        raise UnsupportedError(op, "moves no box (its mode is not 'tile'), and its numbers are not followed")
+    places = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in reversed(coordinates)]
+    addresses = agent.machine.part(Addresses)
+    address = addresses.offset_bits(addresses.number(shared))
+    map_, array = known.map_, known.array
+    if address % ALIGNMENT:
+        raise UnsupportedError(
+            op, f"has a box at byte {address} of shared memory; boxes begin at multiples of {ALIGNMENT} bytes"
+        )
+    if map_.swizzle and map_.box_bytes % ALIGNMENT:
+        raise UnsupportedError(
+            op,
+            f"moves a box of {map_.box_bytes} bytes, whose swizzle reaches beyond it; take a multiple of {ALIGNMENT}",
+        )
+    return Box(map_, array, tuple(places)), address, map_.swizzle
 
 
 # Descriptors that the program changes --------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.values import element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.pointers import DEFAULT_BYTES, Pointer, byte_object
+from tileas_xdsl.machine.tiles.tensor_maps import bind_map, map_of_argument
 
 SPACES = {0: "global", 1: "global", 3: "shared", 5: "private", 6: "tensor", 7: "shared"}
 """State spaces by LLVM address space. A generic pointer counts as one to global memory."""
@@ -37,8 +38,10 @@ def space_of(type_: Attribute) -> str:
 
 @binds_type(LLVMPointerType.name)
 def _bind_pointer(argument: BlockArgument, given: Any, with_data: bool) -> Pointer:
-    """A pointer argument points to an object of its own, or to a copy of the array given."""
-    name = name_of(argument)
+    """A pointer argument points to an object of its own, or to a copy of the array given; or it is a tensor map."""
+    name, map_ = name_of(argument), map_of_argument(argument)
+    if map_ is not None:
+        return bind_map(argument, map_, given, with_data)
     space = space_of(argument.type)
     if given is None:
         return Pointer(byte_object(name, _declared_bytes(argument, with_data), space, with_data=with_data), 0)

@@ -11,10 +11,10 @@ once it has been read).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from tileas_xdsl.analysis.answers import AnswerUse, use_of_answer
 from tileas_xdsl.dialects.nvvm import bulk, cp_async, fence, mbarrier, registers, thread
@@ -33,10 +33,9 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
-from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.evidence import Misuse
-from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge, Proxy
+from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Crosses, TakesPerThread
@@ -46,7 +45,6 @@ from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, R
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
-from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.barrier_lives import (
@@ -61,16 +59,12 @@ from tileas_xdsl.machine.parts.barriers import (
     expect_bytes,
     hope_for_parity,
     promise_arrival,
-    promise_bytes,
     report_bytes,
     wait_for_parity,
     wait_for_queue,
 )
-from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
 from tileas_xdsl.machine.parts.clusters import (
-    Destination,
     arrive_in_cluster,
-    destinations,
     must_be_own,
     place_in_block,
 )
@@ -94,13 +88,7 @@ from tileas_xdsl.machine.parts.placed_barriers import (
     publish_inits,
     threads_left,
 )
-from tileas_xdsl.machine.parts.tensor_maps import (
-    acquire_map,
-    reading_box,
-    reading_descriptor,
-    release_maps,
-    writing_box,
-)
+from tileas_xdsl.machine.parts.tensor_maps import acquire_map, release_maps
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
     block_extent,
@@ -329,6 +317,23 @@ def _succeed(_agent: Agent, _op: Operation, _: None) -> Answer:
     return 1
 
 
+def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
+    """Report that asynchronous work of `op` is to signal a barrier that no fence has shown to its proxy."""
+    if barrier.fenced:
+        return
+    parties = (
+        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
+        Party(op, agent.name, agent.iteration, "lets asynchronous work signal it"),
+    )
+    violation = Violation(
+        ViolationKind.MISSING_FENCE,
+        f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
+        parties,
+        "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
+    )
+    agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))
+
+
 # Copies with groups ---------------------------------------------------------------------------------------------------
 
 
@@ -363,10 +368,10 @@ def _cp_async_commit(agent: Agent, op: Operation) -> None:
 
 @suspends(cp_async.CpAsyncWaitGroupOp)
 def _cp_async_wait(agent: Agent, op: Any) -> Answer:
-    return _wait_for_own_copies(agent, op, [CP_ASYNC], op.n.value.data)
+    return wait_for_own_copies(agent, op, [CP_ASYNC], op.n.value.data)
 
 
-def _wait_for_own_copies(agent: Agent, op: Operation, families: Sequence[str], in_flight: int) -> Answer:
+def wait_for_own_copies(agent: Agent, op: Operation, families: Sequence[str], in_flight: int) -> Answer:
     """Each thread waits for the groups that it has committed itself: those of the last family know the others."""
     covered = [work for name in families for work in works_waited_for(copy_groups(agent, name), in_flight)]
     rests_on_own_copies(agent, covered)
@@ -386,153 +391,6 @@ def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
     work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
     promise_arrival(agent, work, barrier, agent.threads)
     note_signal(placed, work)
-
-
-# Bulk copies ----------------------------------------------------------------------------------------------------------
-
-
-def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
-    """Report that asynchronous work of `op` is to signal a barrier that no fence has shown to its proxy."""
-    if barrier.fenced:
-        return
-    parties = (
-        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
-        Party(op, agent.name, agent.iteration, "lets asynchronous work signal it"),
-    )
-    violation = Violation(
-        ViolationKind.MISSING_FENCE,
-        f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
-        parties,
-        "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
-    )
-    agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))
-
-
-@sync(bulk.CpAsyncBulkGlobalToSharedClusterOp, bulk.CpAsyncBulkSharedCTAToSharedClusterOp)
-def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: Any, size: Any, *hints: Any) -> None:
-    count = agent.known(size, op, "copies")
-    out_of: View = agent.known(source, op, "copies from").bytes(count)
-    mask = None if getattr(op, "multicast_mask", None) is None else hints[0]
-    for place in _destinations(agent, op, target, address, mask):
-        into = place.target.bytes(count)
-        touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
-        _signal_bytes(agent, op, place.barrier, touches, _mover(agent, into, out_of), count)
-
-
-def _destinations(agent: Agent, op: Operation, target: Any, barrier: Any, mask: Any) -> list[Destination]:
-    into: Pointer = agent.known(target, op, "copies to")
-    return destinations(agent, op, into, agent.known(barrier, op, "uses a barrier at"), mask)
-
-
-def _mover(agent: Agent, into: View, out_of: View) -> Callable[[], None] | None:
-    """What moves the data, where there are any."""
-    machine = agent.machine
-    return (lambda: machine.write(into, machine.read(out_of))) if machine.with_data else None
-
-
-@sync(
-    bulk.CpAsyncBulkTensorGlobalToSharedClusterOp,
-    may_move=("coordinates",),
-    opaque=("coordinates",),
-    per_thread=TakesPerThread.ITSELF,
-)
-def _tensor_load(agent: Agent, op: Any, *operands: Any) -> None:
-    values = dict(zip(op.operands, operands, strict=True))
-    with predicated(agent, op, values.get(op.predicate, True)) as threads:
-        if threads:
-            _load_box(agent, op, values)
-
-
-def _load_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
-    count = bytes_of_load(agent, op)
-    descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
-    box = reading_box(agent, op, descriptor, [_for_all(agent, op, values[each]) for each in op.coordinates])
-    mask = None if op.multicast_mask is None else values[op.multicast_mask]
-    for place in _destinations(agent, op, values[op.dst_mem], values[op.mbar], mask):
-        touches = [reading_descriptor(descriptor), box, Touch(place.target.bytes(count), True, Proxy.ASYNC)]
-        _signal_bytes(agent, op, place.barrier, touches, None, count)
-
-
-def _signal_bytes(
-    agent: Agent, op: Operation, address: Any, touches: list[Touch], move: Callable[[], None] | None, count: int
-) -> None:
-    """Issue a copy whose bytes arrive at the barrier at `address` when it is complete."""
-    barrier = barrier_at(agent, op, address)
-    check_init_fence(agent, op, barrier)
-    work = agent.issue(op, touches, move, label=f"a bulk copy of {count} bytes", engine="tma")
-    promise_bytes(agent, work, barrier.state, count * agent.threads)
-    note_signal(barrier, work)
-
-
-@sync(bulk.CpAsyncBulkSharedCTAToGlobalOp)
-def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any, *_hints: Any) -> None:
-    count = agent.known(size, op, "copies")
-    into: View = agent.known(target, op, "copies to").bytes(count)
-    out_of: View = agent.known(source, op, "copies from").bytes(count)
-    _store_in_two_halves(agent, op, out_of, into, [Touch(into, True, Proxy.ASYNC)], count)
-
-
-@sync(
-    bulk.CpAsyncBulkTensorSharedCTAToGlobalOp,
-    bulk.CpAsyncBulkTensorReduceOp,
-    may_move=("coordinates",),
-    per_thread=TakesPerThread.ITSELF,
-    opaque=("coordinates",),
-)
-def _tensor_store(agent: Agent, op: Any, *operands: Any) -> None:
-    values = dict(zip(op.operands, operands, strict=True))
-    with predicated(agent, op, values.get(getattr(op, "predicate", None), True)) as threads:
-        if threads:
-            _store_box(agent, op, values)
-
-
-def _for_all(agent: Agent, op: Operation, coordinate: Any) -> Any:
-    """A coordinate, known or not, which must be the same for all threads."""
-    return agent.known(coordinate, op, "takes as a coordinate") if isinstance(coordinate, PerThread) else coordinate
-
-
-def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
-    count = bytes_of_store(agent, op, op.src_mem)
-    out_of: View = agent.known(values[op.src_mem], op, "copies from").bytes(count)
-    descriptor: Pointer = agent.known(values[op.tma_descriptor], op, "takes as its tensor map")
-    coordinates = [values[coordinate] for coordinate in op.coordinates]
-    is_atomic = isinstance(op, bulk.CpAsyncBulkTensorReduceOp)
-    box = writing_box(agent, op, descriptor, coordinates, is_atomic=is_atomic)
-    _store_in_two_halves(agent, op, out_of, None, [reading_descriptor(descriptor), box], count)
-
-
-def _store_in_two_halves(
-    agent: Agent, op: Operation, out_of: View, into: View | None, touches: list[Touch], count: int
-) -> None:
-    """Issue a read of the source, which is all that `wait_group {read}` waits for, and then a write of the target."""
-    machine = agent.machine
-    held: list[Any] = []
-    take = (lambda: held.append(machine.read(out_of))) if machine.with_data else None
-    put = (lambda: machine.write(into, held.pop())) if machine.with_data and into is not None else None
-    label = f"a bulk store of {count} bytes"
-    read = Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))
-    reading = agent.issue(op, [read], take, label=f"the reading of {label}", engine="tma")
-    writing = agent.issue(
-        op, touches, put, label=label, engine="memory", dependencies=[machine.event_of(reading, "the source is read")]
-    )
-    # Shared memory ends with the block, and its reads with it; what is on its way to global memory arrives.
-    writing.ends_with_grid = True
-    copy_groups(agent, "bulk reads").uncommitted.append(reading)
-    copy_groups(agent, "bulk").uncommitted.append(writing)
-    if machine.order.reads_sources_at_once:
-        machine.perform(reading)
-
-
-@sync(bulk.CpAsyncBulkCommitGroupOp)
-def _bulk_commit(agent: Agent, op: Operation) -> None:
-    commit_copies(agent, "bulk reads", op)
-    commit_copies(agent, "bulk", op)
-
-
-@suspends(bulk.CpAsyncBulkWaitGroupOp)
-def _bulk_wait(agent: Agent, op: Any) -> Answer:
-    families = ["bulk reads"] if op.read is not None else ["bulk reads", "bulk"]
-    return _wait_for_own_copies(agent, op, families, op.group.value.data)
 
 
 # Barriers of threads --------------------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def _start_transfer(agent: Agent, op: Operation, views: list[View], family: str,
     verb = "store to" if write else "load of"
     work = agent.issue(op, touches, None, label=f"a {verb} tensor memory", engine="tensor memory")
     copy_groups(agent, family).uncommitted.append(work)
-    return RegistersInFlight(op, work, f"{tcgen05.Tcgen05WaitOp.name} <load>")
+    return RegistersInFlight(op, f"{tcgen05.Tcgen05WaitOp.name} <load>").filled_by(work)
 
 
 @issues(tcgen05.Tcgen05LdOp)

@@ -2,34 +2,41 @@
 What the ops of `wgmma` do (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions").
 
 The four warps of a warpgroup execute them together. Each of these agents starts a work of its own, which is taken to
-read both matrices whole, and waits for its own groups.
+read both matrices whole, and waits for its own groups. It computes the rows of the result that its registers hold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nvvm import wgmma
-from tileas_xdsl.dialects.nvvm.matrix_attributes import MMALayout
 from tileas_xdsl.layouts.descriptors import wgmma_operand
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
+from tileas_xdsl.machine.core.late_values import LateValue
 from tileas_xdsl.machine.core.meaning import issues, suspends, sync
+from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.threads.by_thread import per_thread
+from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread
+from tileas_xdsl.machine.core.values import UNKNOWN
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.barriers import wait_for_queue
 from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
 from tileas_xdsl.machine.parts.register_works import RegistersInFlight, fence_registers, take_accumulator
 from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp, start_in_order
-from tileas_xdsl.machine.tiles.matrix_operands import operand_view
+from tileas_xdsl.machine.tiles import warpgroup_products as products
+from tileas_xdsl.machine.tiles.matrix_operands import WORD, operand_view
 from tileas_xdsl.machine.tiles.pointers import Addresses
 
 WGMMA = "wgmma"
 """The family of these works among those that are waited for by groups."""
-WARPGROUP = 128
+WARPS = 4
+"""Of a warpgroup."""
 K_BYTES = 32
 """Of one row along K, whatever the elements are."""
 
@@ -40,35 +47,90 @@ def _fence(agent: Agent, op: Operation) -> None:
     fence_registers(agent)
 
 
-@issues(wgmma.WgmmaMmaAsyncOp)
+@issues(wgmma.WgmmaMmaAsyncOp, per_thread=TakesPerThread.ITSELF)
 def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: Any) -> Answer:
     must_be_whole_warp(agent, op)
     _must_be_warpgroup(agent, op)
     take_accumulator(agent, op, accumulator)
     m, n, k = op.shape.m.data, op.shape.n.data, op.shape.k.data
+    words = [agent.known(word, op, "reads a matrix through") for word in (a, b)]
     touches = [
-        _reading(agent, op, a, (m, k), k_major=op.layout_a.data is MMALayout.ROW),
-        _reading(agent, op, b, (n, k), k_major=op.layout_b.data is MMALayout.COL),
+        _reading(agent, op, word, (rows, k), k_major=k_major)
+        for word, rows, k_major in zip(words, (m, n), products.is_k_major(op), strict=True)
     ]
-    work = start_in_order(agent, op, touches, f"a product of {m} x {n} x {k}")
-    copy_groups(agent, WGMMA).uncommitted.append(work)
     agent.machine.late_values = True
-    return RegistersInFlight(op, work, wgmma.WgmmaWaitGroupSyncOp.name)
+    result = RegistersInFlight(op, wgmma.WgmmaWaitGroupSyncOp.name)
+
+    def deliver(factors: Any) -> None:
+        result.actual = _sum(agent, op, factors, accumulator)
+
+    fetch = _factors(agent, op, words) if agent.machine.with_data else None
+    work = start_in_order(agent, op, touches, f"a product of {m} x {n} x {k}", fetch, deliver)
+    copy_groups(agent, WGMMA).uncommitted.append(work)
+    return result.filled_by(work)
 
 
 def _must_be_warpgroup(agent: Agent, op: Operation) -> None:
     threads = sum(member.size for member in agent.cohort)
-    if agent.hardware is not None and threads < WARPGROUP:
-        raise UnsupportedError(op, f"takes a warpgroup of {WARPGROUP} threads, and the block has {threads}")
+    if agent.hardware is not None and threads < WARPS * WARP:
+        raise UnsupportedError(op, f"takes a warpgroup of {WARPS * WARP} threads, and the block has {threads}")
 
 
-def _reading(agent: Agent, op: Operation, word: Any, extents: tuple[int, int], *, k_major: bool) -> Touch:
+def _reading(agent: Agent, op: Operation, word: int, extents: tuple[int, int], *, k_major: bool) -> Touch:
     """The read of a matrix of (rows, K) elements through the descriptor `word`."""
     rows, k = extents
-    number = agent.known(word, op, "reads a matrix through")
     shape = (rows, K_BYTES) if k_major else (k, rows * K_BYTES // k)
-    view = operand_view(agent.machine.part(Addresses), op, number, wgmma_operand, *shape, k_major=k_major)
+    view = operand_view(agent.machine.part(Addresses), op, word, wgmma_operand, *shape, k_major=k_major)
     return Touch(view, False, Proxy.ASYNC)
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def _factors(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, words: list[int]) -> Callable[[], tuple[Any, Any]]:
+    """What reads the rows of A that the warp multiplies, and B."""
+    rank, addresses = _rank(agent, op), agent.machine.part(Addresses)
+    kinds = [products.numbers_of(op, each.data) for each in (op.type_a, op.type_b)]
+    extents = [(rows.data, op.shape.k.data) for rows in (op.shape.m, op.shape.n)]
+
+    def matrix(which: int) -> Any:
+        operand = wgmma_operand(words[which] & WORD)
+        base = addresses.base(operand.address)
+        assert base is not None
+        assert base.data is not None
+        start = operand.address - addresses.offset(operand.address)
+        k_major = products.is_k_major(op)[which]
+        return products.matrix_behind(base.data, start, operand, kinds[which], extents[which], k_major=k_major)
+
+    return lambda: (products.rows_of_warp(matrix(0), rank), matrix(1))
+
+
+def _rank(agent: Agent, op: Operation) -> int:
+    """Which warp of its warpgroup the agent is."""
+    if agent.hardware is None:
+        raise UndecidedError(
+            op,
+            "is executed by a warpgroup, and nothing says how many threads there are: say it by nvvm.reqntid",
+        )
+    if agent.size != WARP:
+        raise UnsupportedError(op, f"takes warps of {WARP} threads, and this one has {agent.size}")
+    return agent.hardware.first // WARP % WARPS
+
+
+def _sum(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, factors: tuple[Any, Any], accumulator: Any) -> Any:
+    """The registers of the warp behind the product."""
+    while isinstance(accumulator, LateValue):
+        accumulator = accumulator.actual
+    before = None
+    if products.adds(op):
+        lanes = accumulator.values if isinstance(accumulator, PerThread) else (accumulator,) * WARP
+        if any(of_lane is UNKNOWN for of_lane in lanes):
+            return UNKNOWN
+        before = products.matrix_in(lanes, op.shape.n.data, op)
+    return per_thread(agent, products.registers_with(products.multiplied(op, *factors, before), op))
+
+
+# Waits ----------------------------------------------------------------------------------------------------------------
 
 
 @sync(wgmma.WgmmaGroupSyncAlignedOp)

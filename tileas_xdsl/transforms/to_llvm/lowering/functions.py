@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from xdsl.dialects import func, llvm, memref
@@ -60,7 +60,7 @@ def _descriptions(op: func.FuncOp) -> Iterator[dict[str, Attribute]]:
         name = StringAttr(argument.name_hint or f"argument {position}")
         kind = buffer_type(argument.type)
         if kind is None:
-            yield {NAME: name}
+            yield {NAME: name, **_own_attributes(op, position)}
             continue
         yield {NAME: name, TYPE: argument.type}
         words = ["offset", *(f"size {k}" for k in range(len(kind.sizes)))]
@@ -68,6 +68,12 @@ def _descriptions(op: func.FuncOp) -> Iterator[dict[str, Attribute]]:
         for word, number in zip(words, kind.numbers, strict=True):
             if number is None:
                 yield {NAME: name, NUMBER: StringAttr(word)}
+
+
+def _own_attributes(op: func.FuncOp, position: int) -> Mapping[str, Attribute]:
+    """What is said of an argument that stays one: that it is passed by value, that it is a tensor map."""
+    given = op.arg_attrs.data[position] if op.arg_attrs is not None else None
+    return given.data if isinstance(given, DictionaryAttr) else {}
 
 
 def _body(op: func.FuncOp, inputs: list[Attribute]) -> Region:
