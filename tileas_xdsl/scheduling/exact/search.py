@@ -47,6 +47,8 @@ class Limits:
     """Whether refutations are explained, which takes up to half as many seconds again."""
     phases: bool = True
     """Whether the best of the schedules with the least interval is sought, or any of them will do."""
+    last: int | None = None
+    """The last interval that is tried, where a larger one is of no use."""
 
 
 def solve(
@@ -114,6 +116,8 @@ class _Search:
     def run(self) -> ExactSchedule | NoSchedule:
         last = serial_ii(self.problem, self.problem.agents) if self.start is None else self.start.ii
         last = max(last, self.bounds.mii)
+        if self.limits.last is not None:
+            last = min(last, self.limits.last)
         for ii in range(self.bounds.mii, last + 1):
             if self.left <= 0:
                 break

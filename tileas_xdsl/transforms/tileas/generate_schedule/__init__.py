@@ -165,7 +165,7 @@ def plan_loop(
         found = schedule(problem.problem, strategy, limits, options.rrt_size_threshold)
         if not is_exact or strategy is Strategy.SERIAL:
             return ScheduledLoop(loop, problem, found)
-        return _exactly(problem, found, options, hands_over=model.has_tma)
+        return _exactly(problem, found, options, model)
     except DependenceCycleError as error:
         refuse(problem.ops[error.ops[0]], f"cannot be scheduled: {error}", "break the cycle")
     except InfeasibleError as error:
@@ -173,10 +173,16 @@ def plan_loop(
 
 
 def _exactly(
-    problem: LoopProblem, found: ModuloSchedule, options: GenerateSchedulePass, *, hands_over: bool
+    problem: LoopProblem, found: ModuloSchedule, options: GenerateSchedulePass, model: MachineModel
 ) -> ScheduledLoop:
     """The best schedule of `problem`, with what is proven of it."""
-    asked = Exactly(options.exact_agents, float(options.exact_limit), options.max_constraint_iterations, hands_over)
+    asked = Exactly(
+        options.exact_agents,
+        float(options.exact_limit),
+        options.max_constraint_iterations,
+        model.has_tma,
+        model.timing,
+    )
     try:
         count, agents, better = exact_schedule(problem, found, asked)
     except SolverMissing as error:
@@ -201,7 +207,7 @@ def write_schedule(found: ScheduledLoop) -> None:
         if found.agents and (agent := found.agents[number]) is not None:
             op.attributes["agent"] = IntegerAttr(agent, i32)
     found.loop.attributes[SCHEDULE] = described(found)
-    for maker, copies in zip(found.problem.rings, result.copies, strict=True):
+    for maker, copies in zip(found.problem.rings, result.copies, strict=False):
         maker.attributes[DEPTH] = IntegerAttr(copies, i32)
 
 

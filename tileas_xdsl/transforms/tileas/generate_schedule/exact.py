@@ -4,6 +4,8 @@ reach the least.
 
 Each partition that the rules allow (`scheduling/shared_loops.py`) is a problem of its own, solved on its own: so the
 least interval of all is the least of any partition, and is proven where each smaller one is refuted for each of them.
+Where what computing agents do is what binds, partitions in which tiles move from one to the other are asked about, too:
+each for the intervals below the best that is known, which most of them miss by their work alone.
 """
 
 from __future__ import annotations
@@ -11,15 +13,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tileas_xdsl.scheduling.exact.bounds import bounds_of
 from tileas_xdsl.scheduling.exact.search import Limits
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import SearchLimits, schedule
-from tileas_xdsl.scheduling.proven import ProvenSchedule, proven_schedule
-from tileas_xdsl.scheduling.shared_loops import OneAgentError, SharedLoop, missing_words, partitions_of
+from tileas_xdsl.scheduling.moved_values import MovedTile
+from tileas_xdsl.scheduling.proven import ProvenSchedule, exact_problem, proven_schedule
+from tileas_xdsl.scheduling.shared_loops import (
+    OneAgentError,
+    SharedLoop,
+    TooManyError,
+    dealt_partitions,
+    missing_words,
+    missing_words_of_one,
+    partitions_of,
+    slot_names,
+)
+from tileas_xdsl.targets.timing import TimingTable
 
 AUTO = "auto"
+
+LEAST_SECONDS = 0.1
+"""What a partition gets where next to nothing is left."""
 
 MOST_AGENTS = 3
 
@@ -41,6 +58,8 @@ class Exactly:
     """Of the heuristic that the search for several agents starts from."""
     hands_over: bool
     """Whether a producer can leave its registers to others."""
+    table: TimingTable | None = None
+    """What moving a tile takes; without one none moves."""
 
     @property
     def most(self) -> int:
@@ -54,6 +73,7 @@ class Candidate:
     count: int
     agents: tuple[int | None, ...]
     schedule: ModuloSchedule
+    moves: tuple[MovedTile, ...] = ()
 
     @property
     def least(self) -> int:
@@ -68,22 +88,44 @@ def exact_schedule(
     The number of agents, who runs each op (nothing for one agent), and the schedule of `problem` with the least
     interval. `found` is the heuristic's for one agent. Raises `OneAgentError`, `SolverMissing`.
     """
-    alone = [Candidate(1, (), _proven(found, asked))] if asked.agents in (1, AUTO) else []
     if asked.agents == 1:
-        return 1, (), alone[0].schedule
+        return 1, (), _proven(found, asked)
     reasons: list[str] = []
+    alone = list(_alone(problem, found, asked, reasons))
     try:
         shared = list(_candidates(problem, asked, reasons))
     except OneAgentError as error:
         if not alone:
             raise
-        shared, reasons = [], [str(error)]
+        shared = []
+        reasons.append(str(error))
     if not alone and not shared:
-        raise OneAgentError(reasons[-1])
+        raise OneAgentError("; ".join(dict.fromkeys(reasons)))
     candidates = [*alone, *shared]
-    best = min(candidates, key=lambda it: (it.schedule.ii, it.count))
+    least = min(it.least for it in candidates)
+    if shared and asked.most == MOST_AGENTS and asked.table is not None:
+        better, least_dealt = _dealt(problem, asked, asked.table, _best(candidates), shared[0])
+        candidates += better
+        least = min(least, least_dealt)
+    best = _best(candidates)
     why = "; ".join(_compared(best, candidates, reasons))
-    return best.count, best.agents, _saying(best.schedule, why, min(it.least for it in candidates))
+    return best.count, best.agents, _saying(best.schedule, why, least)
+
+
+def _best(candidates: Sequence[Candidate]) -> Candidate:
+    """As few agents as reach the least interval."""
+    return min(candidates, key=lambda it: (it.schedule.ii, it.count))
+
+
+def _alone(problem: LoopProblem, found: ModuloSchedule, asked: Exactly, reasons: list[str]) -> Iterator[Candidate]:
+    """One agent, where that is asked for, and where it has the registers."""
+    if asked.agents != AUTO:
+        return
+    missing = missing_words_of_one(problem, hands_over=asked.hands_over)
+    if missing is None:
+        yield Candidate(1, (), _proven(found, asked))
+    else:
+        reasons.append(f"with 1, {missing}")
 
 
 def _candidates(problem: LoopProblem, asked: Exactly, reasons: list[str]) -> Iterator[Candidate]:
@@ -98,9 +140,55 @@ def _candidates(problem: LoopProblem, asked: Exactly, reasons: list[str]) -> Ite
 
 def _shared(shared: SharedLoop, asked: Exactly) -> Candidate:
     """Stages between agents become slots of rings, which memory limits, so `num-stages` does not."""
+    return Candidate(shared.count, shared.agents, _proven(_heuristic(shared, asked), asked))
+
+
+def _heuristic(shared: SharedLoop, asked: Exactly) -> ModuloSchedule:
     free = replace(shared.problem.problem, most_stages=NO_LIMIT)
-    start = schedule(free, Strategy.COST_BASED, SearchLimits(rounds=asked.rounds))
-    return Candidate(shared.count, shared.agents, _proven(start, asked))
+    return schedule(free, Strategy.COST_BASED, SearchLimits(rounds=asked.rounds))
+
+
+def _dealt(
+    problem: LoopProblem, asked: Exactly, table: TimingTable, best: Candidate, shared: Candidate
+) -> tuple[list[Candidate], int]:
+    """
+    The partitions in which tiles move and whose interval is less than that of `best`, each better than the one before;
+    and the least interval that one of them may have, as far as is known.
+    """
+    least = _without_computing(shared)
+    if best.schedule.ii <= least:
+        return [], best.schedule.ii
+    rivals: list[tuple[int, ModuloSchedule, SharedLoop]] = []
+    try:
+        for rival in dealt_partitions(problem, best.schedule.ii, table):
+            if missing_words(rival, hands_over=asked.hands_over) is None:
+                start = _heuristic(rival, asked)
+                rivals.append((bounds_of(exact_problem(start.problem)).mii, start, rival))
+    except TooManyError:
+        return [], least
+    found: list[Candidate] = []
+    bounds = [best.schedule.ii]
+    left, reached = asked.seconds, best.schedule.ii
+    for bound, start, rival in sorted(rivals, key=lambda it: it[0]):
+        if bound >= reached:
+            break
+        limits = Limits(seconds=max(left, LEAST_SECONDS), explain=False, last=reached - 1)
+        proven = proven_schedule(start, limits)
+        assert isinstance(proven, ProvenSchedule), "the search starts from a schedule"
+        left -= proven.result.trail.seconds
+        bounds.append(min(reached, proven.result.lower_bound))
+        if proven.schedule.ii < reached:
+            reached = proven.schedule.ii
+            found.append(Candidate(rival.count, rival.agents, proven.schedule, rival.moves))
+    return found, min(bounds)
+
+
+def _without_computing(shared: Candidate) -> int:
+    """A bound for every partition: that of all but the computing agents."""
+    kept = slot_names(shared.count - 1)[1:]
+    problem = shared.schedule.problem
+    ops = [replace(op, uses=tuple(use for use in op.uses if use.slot not in kept)) for op in problem.ops]
+    return bounds_of(exact_problem(replace(problem, ops=tuple(ops)))).mii
 
 
 def _compared(best: Candidate, candidates: Sequence[Candidate], reasons: Sequence[str]) -> Iterator[str]:
@@ -111,6 +199,8 @@ def _compared(best: Candidate, candidates: Sequence[Candidate], reasons: Sequenc
         if count != best.count:
             said.append(_rival(count, best.schedule.ii, rivals))
     name = f"{best.count} agent{'s' if best.count > 1 else ''}"
+    if best.moves:
+        name += f" between which tiles of {' and '.join(str(it.bytes) for it in best.moves)} bytes move"
     yield f"{name} ({'; '.join(said)})" if said else name
 
 
