@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
-from tests.support.ir import parse, print_generic
+from tests.support.ir import parse, print_generic, run_passes
+from tests.support.kernel_references import TOLERANCE
+from tests.support.scheduled_kernels import KERNELS
 from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, IncIterOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
+from tileas_xdsl.machine.running import run
 from tileas_xdsl.transforms.tileas.iterator_types import DISAGREEMENT, iterator_types, propagate_iterator_types
 
 COUNTING = PipelineIteratorType.of(i32)
@@ -211,3 +216,31 @@ func.func @f(%i: {IT}) {{
     assert not propagate_iterator_types(module)
     (step,) = (op for op in module.walk() if isinstance(op, IncIterOp))
     assert step.next_iterator.type == COUNTING
+
+
+# Behind the schedule --------------------------------------------------------------------------------------------------
+
+ROAD = "tileas-materialize-async,tileas-prepare-for-scheduling{0},tileas-generate-schedule{0},tileas-assign-buffers{0}"
+
+
+@pytest.mark.parametrize("option", ["", " use-aus=true"], ids=["agents", "one agent"])
+def test_arguments_of_regions_that_are_iterators_become_what_lies_in_the_slot(option: str) -> None:
+    target = "{compute-capability=sm_90}"
+    (kernel,) = [kernel for kernel in KERNELS if kernel.name == "gemm_64x64x16"]
+    module = run_passes(parse(kernel.text), ROAD.format(target))
+    arguments = [argument for op in module.walk() if isinstance(op, ProduceOp) for argument in op.body.block.args]
+    slots = [argument.type for argument in arguments]
+    for argument in arguments:
+        Rewriter.replace_value_with_new_type(argument, PipelineIteratorType.of(argument.type))
+    module.verify()
+    ops = len(list(module.walk()))
+    made = run_passes(module.clone(), f"tileas-materialize-schedule{{compute-capability=sm_90{option}}}")
+    found = [argument.type for op in made.walk() if isinstance(op, ProduceOp) for argument in op.body.block.args]
+    assert slots
+    assert set(found) == set(slots)
+    if option:
+        assert len(list(made.walk())) == ops, "no op is new"
+    given = kernel.arguments(4)
+    np.testing.assert_allclose(
+        run(made, "f", given).arrays["c"], kernel.reference(given), rtol=TOLERANCE, atol=TOLERANCE
+    )

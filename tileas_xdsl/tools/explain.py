@@ -170,7 +170,7 @@ def _drawn(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Timeline | 
         function, body = find_function(module, asked_function(arguments))
         values = run_values(body, arguments.arg, arguments.trip_count)
         target = arguments.target or stated_target(function)
-        timed = timed_run_of(module, function, values, target, arguments.threads, arguments.timeout)
+        timed = timed_run_of(module, function, values, target, arguments.threads, arguments.timeout, arguments.programs)
         return timeline(timed), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         return None, f"no timeline: {_reason(error)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,14 @@ from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.time.simulation import TimedRun, simulate
 from tileas_xdsl.tools.argument_values import argument_values, name_given
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.machine_input import add_threads, asked_function, machine_errors, named_values, read_input
+from tileas_xdsl.tools.machine_input import (
+    add_programs,
+    add_threads,
+    asked_function,
+    machine_errors,
+    named_values,
+    read_input,
+)
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
@@ -64,6 +71,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"what arguments that bound loops are, unless --arg says (default: {TRIP_COUNT})",
     )
     add_threads(parser)
+    add_programs(parser, "the block that is drawn takes over as many as it asks for (default: 1)")
     add_target(parser)
     add_timeout(parser, TIMEOUT, "a simulated run, or the check of a function,")
 
@@ -76,7 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
         function, body = find_function(given.module, asked_function(arguments))
         values = run_values(body, arguments.arg, trip_count)
         stated = target or stated_target(function)
-        timed = timed_run_of(given.module, function, values, stated, arguments.threads, arguments.timeout)
+        timed = timed_run_of(
+            given.module, function, values, stated, arguments.threads, arguments.timeout, arguments.programs
+        )
     picture = timeline(timed)
     write_text(arguments.out, write(picture))
     findings = [Finding(timed.function, scalars(body, values), violation) for violation in timed.violations]
@@ -146,6 +156,7 @@ def timed_run_of(
     target: str,
     threads: int | None = None,
     timeout: float | None = None,
+    programs: Sequence[int] | None = None,
 ) -> TimedRun:
     """
     The run that is drawn, by `threads` threads where `function` does not say so itself: on addresses and
@@ -170,6 +181,7 @@ def timed_run_of(
             target,
             with_data=with_data,
             threads=threads,
+            programs=programs,
             at_end=checks,
             observer=observer,
             timeout=timeout,

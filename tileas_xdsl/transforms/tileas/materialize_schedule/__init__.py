@@ -35,6 +35,7 @@ from tileas_xdsl.diagnostics import (
     RefusedError,
     Severity,
     clear_status,
+    failed_softly,
     mark_soft_failure,
 )
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
@@ -51,6 +52,7 @@ from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extrac
 from tileas_xdsl.transforms.tileas.materialize_schedule.hoisting import hoist_rings
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, partition
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import materialize_stages
+from tileas_xdsl.transforms.tileas.materialize_schedule.unwrapping import unwrap_iterators
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import inconsistent_tags
 
@@ -79,7 +81,8 @@ class MaterializeSchedulePass(ModulePass):
     Rewrites
         A function whose scheduled loops fill and empty rings: an `agent_switch` with a producer, which has all that
         fills rings, and one or two consumers, which have all the rest; or the agents that `agent` on the ops of a loop
-        asks for. Values in registers that another agent uses cross through rings of their own. Arithmetic, loops and
+        asks for. Values in registers that another agent uses cross through rings of their own. Arguments of regions at
+        rings that are iterators become what lies in the slot (`unwrapping.py`). Arithmetic, loops and
         branches are in each agent that needs them, and loops carry what their agent needs. Each agent's loop is peeled
         by the stages that are left in it. Rings get their depth and the numbers of the two groups; ops keep
         `nv_tile.aws.stage` and `nv_tile.aws.order`. With `use-AUS` the loops stay as they are, for
@@ -116,6 +119,9 @@ class MaterializeSchedulePass(ModulePass):
             elif any(isinstance(inner, scf.ForOp | scf.WhileOp) for inner in function.walk()):
                 self._materialize(function, errors)
         errors.raise_if_any()
+        for function in functions_in(op):
+            if not failed_softly(function, self.name):
+                unwrap_iterators(function)
 
     def _materialize(self, function: Operation, errors: ErrorCollector) -> None:
         clear_status(function, self.name)
