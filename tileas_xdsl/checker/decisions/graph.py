@@ -29,7 +29,7 @@ from tileas_xdsl.machine.core.happens_before import Access
 
 LONGEST_WAY = 4_000
 """Questions after which an execution that finds nothing new is led to its end, at the latest."""
-PATIENCE = 20
+PATIENCE = 4
 """Questions without anything new after which an execution is led to its end."""
 
 Word = tuple[bool, ...]
@@ -39,10 +39,6 @@ Key = tuple[tuple[object, ...], int, Block]
 
 class WentWrongError(Exception):
     """A steered execution went wrong: a suspicion, since the counts that it took may be those of no call."""
-
-    def __init__(self, word: Word) -> None:
-        self.word = word
-        super().__init__("goes wrong")
 
 
 @dataclass(eq=False)
@@ -91,7 +87,7 @@ class State:
     numbers: Vector
     """Of its first visit."""
     ways: list[tuple[Word, Vector]]
-    """Ways to it, with the numbers there: the first one, and each one that has added to the lattice."""
+    """Ways to it, with the numbers there, shortest first: some of which the differences generate the lattice."""
     lattice: Lattice = field(default_factory=Lattice)
     """By what the numbers of its visits differ."""
     decisions: dict[bool, Branching] = field(default_factory=lambda: {True: Branching(), False: Branching()})
@@ -119,7 +115,7 @@ class Graph:
         """The state at `question`, reached by `word`, and the numbers there. Raises `NoProofError`."""
         snapshot = question.snapshot
         if question.went_wrong:
-            raise WentWrongError(word)
+            raise WentWrongError
         if snapshot.refusal is not None:
             raise NoProofError(sentence(question.op, f"cannot be compared from turn to turn: {snapshot.refusal}"))
         if any(isinstance(number, float) for number in snapshot.numbers):
@@ -132,8 +128,9 @@ class Graph:
                 found = f"more than {self.most_states} states of open loops are found"
                 raise NoProofError(found, gathering_may_help=True)
             state = self.states[key] = State(len(self.states), question.op, numbers, [(word, numbers)])
-        elif state.lattice.add(_difference(numbers, state.numbers)):
+        elif state.lattice.add(_difference(numbers, state.numbers)) or len(word) < len(state.ways[0][0]):
             state.ways.append((word, numbers))
+            state.ways.sort(key=_length)
         return state, numbers
 
     def open_decisions(self) -> Iterator[tuple[State, bool]]:
@@ -236,6 +233,10 @@ def _visit(run: SteeredRun, question: LoopHead, following: LoopHead | None) -> V
         entry: run.encounters[entry] for entry in entries if isinstance(entry, Access) and entry in run.encounters
     }
     return Visit(question.snapshot, following.snapshot if following is not None else None, entries, encounters)
+
+
+def _length(way: tuple[Word, Vector]) -> int:
+    return len(way[0])
 
 
 def _difference(numbers: Vector, base: Vector) -> Vector:

@@ -23,7 +23,7 @@ from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
 from tileas_xdsl.checker.decisions.signs import never_negative
 from tileas_xdsl.checker.decisions.steered_run import SteeredRun
-from tileas_xdsl.checker.proof.outcomes import NoProofError
+from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 from tileas_xdsl.checker.proof.separation import contested
 from tileas_xdsl.checker.snapshot.settled import Reach
@@ -36,8 +36,8 @@ MOST_RUNS = 2_000
 """Executions after which the search is given up."""
 Attempts = Sequence[tuple[bool, int]]
 """Whether leftovers are gathered, and the number of states after which the search is given up."""
-FEW_STATES: Attempts = ((False, 64), (True, 64))
-MANY_STATES: Attempts = ((False, 64), (True, 400), (False, 400))
+FEW_STATES: Attempts = ((True, 64), (False, 64))
+MANY_STATES: Attempts = ((True, 400), (False, 400))
 MOST_ROUNDS = 5
 """How often the search begins again because executions reach other memory than was known."""
 
@@ -105,14 +105,18 @@ def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> Proo
             graph = search.found()
             _check(graph, search, never_negative(problem.body, problem.counts))
         except NoProofError as error:
-            failure = error
-            if not error.gathering_may_help:
+            if not isinstance(failure, SuspicionError):
+                failure = error
+            if isinstance(error, SuspicionError) and error.counts:
                 break
             continue
         states, directions = graph.size
         return ProofByDecisions(opened.counts, states, 2 * states, directions, search.executions, opened.least)
     assert failure is not None
     raise failure
+
+
+MAY_GO_WRONG = "loops that turn differently often from one turn of an outer loop to the next may go wrong"
 
 
 class _Search:
@@ -169,10 +173,9 @@ class _Search:
         self.executions += 1
         try:
             if not self.execute(self.opened, run):
-                raise WentWrongError(tuple(explorer.word))
-        except WentWrongError as error:
-            turns = "".join("+" if goes_on else "-" for goes_on in error.word[-40:])
-            raise NoProofError(f"loops that turn differently often from time to time may go wrong ({turns})") from None
+                raise WentWrongError
+        except WentWrongError:
+            raise SuspicionError(MAY_GO_WRONG, run.counts) from None
         explorer.take_visits(run)
         self.tells_threads_apart |= run.tells_threads_apart
         self.contested |= {base.family for base in contested(e for e in run.entries if isinstance(e, Access))}
@@ -199,4 +202,5 @@ def _check(graph: Graph, search: _Search, positive: frozenset[SSAValue]) -> None
                 check_visits(decision.visits, findings)
         findings.check()
     except IrregularError as error:
-        raise NoProofError(sentence(error.op, error.reason)) from None
+        later = max(error.wrong_after, error.rounds)
+        raise SuspicionError(sentence(error.op, error.reason), turns_later=later) from None

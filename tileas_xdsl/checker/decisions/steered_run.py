@@ -4,7 +4,7 @@ A steered execution: at each head of an open loop a guide looks at the state and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -74,6 +74,14 @@ class SteeredRun(RecordedRun):
         self._ahead = Ahead(loops)
         self._asked: tuple[Agent, Block] | None = None
         self._goes_on = False
+        self._counts: OpenCounts | None = None
+        # A visit begins at a question that the guide looks at, and ends at the next one, or with the execution.
+        self.takes_notes = False
+
+    @property
+    def counts(self) -> Mapping[Hashable, Sequence[int]]:
+        """Term -> the counts that loops with that bound have taken so far."""
+        return self._counts.counts if self._counts is not None else {}
 
     def asks(self, agent: Agent, body: Block) -> None:
         self._asked = (agent, body)
@@ -85,7 +93,9 @@ class SteeredRun(RecordedRun):
         agent, body = self._asked
         self._asked = None
         machine.part(OpenCounts).forget(machine, self._ahead.may_begin)
+        self._counts = machine.part(OpenCounts)
         decided = self.guide.decided()
+        self.takes_notes = decided is None
         self._goes_on = self._looked_at(machine, agent, body) if decided is None else decided
         return True
 

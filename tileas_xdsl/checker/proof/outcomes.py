@@ -4,7 +4,7 @@ The three outcomes of the search for a proof: a proof, the reason why there is n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -16,6 +16,9 @@ Execute = Callable[[int, RecordedRun], bool]
 Executes one trip count, recorded by the run. Returns whether it is right beyond doubt. Raises `NoProofError` where it
 cannot be executed.
 """
+
+
+NO_COUNTS: Mapping[Hashable, Sequence[int]] = {}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,19 @@ class NoProofError(Exception):
     def __init__(self, reason: str, *, gathering_may_help: bool = False) -> None:
         self.gathering_may_help = gathering_may_help
         """Whether there may be a proof if leftovers are gathered (`snapshot.leftovers`)."""
+        super().__init__(reason)
+
+
+class SuspicionError(NoProofError):
+    """There is no proof, and something may be wrong: only a call can show whether it is."""
+
+    def __init__(
+        self, reason: str, counts: Mapping[Hashable, Sequence[int]] = NO_COUNTS, *, turns_later: int = 0
+    ) -> None:
+        self.counts = counts
+        """Argument -> the numbers of turns after which the loops that it bounds were left, where that went wrong."""
+        self.turns_later = turns_later
+        """About how many turns later two numbers or places meet; 0 where that is not known."""
         super().__init__(reason)
 
 

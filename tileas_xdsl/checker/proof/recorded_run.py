@@ -15,9 +15,13 @@ from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import Reach, Unsettled
 from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
+from tileas_xdsl.machine.core.meaning import Kind, facts_of
+from tileas_xdsl.machine.core.moving_numbers import selected
 from tileas_xdsl.machine.core.observer import Look, Observer
 from tileas_xdsl.machine.core.opaque_numbers import TurnsOverBlocks
+from tileas_xdsl.machine.core.synchronization import StateToken
 from tileas_xdsl.machine.core.values import ElementType
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.rings import StageLook
 
 if TYPE_CHECKING:
@@ -94,6 +98,8 @@ class Head:
 
 
 NOTHING = Reach()
+COMPUTES = (Kind.PURE, Kind.EFFECT)
+"""Steps that may make a number of what they are given."""
 
 
 class RecordedRun(Observer):
@@ -108,6 +114,8 @@ class RecordedRun(Observer):
     watches_steps = True
     follows_floats = False
     """Floats are data and seldom decide control flow. A proof treats them all as unknown."""
+    numbers_phases = False
+    """How often a barrier has turned is no part of the state, so no number may come of it."""
 
     def __init__(
         self,
@@ -124,6 +132,8 @@ class RecordedRun(Observer):
         self.tells_threads_apart = False
         self.in_flight = 0
         """The largest number of groups that any wait left in flight."""
+        self.takes_notes = True
+        """Whether what is done now is compared with something later. Accesses are recorded in any case."""
         self.encounters: dict[Access, Encounter] = {}
         """One for each access that touches any byte."""
         self.entries: list[TakenStep | Head | Access | Look | Turns] = []
@@ -136,7 +146,13 @@ class RecordedRun(Observer):
     def follows(self, element: ElementType) -> bool:
         return not (self.gathers_leftovers or element.is_float)
 
-    def step(self, agent: Agent, step: Step, operands: list[Any]) -> TakenStep:
+    def step(self, agent: Agent, step: Step, operands: list[Any]) -> TakenStep | None:
+        if step.kind in COMPUTES:
+            for operand in operands:
+                if type(operand) is StateToken and facts_of(step.op).moves is not selected:
+                    raise UnsupportedError(step.op, "takes the state of a barrier for a number")
+        if not self.takes_notes:
+            return None
         taken = TakenStep(agent.number, step, operands)
         self.entries.append(taken)
         return taken
@@ -144,7 +160,7 @@ class RecordedRun(Observer):
     def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
         """Record `access`, and which of the earlier accesses in `history` are unknown to `mind`, or replaced by it."""
         self.entries.append(access)
-        if not access.region.is_empty:
+        if self.takes_notes and not access.region.is_empty:
             self.encounters[access] = Encounter(history.strangers(access, mind), history.replaced_by(access, mind))
 
     def count(self, in_flight: int) -> None:

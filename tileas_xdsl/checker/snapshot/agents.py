@@ -13,7 +13,6 @@ from typing import Any, cast
 from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.liveness import Frame
 from tileas_xdsl.checker.snapshot.put_off import PutOff
-from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Activation, Agent, Team
 from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenTurns
@@ -63,7 +62,7 @@ def _team(drawing: Drawing, team: Team) -> None:
 def _transfers_left_out(drawing: Drawing, agent: Agent) -> int:
     """The number of the agent's oldest transfers that are settled, or that it has seen complete."""
     left_out = agent.transfers_observed
-    while left_out < len(agent.transfers) and is_settled(agent.transfers[left_out], drawing.actors):
+    while left_out < len(agent.transfers) and drawing.is_settled(agent.transfers[left_out]):
         left_out += 1
     return left_out
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Following, Joining
 from tileas_xdsl.machine.core.execution import Completion, Countdown
@@ -28,7 +27,7 @@ def _knowledge(drawing: Drawing, knowledge: Knowledge) -> None:
 def _work(drawing: Drawing, work: AsyncWork) -> None:
     drawing.literal((id(work.op), work.complete, work.ready))
     drawing.fenced(work.mind.fenced)
-    if is_settled(work, drawing.actors):
+    if drawing.is_settled(work):
         return
     if work.resource is not None or work.look is not None:
         raise UnknownStateError("work that looks at its operands when it is performed")
@@ -114,6 +113,6 @@ def _promise_group(drawing: Drawing, group: PromiseGroup) -> None:
     for member in group.members:
         if member.complete:
             known.merge(member.knowledge)
-    known.works = [work for work in dict.fromkeys(known.works) if not is_settled(work, drawing.actors)]
+    known.works = [work for work in dict.fromkeys(known.works) if not drawing.is_settled(work)]
     drawing.value(known)
     drawing.sequence(member for member in group.members if not member.complete)

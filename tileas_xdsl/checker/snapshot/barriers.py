@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tileas_xdsl.checker.snapshot.put_off import can_be_left
-from tileas_xdsl.checker.snapshot.settled import is_settled, is_settled_phase
+from tileas_xdsl.checker.snapshot.settled import is_settled_phase
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
@@ -23,6 +23,7 @@ from tileas_xdsl.machine.core.synchronization import (
     Rendezvous,
     RendezvousCondition,
     StateCondition,
+    StateToken,
 )
 from tileas_xdsl.machine.core.threads.clusters import ClusterBarrier
 from tileas_xdsl.machine.parts.barriers import Signal
@@ -61,7 +62,7 @@ def _placed_barrier(drawing: Drawing, barrier: PlacedBarrier) -> None:
     drawing.literal((id(barrier.op), barrier.fenced))
     # Who knows of a use may invalidate the barrier. Of one that all know of nothing can come.
     drawing.moments({agent: moment for agent, moment in barrier.uses.items() if not _all_know(drawing, agent, moment)})
-    drawing.works(work for work in barrier.works if not is_settled(work, drawing.actors))
+    drawing.works(work for work in barrier.works if not drawing.is_settled(work))
 
 
 def _all_know(drawing: Drawing, agent: int, moment: int) -> bool:
@@ -137,7 +138,7 @@ def must_be_young(drawing: Drawing, age: int) -> None:
 
 
 def _is_news_to_nobody(work: AsyncWork, drawing: Drawing, only: Mind | None) -> bool:
-    return is_settled(work, drawing.actors) or (only is not None and only.knows_work(work))
+    return drawing.is_settled(work) or (only is not None and only.knows_work(work))
 
 
 # Conditions -----------------------------------------------------------------------------------------------------------
@@ -191,6 +192,13 @@ def _hope(drawing: Drawing, hope: Hope) -> None:
 def _state_condition(drawing: Drawing, condition: StateCondition) -> None:
     drawing.literal(("state", condition.phase - condition.barrier.current.index, condition.acquires))
     drawing.thing(condition.barrier)
+
+
+@draws_value(StateToken)
+def _state_token(drawing: Drawing, state: StateToken) -> None:
+    """By how many phases are younger: how often the barrier has turned before makes no difference."""
+    drawing.thing(state.barrier)
+    drawing.literal(state.age)
 
 
 @draws_value(RendezvousCondition)

@@ -12,7 +12,6 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.checker.snapshot.barriers import draw_queue
 from tileas_xdsl.checker.snapshot.put_off import PutOff
-from tileas_xdsl.checker.snapshot.settled import is_settled
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError
 from tileas_xdsl.machine.core.agents import Activation, Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
@@ -55,7 +54,7 @@ class PartCanvas:
 
     def without_settled_front(self, works: Sequence[AsyncWork]) -> Sequence[AsyncWork]:
         for number, work in enumerate(works):
-            if not is_settled(work, self.drawing.actors):
+            if not self.drawing.is_settled(work):
                 return works[number:]
         return ()
 

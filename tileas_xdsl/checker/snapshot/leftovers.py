@@ -18,9 +18,11 @@ front; `proof.separation` checks which accesses may come to overlap it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import or_
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, join
@@ -62,15 +64,15 @@ class Heap:
     """Leftovers of one kind that are alike."""
 
     kind: tuple[object, ...]
-    known_by: tuple[bool, ...]
-    """For each item of `Leftover.known_by` and each clock, whether the clock knows the item."""
+    known_by: tuple[int, ...]
+    """For each item of `Leftover.known_by`, the set of the clocks that know it: bit by bit, in the order drawn."""
     rows: tuple[Row, ...]
     """Their places in memory; empty if they have none."""
     learnt: tuple[Clock, ...]
     """What an agent that observes them learns besides: a clock of all moments, and one for each fenced space."""
 
 
-Key = tuple[tuple[object, ...], tuple[bool, ...], tuple[int, ...], int]
+Key = tuple[tuple[object, ...], tuple[int, ...], tuple[int, ...], int]
 """The kind of a leftover, which clocks know of it, the numbers of the heaps of `brought_by`, and `apart`."""
 
 
@@ -97,9 +99,9 @@ def _alike(
     leftovers: Iterable[Leftover], clocks: Sequence[Clock], places: Mapping[AsyncWork, int]
 ) -> dict[Key, list[Leftover]]:
     heaps: dict[Key, list[Leftover]] = {}
-    columns: dict[int, list[int]] = {}
+    knowers = _Knowers(clocks)
     for leftover in leftovers:
-        known = tuple(entry for moment in leftover.known_by for entry in _known_by(moment, clocks, columns))
+        known = tuple(map(knowers.of, leftover.known_by))
         brought_by = tuple(sorted(places[work] for work in leftover.brought_by if work in places))
         heaps.setdefault((leftover.kind, known, brought_by, leftover.apart), []).append(leftover)
     return heaps
@@ -110,15 +112,31 @@ def _heap(key: Key, members: Sequence[Leftover]) -> Heap:
     return Heap((*kind, brought_by), known, _rows(members), tuple(_learnt_from(members)))
 
 
-def _known_by(moment: Mapping[int, int], clocks: Sequence[Clock], columns: dict[int, list[int]]) -> list[bool]:
-    """For each of `clocks` whether it knows `moment`, of one agent or another. `columns` keeps them by agent."""
-    known = [False] * len(clocks)
-    for agent, when in moment.items():
-        column = columns.get(agent)
-        if column is None:
-            column = columns[agent] = [clock.get(agent, -1) for clock in clocks]
-        known = [before or entry >= when for before, entry in zip(known, column, strict=True)]
-    return known
+class _Knowers:
+    """Which of many clocks know a moment, as a set of bits: asked once for each leftover, of which there are many."""
+
+    def __init__(self, clocks: Sequence[Clock]) -> None:
+        self.clocks = clocks
+        self._by_agent: dict[int, tuple[list[int], list[int]]] = {}
+        """Agent -> the moments up to which clocks know it, rising, and which clocks know each of these."""
+
+    def of(self, moments: Mapping[int, int]) -> int:
+        """The clocks that know one of `moments` (agent -> moment)."""
+        found = 0
+        for agent, moment in moments.items():
+            known, knowers = self._by_agent.get(agent) or self._of_agent(agent)
+            found |= knowers[bisect_left(known, moment)]
+        return found
+
+    def _of_agent(self, agent: int) -> tuple[list[int], list[int]]:
+        just_up_to: dict[int, int] = {}
+        for number, clock in enumerate(self.clocks):
+            moment = clock.get(agent, -1)
+            just_up_to[moment] = just_up_to.get(moment, 0) | 1 << number
+        known = sorted(just_up_to)
+        knowers = [*reversed(list(accumulate((just_up_to[moment] for moment in reversed(known)), or_))), 0]
+        self._by_agent[agent] = known, knowers
+        return known, knowers
 
 
 def _learnt_from(members: Iterable[Leftover]) -> list[Clock]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.snapshot.leftovers import Leftover
-from tileas_xdsl.checker.snapshot.settled import is_settled, is_settled_phase
+from tileas_xdsl.checker.snapshot.settled import is_settled_phase
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock
@@ -53,7 +53,7 @@ def _only_waits(drawing: Drawing, work: AsyncWork) -> bool:
 
 def _known_besides(drawing: Drawing, work: AsyncWork) -> list[AsyncWork]:
     """The works, if not settled, that an agent learns of with `work`."""
-    return [before for before in work.mind.works if not is_settled(before, drawing.actors)]
+    return [before for before in work.mind.works if not drawing.is_settled(before)]
 
 
 @dataclass
@@ -91,7 +91,7 @@ class PutOff:
 
     def barrier(self, base: MemoryObject | None, offset: int, barrier: PlacedBarrier) -> None:
         """Put off, or draw, a barrier at byte `offset` of `base`, which is None if it cannot be named any more."""
-        signalled = all(is_settled(work, self.drawing.actors) for work in barrier.works)
+        signalled = all(self.drawing.is_settled(work) for work in barrier.works)
         if self.drawing.gathers_leftovers and signalled and _is_at_rest(self.drawing, barrier.state):
             self.barriers.append((base, offset, barrier))
         else:

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tileas_xdsl.checker.snapshot.settled import Actor, Unsettled, actors_of
+from tileas_xdsl.checker.snapshot.settled import Actor, Unsettled, actors_of, is_settled
 from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock
@@ -156,8 +156,17 @@ class Drawing:
     """(place in the shape, clock): filled in at the end, when all moments that matter are known."""
     _moments: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
+    _settled: dict[AsyncWork, bool] = field(default_factory=dict[AsyncWork, bool])
+
     def __post_init__(self) -> None:
         self.actors = actors_of(self.machine)
+
+    def is_settled(self, work: AsyncWork) -> bool:
+        """Whether all actors know that `work` is complete. Asked again and again while the state is drawn."""
+        found = self._settled.get(work)
+        if found is None:
+            found = self._settled[work] = is_settled(work, self.actors)
+        return found
 
     # What a state is made of -----------------------------------------------------------------------------------------
 

@@ -13,12 +13,15 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from xdsl.ir import Region
+
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, span
+from tileas_xdsl.checker.verdict.suspicions import confirm
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
@@ -63,22 +66,34 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     from tileas_xdsl.checker.proof.induction import prove
     from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
 
-    if has_loops_as_long_as_others(case.subject.body) and not reason_against_all_at_once(case):
+    is_first = has_loops_as_long_as_others(case.subject.body) or _comes_round_late(case.subject.body)
+    if is_first and not reason_against_all_at_once(case):
         return None
     try:
         case.report.proofs[case.name] = prove(partial(_execute, case), counts[-1], case.target)
     except NoProofError as error:
-        return str(error) if reason_against_all_at_once(case) else None
+        return str(error) if is_first or reason_against_all_at_once(case) else None
     except WrongError as error:
         case.check((error.trip_count,))
         return f"trip count {error.trip_count} could not be shown to be right" if not case.is_open else None
     return None
 
 
+LATE = range(33, 129)
+"""Moduli: an induction compares twice as many executions, each longer than that. Beyond that nothing is proved."""
+
+
+def _comes_round_late(body: Region) -> bool:
+    """Whether what the program computes by remainders comes round after so many turns that states are cheaper."""
+    from tileas_xdsl.checker.decisions.demand import demand
+
+    return max(demand(body).values(), default=1) in LATE
+
+
 def reason_against_all_at_once(case: Case) -> str:
     """Prove the function for all loop counts at once; return what is against it, or nothing where that is done."""
     from tileas_xdsl.checker.decisions.prove import FEW_STATES, MANY_STATES, problem_of, prove_all_counts
-    from tileas_xdsl.checker.proof.outcomes import NoProofError
+    from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
 
     if case.left_out:
         return case.left_out.reason_against_a_proof()
@@ -93,6 +108,10 @@ def reason_against_all_at_once(case: Case) -> str:
     can_be_split = len(problem.opened.inner) == 1 and len(case.bounds) > 1
     try:
         proof = prove_all_counts(problem, FEW_STATES if can_be_split else MANY_STATES)
+    except SuspicionError as error:
+        if confirm(case, error) or not can_be_split:
+            return str(error)
+        return _reason_against_a_split(case, problem)
     except NoProofError as error:
         if not (error.gathering_may_help and can_be_split):
             return str(error)

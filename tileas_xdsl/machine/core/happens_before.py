@@ -201,7 +201,10 @@ class Mind:
 
 
 def _observed_within(work: AsyncWork, clock: Clock) -> bool:
-    return any(clock.get(agent, -1) >= moment for agent, moment in work.observers.items())
+    for agent, moment in work.observers.items():  # noqa: SIM110 (asked most often of all)
+        if clock.get(agent, -1) >= moment:
+            return True
+    return False
 
 
 def _reaches(later: AsyncWork, work: AsyncWork) -> bool:

@@ -158,9 +158,10 @@ def order_stays(op: Operation, left: Moving, right: Moving) -> None:
     """
     Raises `IrregularError` unless the two numbers compare alike for ever: they move alike, or away from each other.
     """
-    if not (left.goes_one_way and right.goes_one_way) and left.shifts != right.shifts:
-        raise IrregularError(op, NO_END)
     gap = left.value - right.value
+    if not (left.goes_one_way and right.goes_one_way) and left.shifts != right.shifts:
+        slowest = min(abs(one - other) for one, other in zip(left.shifts, right.shifts, strict=True) if one != other)
+        raise IrregularError(op, NO_END, wrong_after=abs(gap) // slowest + 1)
     for one, other in zip(left.shifts, right.shifts, strict=True):
         closer = other - one
         if closer * gap > 0 or (gap == 0 and closer):

@@ -52,6 +52,8 @@ class Observer:
     """Whether the machine calls `step`, `loop` and `looks`, which costs time."""
     follows_floats = True
     """Whether floats have to be computed where data are not asked for."""
+    numbers_phases = True
+    """Whether the state of a barrier that an arrival returns is a number; else it is a `StateToken`."""
 
     def follows(self, element: ElementType) -> bool:
         """Whether numbers of type `element` that lie in memory have to be followed where data are not asked for."""

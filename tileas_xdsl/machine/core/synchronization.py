@@ -501,6 +501,19 @@ class PhaseCondition(Condition):
 # Barriers of agents -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class StateToken:
+    """What an arrival returns where a proof looks on: the phase of `barrier` that was current then, and no number."""
+
+    barrier: PhaseBarrier
+    phase: int
+
+    @property
+    def age(self) -> int:
+        """How many phases were completed since."""
+        return self.barrier.phases_completed - self.phase
+
+
 @dataclass
 class StateCondition(Condition):
     """The phase that was current when a state token was taken is complete."""

@@ -12,7 +12,7 @@ the loops around it a bound is another one, though an argument stays the same: t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -135,6 +135,8 @@ class OpenCounts(SharedPart):
     least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
     """Term -> what is known of it from the beginning: it is at least that."""
     bounds: dict[tuple[Hashable, Place], OpenBound] = field(default_factory=dict["tuple[Hashable, Place]", OpenBound])
+    begun: list[OpenBound] = field(default_factory=list[OpenBound])
+    """All bounds with which a loop has begun, also those that are forgotten."""
 
     def begin(self, agent: Agent, op: Operation, start: int, step: int) -> OpenTurns:
         """`agent` begins to run the open loop `op`."""
@@ -145,9 +147,18 @@ class OpenCounts(SharedPart):
             bound = self.bounds.setdefault(
                 (loop.term, place), OpenBound(loop.term, place, self.least.get(loop.term, 0))
             )
+        self.begun.append(bound)
         turns = OpenTurns(start, step, bound, loop.offset)
         agent.part(Progress).turns.append(turns)
         return turns
+
+    @property
+    def counts(self) -> Mapping[Hashable, Sequence[int]]:
+        """Term -> what the bounds with that term are at least."""
+        found: dict[Hashable, set[int]] = {}
+        for bound in self.begun:
+            found.setdefault(bound.term, set()).add(bound.low)
+        return {term: sorted(lows) for term, lows in found.items()}
 
     def forget(self, machine: Machine, may_begin: MayBegin) -> None:
         """Forget the bounds with which nobody may begin a loop any more. What runs has its bound."""

@@ -41,7 +41,13 @@ from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Crosses, TakesPerThread
 from tileas_xdsl.machine.core.questions import Hope
 from tileas_xdsl.machine.core.standings import Answer, Done, Leave, Pause, Request, continuation
-from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous, RendezvousCondition, StateCondition
+from tileas_xdsl.machine.core.synchronization import (
+    PhaseBarrier,
+    Rendezvous,
+    RendezvousCondition,
+    StateCondition,
+    StateToken,
+)
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
@@ -180,7 +186,7 @@ def _may_complete(op: Operation) -> bool:
 
 
 @sync(mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveNocompleteOp)
-def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
+def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | StateToken | None:
     barrier = barrier_at(agent, op, address).state
     phase = barrier.phases_completed
     arrive(
@@ -191,16 +197,16 @@ def _arrive(agent: Agent, op: Operation, address: Any, *count: Any) -> int | Non
         hands_over=_hands_over(agent, op, address),
         may_complete=_may_complete(op),
     )
-    return phase if op.results else None
+    return _state(agent, op, barrier, phase)
 
 
 @sync(mbarrier.MBarrierArriveDropOp, mbarrier.MBarrierArriveDropNocompleteOp)
-def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int | None:
+def _arrive_drop(agent: Agent, op: Operation, address: Any, *count: Any) -> int | StateToken | None:
     barrier = barrier_at(agent, op, address).state
     phase, arrivals = barrier.phases_completed, _count(agent, op, count)
     barrier.expected -= arrivals
     arrive(agent, barrier, op, arrivals, hands_over=_hands_over(agent, op, address), may_complete=_may_complete(op))
-    return phase if op.results else None
+    return _state(agent, op, barrier, phase)
 
 
 @sync(mbarrier.MBarrierExpectTxOp)
@@ -218,7 +224,9 @@ def _complete_tx(agent: Agent, op: Operation, address: Any, size: Any) -> None:
 
 
 @sync(mbarrier.MBarrierArriveExpectTxOp, mbarrier.MBarrierArriveDropExpectTxOp, per_thread=TakesPerThread.ITSELF)
-def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, predicate: Any = True) -> int | None:
+def _arrive_expect_tx(
+    agent: Agent, op: Operation, address: Any, size: Any, predicate: Any = True
+) -> int | StateToken | None:
     with predicated(agent, op, predicate) as threads:
         if threads:
             return _arrive_with_bytes(agent, op, address, agent.known(size, op, "expects"))
@@ -226,14 +234,21 @@ def _arrive_expect_tx(agent: Agent, op: Operation, address: Any, size: Any, pred
     return None
 
 
-def _arrive_with_bytes(agent: Agent, op: Operation, address: Any, size: int) -> int | None:
+def _arrive_with_bytes(agent: Agent, op: Operation, address: Any, size: int) -> int | StateToken | None:
     barrier = barrier_at(agent, op, address).state
     phase = barrier.phases_completed
     expect_bytes(agent, barrier, op, size * agent.threads)
     if isinstance(op, mbarrier.MBarrierArriveDropExpectTxOp):
         barrier.expected -= agent.threads
     arrive(agent, barrier, op, agent.threads, hands_over=_hands_over(agent, op, address))
-    return phase if op.results else None
+    return _state(agent, op, barrier, phase)
+
+
+def _state(agent: Agent, op: Operation, barrier: PhaseBarrier, phase: int) -> int | StateToken | None:
+    """What an arrival in `phase` returns, if anything."""
+    if not op.results:
+        return None
+    return phase if agent.machine.observer.numbers_phases else StateToken(barrier, phase)
 
 
 @suspends(mbarrier.MBarrierTryWaitParityOp)
@@ -253,6 +268,8 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
     Where the program branches on the answer, that is a question (`questions`).
     """
     barrier, wanted = _own_barrier_at(agent, op, address).state, agent.known(which, op, "asks for")
+    if isinstance(wanted, StateToken):
+        wanted = _phase_of(wanted, barrier, op)
     use = _use_of_answer(agent, op)
     if use is AnswerUse.SPINS:
         return _wait_until_over(agent, op, barrier, wanted)
@@ -264,6 +281,12 @@ def _test(agent: Agent, op: WaitOp, address: Any, which: Any, *_ticks: Any) -> A
         return _hope(agent, op, None, barrier, wanted) if machine.order.hopes() else 0
     pause = Pause() if guide.poses(agent, op) else Done()
     return pause.then(_take_answer, barrier, wanted)
+
+
+def _phase_of(state: StateToken, barrier: PhaseBarrier, op: Operation) -> int:
+    if state.barrier is not barrier:
+        raise UnsupportedError(op, f"waits for a state of {state.barrier.name} at {barrier.name}")
+    return state.phase
 
 
 def _wait_until_over(agent: Agent, op: Operation, barrier: PhaseBarrier, wanted: int) -> Request:
