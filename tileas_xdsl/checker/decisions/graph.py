@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from tileas_xdsl.checker.decisions.lattice import Lattice, Vector
 from tileas_xdsl.checker.decisions.steered_run import LoopHead, SteeredRun
@@ -34,7 +34,7 @@ PATIENCE = 4
 
 Word = tuple[bool, ...]
 """The decisions of an execution, in order."""
-Key = tuple[tuple[object, ...], int, Block]
+Key = tuple[tuple[object, ...], int, Operation]
 
 
 class WentWrongError(Exception):
@@ -121,7 +121,7 @@ class Graph:
         if any(isinstance(number, float) for number in snapshot.numbers):
             raise NoProofError(sentence(question.op, "finds a float in the state, which is not followed"))
         numbers = tuple(int(number) for number in snapshot.numbers)
-        key = (snapshot.shape, question.agent, question.body)
+        key = (snapshot.shape, question.agent, question.op)
         state = self.states.get(key)
         if state is None:
             if len(self.states) == self.most_states:

@@ -5,8 +5,9 @@ Which loops of a function are left open, and which of them turn equally often.
       for %j = 0 to %t          term: the induction variable around it
       for %k = 0 to 1024        term: constant 1024
 
-A bound is an argument, a long constant, or the induction variable of an open loop, plus a constant. An argument that is
-used in any other way decides something else as well: then nothing is left open.
+A bound is an argument, a long constant, or the induction variable of an open loop, plus a constant. An argument may
+also be compared with a number (`%k + 2 < %n`). One that is used in any other way decides something else as well: then
+nothing is left open.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
@@ -23,6 +25,8 @@ from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.checker.proof.outcomes import NoProofError
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.machine.core.code import Code
+from tileas_xdsl.machine.core.loops.open_comparisons import COMPARES, OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, OpenLoop
 
 LONG = 128
@@ -41,6 +45,10 @@ class OpenLoops:
     """What they are bounded by: names of arguments, and constants, in the order of the loops."""
     least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
     """Argument -> what it is at least."""
+    comparisons: Mapping[Operation, OpenComparison] = field(default_factory=dict[Operation, OpenComparison])
+    """The ops that compare an argument with a number."""
+    code: Code = field(default_factory=Code)
+    """The code of the function for executions with open loops."""
 
     @property
     def inner(self) -> list[str]:
@@ -58,16 +66,53 @@ def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
     """
     names = {argument: name for name, argument in arguments.items()}
     loops: dict[Operation, OpenLoop] = {}
+    comparisons: dict[Operation, OpenComparison] = {}
     for op in body.walk():
         if isinstance(op, scf.ForOp) and (loop := _open_loop(op, names, loops)) is not None:
             loops[op] = replace(loop, depth=sum(other.is_ancestor(op) for other in loops))
     for name, argument in arguments.items():
         for use in _deciding(argument):
-            if not (use.operation in loops and use.index == UPPER):
+            op = use.operation
+            if op in loops and use.index == UPPER:
+                continue
+            depth = sum(other.is_ancestor(op) for other in loops)
+            comparison = _open_comparison(use, name, names, depth)
+            if comparison is not None:
+                comparisons[op] = comparison
+            else:
                 reason = f"takes '{name}', which also bounds loops that are left open"
                 raise NoProofError(sentence(use.operation, reason))
     terms = dict.fromkeys(str(loop.term) for loop in loops.values() if loop.term not in (INDUCTION, None))
-    return OpenLoops(loops, tuple(terms))
+    code = Code(meanings=dict.fromkeys(comparisons, COMPARES))
+    return OpenLoops(loops, tuple(terms), comparisons=comparisons, code=code)
+
+
+SIGNED = {
+    "eq": (True, 0, False),
+    "ne": (True, 0, True),
+    "slt": (False, 0, False),
+    "sle": (False, 1, False),
+    "sgt": (False, 1, True),
+    "sge": (False, 0, True),
+}
+"""Predicate p -> (equality, a, negated) such that x p y if, and only if, x is less than (equal to) y + a, or not."""
+MIRRORED = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle"}
+
+
+def _open_comparison(use: Use, term: str, names: dict[BlockArgument, str], depth: int) -> OpenComparison | None:
+    """How `use` compares the argument `term` with a number that does not depend on arguments; None if it does not."""
+    op = use.operation
+    if not isinstance(op, arith.CmpiOp):
+        return None
+    other = 1 - use.index
+    predicate = CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+    how = SIGNED.get(MIRRORED.get(predicate, predicate) if use.index else predicate)
+    if how is None or _root(op.operands[other])[0] in names:
+        return None
+    equals, added, negated = how
+    _, offset = _root(use.operation.operands[use.index])
+    constant = constant_integer(_behind_captures(op.operands[other]))
+    return OpenComparison(term, other, added - offset, equals, negated, constant, depth)
 
 
 def _open_loop(op: scf.ForOp, names: dict[BlockArgument, str], loops: dict[Operation, OpenLoop]) -> OpenLoop | None:

@@ -165,6 +165,7 @@ class _Search:
         run = SteeredRun(
             explorer,
             self.opened.loops,
+            self.opened.comparisons,
             self.moduli,
             self.reach,
             as_slots_turn=True,
@@ -194,7 +195,8 @@ def _next_way(graph: Graph) -> Word | None:
 
 
 def _check(graph: Graph, search: _Search, positive: frozenset[SSAValue]) -> None:
-    findings = Findings(frozenset(search.contested), positive, search.tells_threads_apart)
+    comparisons = search.opened.comparisons
+    findings = Findings(frozenset(search.contested), positive, search.tells_threads_apart, comparisons)
     try:
         for state in graph.states.values():
             for decision in state.decisions.values():

@@ -22,6 +22,7 @@ from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
 from tileas_xdsl.checker.proof.steps import Steps
 from tileas_xdsl.machine.core.agents import Step
 from tileas_xdsl.machine.core.happens_before import Access
+from tileas_xdsl.machine.core.loops.open_comparisons import BoundLook
 from tileas_xdsl.machine.core.meaning import facts_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH, IrregularError, Moving, must_move_by_multiples
 from tileas_xdsl.machine.core.values import bit_width
@@ -90,6 +91,8 @@ class Findings:
     """Families of objects on which there may be a race."""
     never_negative: Container[SSAValue]
     tells_threads_apart: bool = False
+    comparisons: Container[Operation] = ()
+    """Ops that compare a bound that is left open with a number."""
     read_from: dict[str, Operation] = field(default_factory=dict[str, Operation])
     """Family from which known numbers are read -> an op that reads one."""
     overwritten: set[str] = field(default_factory=set[str])
@@ -148,11 +151,15 @@ class _Comparison:
                 for names, other in zip(self.agents, others, strict=True):
                     if names.setdefault(mine.agent, other.agent) != other.agent:
                         raise IrregularError(op_of(mine), "is a step of another agent from time to time")
-                self.steps.compare(mine, others)
+                if mine.step.op not in self.findings.comparisons:
+                    self.steps.compare(mine, others)
             case Access():
                 self._compare_accesses(mine, others)
             case BarrierLook():
                 self.moves[mine] = {number: other.offset - mine.offset for number, other in enumerate(others)}
+            case BoundLook():
+                if any((other.gap, other.answer) != (mine.gap, mine.answer) for other in others):
+                    raise IrregularError(mine.op, "compares a bound of loops with a number that moves on otherwise")
             case StageLook():
                 self._compare_stages(mine.ring, mine.op, [other.k - mine.k for other in others])
             case Turns():

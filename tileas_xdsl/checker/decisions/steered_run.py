@@ -8,13 +8,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.checker.decisions.ahead import Ahead
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Snapshot
+from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts, OpenLoop
 
 if TYPE_CHECKING:
@@ -24,22 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoopHead:
-    """An agent is at the head of a loop, and the machine in the state of `snapshot`."""
+    """An agent is at the head of a loop, or at a comparison, and the machine in the state of `snapshot`."""
 
     agent: int
     """The place of the agent among the live ones."""
-    body: Block
+    op: Operation
     snapshot: Snapshot
     place: int
     """How many entries the recorded run has by now."""
     went_wrong: bool
     """Whether something is wrong already, so that the state tells nothing."""
-
-    @property
-    def op(self) -> Operation:
-        op = self.body.parent_op()
-        assert op is not None
-        return op
 
 
 class Pilot(Protocol):
@@ -61,6 +56,7 @@ class SteeredRun(RecordedRun):
         self,
         guide: Pilot,
         loops: Mapping[Operation, OpenLoop],
+        comparisons: Mapping[Operation, OpenComparison],
         moduli: Mapping[SSAValue, int],
         reach: Reach,
         *,
@@ -71,8 +67,8 @@ class SteeredRun(RecordedRun):
         self.guide = guide
         self.opened = loops
         self.moduli = moduli
-        self._ahead = Ahead(loops)
-        self._asked: tuple[Agent, Block] | None = None
+        self._ahead = Ahead(loops, comparisons)
+        self._asked: tuple[Agent, Operation] | None = None
         self._goes_on = False
         self._counts: OpenCounts | None = None
         # A visit begins at a question that the guide looks at, and ends at the next one, or with the execution.
@@ -83,23 +79,23 @@ class SteeredRun(RecordedRun):
         """Term -> the counts that loops with that bound have taken so far."""
         return self._counts.counts if self._counts is not None else {}
 
-    def asks(self, agent: Agent, body: Block) -> None:
-        self._asked = (agent, body)
+    def asks(self, agent: Agent, op: Operation) -> None:
+        self._asked = (agent, op)
 
     def stopped(self, machine: Machine) -> bool:
         """Let the guide decide about the loop at whose head an agent has paused; returns whether one has."""
         if self._asked is None:
             return False
-        agent, body = self._asked
+        agent, op = self._asked
         self._asked = None
-        machine.part(OpenCounts).forget(machine, self._ahead.may_begin)
+        machine.part(OpenCounts).forget(machine, self._ahead)
         self._counts = machine.part(OpenCounts)
         decided = self.guide.decided()
         self.takes_notes = decided is None
-        self._goes_on = self._looked_at(machine, agent, body) if decided is None else decided
+        self._goes_on = self._looked_at(machine, agent, op) if decided is None else decided
         return True
 
-    def _looked_at(self, machine: Machine, agent: Agent, body: Block) -> bool:
+    def _looked_at(self, machine: Machine, agent: Agent, op: Operation) -> bool:
         """Show the state to the guide."""
         went_wrong = not machine.is_right_beyond_doubt
         snapshot = take_snapshot(
@@ -110,7 +106,7 @@ class SteeredRun(RecordedRun):
             moduli=self.moduli,
         )
         place = machine.live.index(agent)
-        return self.guide.goes_on(LoopHead(place, body, snapshot, len(self.entries), went_wrong))
+        return self.guide.goes_on(LoopHead(place, op, snapshot, len(self.entries), went_wrong))
 
     def decides_to_go_on(self) -> bool:
         return self._goes_on

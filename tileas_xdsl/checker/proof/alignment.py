@@ -29,6 +29,7 @@ from tileas_xdsl.checker.snapshot.snapshot import Snapshot
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.moving_numbers import IrregularError, must_move_by_multiples
+from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 from tileas_xdsl.machine.parts.rings import Ring, StageLook
 
@@ -264,7 +265,7 @@ def _turns_left(head: Head) -> int:
 def op_of(entry: Any) -> Operation:
     if isinstance(entry, TakenStep):
         return entry.step.op
-    if isinstance(entry, Access | StageLook | BarrierLook):
+    if isinstance(entry, Access | Look):
         return entry.op
     turns = entry.turns if isinstance(entry, Head) else entry
     return loop_with_turns_from(turns.key[0])

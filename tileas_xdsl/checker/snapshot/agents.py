@@ -15,6 +15,7 @@ from tileas_xdsl.checker.snapshot.liveness import Frame
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.agents import Activation, Agent, Team
+from tileas_xdsl.machine.core.loops.open_comparisons import Comparison
 from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenTurns
 from tileas_xdsl.machine.core.loops.turns import LoopTurn
 from tileas_xdsl.machine.core.standings import Position, Standing
@@ -153,6 +154,12 @@ def _open_turns(drawing: Drawing, turns: OpenTurns) -> None:
     """The bound and the step: where the agent is, is drawn with its progress."""
     drawing.thing(turns.bound)
     drawing.literal((turns.offset, turns.step))
+
+
+@draws_value(Comparison)
+def _comparison(drawing: Drawing, comparison: Comparison) -> None:
+    drawing.thing(comparison.bound)
+    drawing.literal((comparison.equals, comparison.limit - comparison.bound.low))
 
 
 @draws_thing(OpenBound)

@@ -22,7 +22,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from operator import or_
 
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access, Clock, Mind, join
@@ -134,7 +133,7 @@ class _Knowers:
             moment = clock.get(agent, -1)
             just_up_to[moment] = just_up_to.get(moment, 0) | 1 << number
         known = sorted(just_up_to)
-        knowers = [*reversed(list(accumulate((just_up_to[moment] for moment in reversed(known)), or_))), 0]
+        knowers = [*reversed(list(accumulate((just_up_to[moment] for moment in reversed(known)), int.__or__))), 0]
         self._by_agent[agent] = known, knowers
         return known, knowers
 

@@ -248,6 +248,9 @@ def _steer(case: Case, opened: OpenLoops, run: RecordedRun) -> bool:
     machine = _machine_of_proof(case, InStep(), run)
     machine.part(OpenCounts).loops = opened.loops
     machine.part(OpenCounts).least = opened.least
+    machine.part(OpenCounts).comparisons = opened.comparisons
+    if opened.comparisons:
+        machine.code = opened.code
     try:
         case.subject.execute(machine, case.scalars([COUNTLESS] * len(case.bounds)))
     except TimeUpError as error:

@@ -7,7 +7,7 @@ derives from it are the same in every execution. A program that a pass has chang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,7 @@ from tileas_xdsl.analysis.captures import captured_values
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
+    from tileas_xdsl.machine.core.meaning import Meaning
 
 OpT = TypeVar("OpT", bound=Operation)
 FactT = TypeVar("FactT")
@@ -28,6 +29,8 @@ class Code:
 
     steps: dict[Block, list[Step]] = field(default_factory=dict[Block, "list[Step]"])
     """The ops of each block with their meanings. They hold for machines that compute data, or for those that do not."""
+    meanings: Mapping[Operation, Meaning] = field(default_factory=dict[Operation, "Meaning"])
+    """The ops that do something else than ops of their kind."""
     _facts: dict[object, dict[int, tuple[Operation, Any]]] = field(
         default_factory=dict[object, "dict[int, tuple[Operation, Any]]"]
     )

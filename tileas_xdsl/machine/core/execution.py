@@ -279,7 +279,7 @@ class Machine:
         return steps
 
     def _prepare(self, op: Operation) -> Step:
-        meaning = meaning_of(op)
+        meaning = self.code.meanings.get(op) or meaning_of(op)
         operands, results = tuple(op.operands), tuple(op.results)
         if meaning is not None:
             reads_tiles = _is_tile_arithmetic(op, meaning.kind)

@@ -84,15 +84,18 @@ class Observer:
 
     # Loops of which it is open how often they turn -------------------------------------------------------------------
 
-    def asks(self, agent: Agent, body: Block) -> None:
+    def asks(self, agent: Agent, op: Operation) -> None:
         """
-        `agent` is at the head of the loop around `body`, of which it is open whether it goes on. It pauses for the
-        observer (`stopped`), which then decides.
+        `agent` is at the head of the loop `op`, of which it is open whether it goes on, or at a comparison of which
+        the answer is open. It pauses for the observer (`stopped`), which then decides.
         """
         raise NotImplementedError
 
     def decides_to_go_on(self) -> bool:
-        """Whether the loop at whose head the last question was asked has one more turn."""
+        """
+        The answer to the last question: whether the loop has one more turn; for a comparison, whether the bound is not
+        less, or not equal.
+        """
         raise NotImplementedError
 
     # Mistakes --------------------------------------------------------------------------------------------------------

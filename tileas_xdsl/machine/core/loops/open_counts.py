@@ -12,9 +12,9 @@ the loops around it a bound is another one, though an argument stays the same: t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from xdsl.ir import Operation
 
@@ -24,6 +24,7 @@ from tileas_xdsl.machine.core.synchronization import EndOfAgents
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 
 Place = tuple[tuple["OpenBound", int], ...]
 """In which turns of loops: for each open loop, from the outside in, its bound and its induction variable."""
@@ -58,6 +59,12 @@ class OpenBound:
     """Where the loops stand that it bounds: in which turn of which loops."""
     low: int
     high: int | None = None
+
+    def forget_beyond(self, most: int) -> None:
+        """Forget by how much it is more than `most`. That only adds executions."""
+        self.low = min(self.low, most)
+        if self.high is not None and self.high >= most:
+            self.high = None
 
 
 @dataclass(eq=False)
@@ -123,8 +130,16 @@ class Progress(OwnPart):
             canvas.literal((turns.lead, turns.offset, turns.step))
 
 
-MayBegin = Callable[["Agent", OpenBound], bool]
-"""Whether the agent may still begin a loop with that bound."""
+class Foresight(Protocol):
+    """What agents may still do with a bound."""
+
+    def may_begin(self, agent: Agent, bound: OpenBound) -> bool:
+        """Whether `agent` may still begin a loop with `bound`."""
+        ...
+
+    def may_compare(self, agent: Agent, bound: OpenBound) -> bool:
+        """Whether `agent` may still compare `bound` with a number."""
+        ...
 
 
 @dataclass
@@ -135,6 +150,10 @@ class OpenCounts(SharedPart):
     least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
     """Term -> what is known of it from the beginning: it is at least that."""
     bounds: dict[tuple[Hashable, Place], OpenBound] = field(default_factory=dict["tuple[Hashable, Place]", OpenBound])
+    comparisons: Mapping[Operation, OpenComparison] = field(default_factory=dict[Operation, "OpenComparison"])
+    """The ops that compare a bound with a number."""
+    compared: dict[tuple[Hashable, Place], OpenBound] = field(default_factory=dict["tuple[Hashable, Place]", OpenBound])
+    """The bounds with which no loop begins any more, but that somebody may still compare with a number."""
     begun: list[OpenBound] = field(default_factory=list[OpenBound])
     """All bounds with which a loop has begun, also those that are forgotten."""
 
@@ -144,13 +163,33 @@ class OpenCounts(SharedPart):
         if loop.term is None or (loop.term == INDUCTION and len(place) != loop.depth):
             bound = OpenBound(None, place, start - loop.offset)
         else:
-            bound = self.bounds.setdefault(
-                (loop.term, place), OpenBound(loop.term, place, self.least.get(loop.term, 0))
-            )
-        self.begun.append(bound)
+            bound = self._bound(loop.term, place)
         turns = OpenTurns(start, step, bound, loop.offset)
         agent.part(Progress).turns.append(turns)
         return turns
+
+    def _bound(self, term: Hashable, place: Place) -> OpenBound:
+        bound = self.bounds.get((term, place)) or self.compared.get((term, place))
+        if bound is None:
+            bound = self.bounds[term, place] = OpenBound(term, place, self.least.get(term, 0))
+            self.begun.append(bound)
+        return bound
+
+    def bound_for(self, agent: Agent, term: Hashable) -> OpenBound:
+        """The bound that `agent` compares: that of a loop that it is in, else that of one that could begin here."""
+        place = place_of(agent)
+        around = (bound for bound, _ in reversed(place) if bound.term == term)
+        return next(around, None) or self._bound(term, place)
+
+    def settled_from(self, term: Hashable) -> int:
+        """From what number on a bound with `term` compares alike with all constants."""
+        return max(0, *(how.settled_from for how in self.comparisons.values() if how.term == term))
+
+    def as_drawn(self, bound: OpenBound) -> int:
+        """What `bound` is at least, as far as a snapshot tells that for a comparison with a constant."""
+        if any(bound is other for other in self.compared.values()):
+            return min(bound.low, self.settled_from(bound.term))
+        return bound.low
 
     @property
     def counts(self) -> Mapping[Hashable, Sequence[int]]:
@@ -160,17 +199,26 @@ class OpenCounts(SharedPart):
             found.setdefault(bound.term, set()).add(bound.low)
         return {term: sorted(lows) for term, lows in found.items()}
 
-    def forget(self, machine: Machine, may_begin: MayBegin) -> None:
+    def forget(self, machine: Machine, ahead: Foresight) -> None:
         """Forget the bounds with which nobody may begin a loop any more. What runs has its bound."""
         for key, bound in list(self.bounds.items()):
-            if not any(may_begin(agent, bound) for agent in machine.live):
-                del self.bounds[key]
+            if not any(ahead.may_begin(agent, bound) for agent in machine.live):
+                self.compared[key] = self.bounds.pop(key)
+        for key, bound in list(self.compared.items()):
+            if not any(ahead.may_compare(agent, bound) for agent in machine.live):
+                del self.compared[key]
+            elif not any(bound is turns.bound for agent in machine.live for turns in agent.part(Progress).turns):
+                bound.forget_beyond(self.settled_from(bound.term))
 
     def draw(self, canvas: Canvas) -> None:
         """Draw those with which somebody may still begin a loop: how often that will turn counts from its beginning."""
         for bound in self.bounds.values():
             canvas.thing(bound)
             canvas.literal((bound.low, bound.high))
+        for bound in self.compared.values():
+            canvas.thing(bound)
+            most = self.settled_from(bound.term)
+            canvas.literal((min(bound.low, most), None if bound.high is None else min(bound.high, most)))
 
 
 def place_of(agent: Agent) -> Place:

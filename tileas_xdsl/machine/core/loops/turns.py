@@ -82,7 +82,7 @@ def _come_to_head(agent: Agent, op: Operation, _: None, carried: tuple[Any, ...]
     assert isinstance(turns, OpenTurns)
     if turns.goes_on() is not None:
         return _decided(agent, op, None, carried, iteration)
-    agent.machine.observer.asks(agent, iteration.body)
+    agent.machine.observer.asks(agent, op)
     return Pause().then(_decided, carried, iteration)
 
 
