@@ -158,11 +158,11 @@ def test_two_agents_keep_the_tensor_core_busy() -> None:
 
 
 def test_two_agents_do_attention_faster_than_one() -> None:
+    """Both keep the tensor core busy, with 2,048 cycles an iteration; two agents have less to do before and behind."""
     text = NAMED["attention_128"].text.replace("x16x", "x128x").replace("<16x", "<128x")
-    found = {
-        sub_tiles: simulate(after(text, passes(sub_tiles)), "f", {"n": 12}, "sm_90").cycles for sub_tiles in (1, 2)
-    }
-    assert found[2] < 0.95 * found[1]
+    found = {sub_tiles: simulate(after(text, passes(sub_tiles)), "f", {"n": 12}, "sm_90") for sub_tiles in (1, 2)}
+    assert [timed.cycles_per_iteration for timed in found.values()] == [2048, 2048]
+    assert found[2].cycles < found[1].cycles - 2000
 
 
 def test_the_driver_makes_them() -> None:

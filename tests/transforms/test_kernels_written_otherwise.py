@@ -60,12 +60,16 @@ def test_names_do_not_matter(kernel: Kernel) -> None:
     assert print_custom(results[0]) == print_custom(results[1])
 
 
+OTHER_INTERVALS = {("gemm_128x64x16", 0): 2, ("gemm_64x128x32", 0): -4, ("chained_gemm", 0): 3}
+"""Kernel and seed of its other order -> the cycles that the interval has more than in the order that is written."""
+
+
 @every_kernel
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_order_of_independent_ops_does_not_matter(kernel: Kernel, seed: int) -> None:
     """
     The bounds are the same. The interval may differ a little, since the arms decide between equals by program order:
-    that of three of the kernels does, by two to four cycles.
+    `OTHER_INTERVALS` has those that do, of none of which the interval is proven to be the least.
     """
     permuted = parse(kernel.text)
     permute_loop(permuted, seed)
@@ -74,7 +78,8 @@ def test_the_order_of_independent_ops_does_not_matter(kernel: Kernel, seed: int)
     entries = schedule_of(permuted)
     assert entries.data["strategy"] == written.data["strategy"]
     assert number(entries, "mii") == number(written, "mii")
-    assert abs(number(entries, "ii") - number(written, "ii")) <= 4
+    more = number(entries, "ii") - number(written, "ii")
+    assert more == OTHER_INTERVALS.get((kernel.name, seed), 0)
     carried_out(permuted, expansion(kernel))
     for trips in (0, 1, 5):
         assert_kept(parse(kernel.text), permuted, kernel, trips)

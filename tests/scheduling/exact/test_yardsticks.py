@@ -122,6 +122,13 @@ def test_more_agents_do_not_help_on_blackwell() -> None:
     assert [it.ii for it in result.trail.refuted if it.agents == 5] == [16, 17, 18, 19, 20]
 
 
+def test_fewer_exponentials_on_their_unit_do_not_help_on_blackwell() -> None:
+    """The chain of one sub-tile is then 19 long, and 20 is refuted by three resources together, each of them needed."""
+    result = best(blackwell(2, exp=6), phases=False)
+    assert (result.ii, result.schedule.agent_count) == (21, 3)
+    assert [it.ii for it in result.trail.refuted if it.agents == 3] == [16, 17, 18, 19, 20]
+
+
 def test_a_queue_lets_one_tile_reach_the_bound() -> None:
     """
     With 16 units of queue the tensor core never waits for the agent, if results take registers only while it executes.
