@@ -98,6 +98,21 @@ def test_a_tensor_map(kernel: Callable[..., Result], tmp_path: Path) -> None:
     assert np.load(tmp_path / "found.npy").tolist() == [2, 64, 128, 16, 32, 3]
 
 
+def test_a_tensor_map_that_the_contract_describes(kernel: Callable[..., Result], tmp_path: Path) -> None:
+    said = {"type": "f32", "shape": [None, 64], "box": [32, 16], "swizzle": 128}
+    parameters = [
+        {"name": "a", "kind": "tensor map", "bytes": 128, "alignment": 64, **said},
+        {"name": "out", "kind": "buffer", "type": "f32", "shape": [6]},
+    ]
+    kernels = [{"name": "map", "block": [32, 1, 1], "parameters": parameters}]
+    (tmp_path / "map.json").write_text(json.dumps({"kernels": kernels}))
+    (tmp_path / "map.ptx").write_text("")
+    options = ("--arg", "a=128x64xf32:zeros", "--arg", "out=zeros", "--shared", "100000")
+    result = kernel(*options, "--save", "out=found.npy", code="map.ptx")
+    assert result.returncode == 0, result.stderr
+    assert np.load(tmp_path / "found.npy").tolist() == [2, 64, 128, 16, 32, 3]
+
+
 BAD = {
     "no such parameter": (["--arg", "other=1"], "there is no parameter 'other'"),
     "no value": (["--kernel", "scale", "--arg", "src=7x8xf32:zeros"], "'out' has no value: give it by --arg out=..."),

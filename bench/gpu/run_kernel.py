@@ -5,7 +5,8 @@ Run a kernel on a GPU, compare what it computes, time it. Stands alone: Python, 
 
 Beside the code stands its launch contract (`copy.json`), which `tileas compile` wrote: the parameters in their order,
 the threads of a block. An array is `random:SEED`, `zeros` or a `.npy` file, with its shape and type in front where the
-contract leaves the shape open: `7x8xf32:random:1`. A tensor map takes an array too, and the box by `--box`.
+contract leaves the shape open: `7x8xf32:random:1`. A tensor map takes an array too; its box, where the
+contract leaves it open, by `--box`.
 
 Status 0: it ran, and what was expected is there. 1: something else is there. 2: it cannot be run.
 Source: CUDA Driver API.
@@ -236,12 +237,13 @@ class Arguments:
         self.addresses[name] = driver.upload(array)
         if kind != "tensor map":
             return self.addresses[name]
-        if name not in boxes:
+        box = sizes(boxes[name]) if name in boxes else parameter.get("box")
+        if box is None:
             raise Problem(f"the tensor map '{name}' has no box: give it by --box {name}=64x64")
-        swizzle = int(swizzles.get(name, "0"))
+        swizzle = int(swizzles.get(name, parameter.get("swizzle", 0)))
         if swizzle not in SWIZZLES or array.dtype.name not in MAP_TYPES:
             raise Problem(f"there is no tensor map of {array.dtype} with a swizzle of {swizzle} bytes")
-        return driver.tensor_map(self.addresses[name], array, sizes(boxes[name]), swizzle)
+        return driver.tensor_map(self.addresses[name], array, box, swizzle)
 
     def _open_number(self, name: str, word: str) -> int:
         """A number of an array that its type leaves open: `size 0`, `stride 1`, `offset`."""

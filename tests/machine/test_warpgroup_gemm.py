@@ -6,6 +6,7 @@ what is left out, and its machine code.
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tests.support.warpgroup_gemm import TILE, warpgroup_gemm
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.dialects.nvvm import barrier, bulk, fence, mbarrier, wgmma
 from tileas_xdsl.machine.running import run
+from tileas_xdsl.tools import main as command
 
 DOWN = "convert-to-llvm{threads=160},convert-nvvm-to-llvm"
 
@@ -70,6 +72,15 @@ def test_numbers_of_tiles_that_stick_out(extents: tuple[int, int, int], order: s
 @pytest.mark.parametrize("block", [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_numbers_of_a_grid(block: tuple[int, int]) -> None:
     assert_computes(2, (100, 88, 136), block=block)
+
+
+def test_the_command_runs_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tensor maps take arrays of the types that they map."""
+    kernel, result = tmp_path / "gemm.mlir", tmp_path / "c.npy"
+    kernel.write_text(warpgroup_gemm(2))
+    ones = ["--arg", "a=64x128:1", "--arg", "b=128x64:1", "--arg", "c=64x64:zeros", "--arg", "tiles=2"]
+    assert command.main(["run", str(kernel), *ones, "--out", f"c={result}"]) == 0, capsys.readouterr().err
+    assert (np.load(result) == 128).all()
 
 
 # Verdicts -------------------------------------------------------------------------------------------------------------

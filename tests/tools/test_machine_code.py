@@ -11,6 +11,7 @@ import pytest
 from tests.support.ir import ROOT
 from tests.support.llvm_ir import normal_form
 from tests.support.ptx import require_llvmlite, require_ptxas
+from tests.support.warpgroup_gemm import shared_bytes, warpgroup_gemm
 from tileas_xdsl.tools import main as command
 
 COPY = ROOT / "examples/annotated_copy.mlir"
@@ -105,6 +106,29 @@ def test_tensor_maps_and_dynamic_shared_memory_are_in_the_contract(tmp_path: Pat
         {"name": "to", "kind": "tensor map", "bytes": 128, "alignment": 64},
         {"name": "tiles", "kind": "number", "type": "i32"},
     ]
+
+
+def test_what_a_tensor_map_maps_is_in_the_contract(tmp_path: Path) -> None:
+    (tmp_path / "gemm.mlir").write_text(warpgroup_gemm(2))
+    options = ("--target", "sm_90a", "--threads", "160")
+    assert compiled(tmp_path / "gemm.mlir", "-o", tmp_path / "gemm.ll", *options) == 0
+    kernel = contract(tmp_path / "gemm.json")
+    assert kernel["dynamic_shared_bytes"] == shared_bytes(2)
+    map_ = {"kind": "tensor map", "bytes": 128, "alignment": 64, "shape": [None, None], "box": [64, 64]}
+    assert kernel["parameters"] == [
+        {"name": "a", **map_, "type": "f16", "swizzle": 128},
+        {"name": "b", **map_, "type": "f16", "swizzle": 128},
+        {"name": "c", **map_, "type": "f32", "swizzle": 0},
+        {"name": "tiles", "kind": "number", "type": "i32"},
+    ]
+
+
+def test_a_tensor_map_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "gemm.mlir").write_text(warpgroup_gemm(2).replace("swizzle = 128", "swizzle = 48"))
+    options = ("--target", "sm_90a", "--threads", "160")
+    assert compiled(tmp_path / "gemm.mlir", "-o", tmp_path / "gemm.ll", *options) != 0
+    assert "has a swizzle of 48 bytes; there are 0, 32, 64, 128" in capsys.readouterr().err
+    assert not (tmp_path / "gemm.ll").exists()
 
 
 EXPONENTIAL = """func.func @f(%a: memref<1xf32>) {

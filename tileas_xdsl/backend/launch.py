@@ -25,8 +25,10 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.backend.llvm_ir.attributes import is_kernel
+from tileas_xdsl.dialects.tensor_maps import TensorMapError, tensor_map_of
 from tileas_xdsl.dialects.upstream import address_space
 
 NAME, TYPE, NUMBER = "tileas.name", "tileas.type", "tileas.number"
@@ -90,10 +92,22 @@ def _kind(type_: Attribute, given: Mapping[str, Attribute]) -> Contract:
     if isinstance(buffer, MemRefType):
         return _buffer(cast("MemRefType[Attribute]", buffer))
     if "llvm.byval" in given:
-        return {"kind": "tensor map", "bytes": 128, "alignment": 64}
+        return {"kind": "tensor map", "bytes": 128, "alignment": 64, **_map(given)}
     if isinstance(type_, llvm.LLVMPointerType):
         return {"kind": "pointer", "address_space": address_space(type_)}
     return {"kind": "number", "type": str(type_)}
+
+
+def _map(given: Mapping[str, Attribute]) -> Contract:
+    """What the map is of, where the kernel says it (`dialects.tensor_maps`), dimensions in the order of the array."""
+    try:
+        map_ = tensor_map_of(given)
+    except TensorMapError as error:
+        raise PassFailedException(f"error: an argument {error}") from None
+    if map_ is None:
+        return {}
+    shape = [None if size == DYNAMIC_INDEX else size for size in map_.array.get_shape()]
+    return {"type": str(map_.array.element_type), "shape": shape, "box": list(map_.box), "swizzle": map_.swizzle}
 
 
 def _buffer(type_: MemRefType[Attribute]) -> Contract:

@@ -35,6 +35,7 @@ from tileas_xdsl.machine.arguments import (
 )
 from tileas_xdsl.machine.core.memory import require_addressable
 from tileas_xdsl.machine.core.values import ElementType, bit_width, element_type
+from tileas_xdsl.machine.tiles.tensor_maps import map_of_argument
 from tileas_xdsl.tools.array_files import as_numbers, load
 
 Array = NDArray[Any]
@@ -141,7 +142,8 @@ def value_for(value: Value, argument: BlockArgument) -> Any:
 
     Raises `ArgumentError` where the two do not fit, and `OSError` for a file that cannot be read.
     """
-    kind = argument.type
+    map_ = map_of_argument(argument)
+    kind = argument.type if map_ is None else map_.array
     name = name_of(argument)
     if is_scalar(kind):
         return _scalar(value, kind, name)

@@ -61,7 +61,10 @@ def steps(driver: TileIRPass, module: ModuleOp, threads: int) -> Iterator[Module
 
 def files(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[Mapping[str | None, bytes], list[str]]:
     """What goes into which file, and a line for each kernel."""
-    contracts = list(contracts_of(module))
+    try:
+        contracts = list(contracts_of(module))
+    except PassFailedException as error:
+        raise InputError([str(error)]) from None
     if not contracts:
         raise InputError([f"{arguments.file}: error: there is no kernel: no function with a body, or all are called"])
     content, reports = _generated(kind, module, arguments)
