@@ -49,7 +49,7 @@ class Case:
         array = "x".join("?" * len(self.box))
         box = ", ".join(map(str, self.box))
         return (
-            f"%{name}: !llvm.ptr {{llvm.byval = !llvm.array<16 x i64>, llvm.align = 64 : i64, nvvm.grid_constant, "
+            f"%{name}: !llvm.ptr {{"
             f"tileas.tensor_map = {{array = memref<{array}x{self.kind}>, box = array<i64: {box}>, swizzle = {self.swizzle} : i64}}}}"
         )
 
@@ -344,5 +344,5 @@ def test_a_size_that_contradicts_the_map() -> None:
 
 def test_a_map_of_which_nothing_is_said() -> None:
     start = program(Case(), "")
-    text = start[: start.index(", tileas.tensor_map")] + start[start.index("}}, %c0") + 1 :]
+    text = start[: start.index(" {tileas.tensor_map")] + start[start.index("}}, %c0") + 2 :]
     assert "say by tileas.tensor_map what the argument maps" in refused(text)

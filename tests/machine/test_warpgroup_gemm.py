@@ -5,6 +5,7 @@ what is left out, and its machine code.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -16,9 +17,12 @@ from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
 from tests.support.corpora import each
-from tests.support.ir import parse
+from tests.support.ir import parse, print_generic, run_passes
+from tests.support.llvm_ir import assert_prints_as_mlir_translates
+from tests.support.mlir import mlir_opt
 from tests.support.ptx import assembled, ptx_of
 from tests.support.warpgroup_gemm import TILE, warpgroup_gemm
+from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.dialects.nvvm import barrier, bulk, fence, mbarrier, wgmma
 from tileas_xdsl.machine.running import run
@@ -151,3 +155,16 @@ def test_it_assembles_without_spills(stages: int) -> None:
     assert ptx.count("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16") == 4
     assert ".local" not in ptx, "tensor maps stay parameters"
     assert ptx.count("mbarrier.init") == 2 * stages
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+def test_our_llvm_ir_is_that_of_mlir(stages: int) -> None:
+    lowered = run_passes(_kernel(stages).clone(), DOWN)
+    verify_dominance(lowered)
+    assert_prints_as_mlir_translates(lowered, "default<O1>")
+
+
+def test_mlir_reads_it() -> None:
+    """Every op is one that MLIR knows: it comes back in its custom form, unquoted."""
+    text = mlir_opt(print_generic(_kernel(2)))
+    assert not re.findall(r'^\s*(?:%.* = )?"', text, re.MULTILINE)

@@ -20,13 +20,12 @@ DESCRIPTOR = 1 << 62 | 1024 >> 4 << 32 | 1 << 16
 """Of both tiles, without the address: a swizzle of 128 bytes, eight rows of which take 1,024."""
 STRUCT = f"!llvm.struct<({', '.join(['f32'] * REGISTERS)})>"
 PRODUCT = "<m = 64, n = 64, k = 16>, D[<f32>, <one>], A[<f16>, <one>, <row>], B[<f16>, <one>, <row>]"
-MAP = "llvm.byval = !llvm.array<16 x i64>, llvm.align = 64 : i64, nvvm.grid_constant"
 
 
 def argument(name: str, element: str, swizzle: int) -> str:
     """A tensor map of a matrix, of which boxes are tiles."""
     box = f"box = array<i64: {TILE}, {TILE}>, swizzle = {swizzle} : i64"
-    return f"%{name}: !llvm.ptr {{{MAP}, tileas.tensor_map = {{array = memref<?x?x{element}>, {box}}}}}"
+    return f"%{name}: !llvm.ptr {{tileas.tensor_map = {{array = memref<?x?x{element}>, {box}}}}}"
 
 
 def shared_bytes(stages: int) -> int:

@@ -8,11 +8,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from xdsl.utils.exceptions import PassFailedException
 
 from tests.dialects import test_nvvm as samples
 from tests.support.ir import parse, run_passes
 from tests.support.llvm_ir import assert_prints_as_mlir_translates, bodies, translated
+from tests.support.ptx import ptx_of, require_ptxas
+from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
+from tileas_xdsl.backend.ptxas import assemble
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nvvm import NVVM
 from tileas_xdsl.transforms.to_llvm.nvvm_rules import RULES
@@ -175,3 +179,88 @@ def test_a_product_is_the_instruction_that_mlir_writes(product: str) -> None:
     ours = llvm_ir_of(run_passes(parse(text), PASS))
     assert bodies(ours)
     assert instruction_in(ours) == instruction_in(translated(text, "--convert-nvvm-to-llvm"))
+
+
+AGED = """llvm.func @f(%a: i64, %b: i64, %n: i32, %p: !llvm.ptr<1>) {
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  %c1 = llvm.mlir.constant(1 : i32) : i32
+  %two = llvm.mlir.constant(2.0 : f32) : f32
+  %zero = llvm.mlir.zero : ACC
+  nvvm.wgmma.fence.aligned
+  llvm.br ^head(%c0, %zero : i32, ACC)
+^head(%i: i32, %acc: ACC):
+  %more = llvm.icmp "slt" %i, %n : i32
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %d = nvvm.wgmma.mma_async %a, %b, %acc, PRODUCT : ACC -> ACC
+  nvvm.wgmma.commit.group.sync.aligned
+  nvvm.wgmma.wait.group.sync.aligned 1
+  %next = llvm.add %i, %c1 : i32
+  llvm.br ^head(%next, %d : i32, ACC)
+^end:
+  nvvm.wgmma.wait.group.sync.aligned 0
+  %x = llvm.extractvalue %acc[1] : ACC
+  %y = llvm.fmul %x, %two : f32
+  llvm.store %y, %p : f32, !llvm.ptr<1>
+  llvm.return
+}""".replace("ACC", "!llvm.struct<(f32, f32, f32, f32)>").replace("PRODUCT", next(iter(PRODUCTS)))
+
+
+@pytest.mark.parametrize("level", ["default<O1>", "default<O3>"])
+def test_accumulators_pass_through_the_waits(level: str) -> None:
+    """What uses them takes them from the wait, so that no optimisation puts it in front; in loops too."""
+    module = run_passes(parse(AGED), PASS)
+    verify_dominance(module)
+    text = assert_prints_as_mlir_translates(module, level)
+    (body,) = bodies(text, level).values()
+    assert len(re.findall(r'"wgmma.wait_group.sync.aligned \d;", "=f,=f,=f,=f,0,1,2,3,~\{memory\}"', text)) == 2
+    made = next(line.split(" = ")[0] for line in body if "wait_group.sync.aligned 0" in line)
+    taken = next(line.split(" = ")[0] for line in body if "extractvalue" in line and f"{made}, 1" in line)
+    assert any(re.search(rf"f(mul|add) float {taken}\b", line) for line in body)
+
+
+def test_a_wait_behind_which_nothing_is_used_names_no_registers() -> None:
+    text = AGED.replace("%x = llvm.extractvalue %acc[1]", "%x = llvm.extractvalue %zero[1]")
+    (body,) = bodies(llvm_ir_of(run_passes(parse(text), PASS))).values()
+    assert sum("@llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)" in line for line in body) == 1
+
+
+@pytest.mark.parametrize(("register", "d"), [("vector<2xf16>", "f16"), ("f16", "f16"), ("i32", "f32")])
+def test_accumulators_in_other_registers(register: str, d: str) -> None:
+    count = 2 if d == "f16" else 4
+    struct = f"!llvm.struct<({', '.join([register] * count)})>"
+    product = next(iter(PRODUCTS)).replace("D[<f32>", f"D[<{d}>")
+    text = f"""llvm.func @f(%a: i64, %b: i64, %c: {struct}) {{
+      %0 = nvvm.wgmma.mma_async %a, %b, %c, {product} : {struct} -> {struct}
+      llvm.return
+    }}"""
+    module = parse(text)
+    before = str(module)
+    with pytest.raises(RefusedError, match=f"accumulates in registers of type '{re.escape(register)}'"):
+        run_passes(module, PASS)
+    assert str(module) == before
+
+
+# Machine code ---------------------------------------------------------------------------------------------------------
+
+OF_A_GEMM = (
+    *("nvvm.mbarrier.", "nvvm.cp.async.bulk", "nvvm.wgmma.", "nvvm.setmaxregister", "nvvm.elect.sync"),
+    *("nvvm.fence.proxy", "nvvm.fence.mbarrier", "nvvm.barrier", "nvvm.prefetch tensormap", "nvvm.stmatrix"),
+)
+"""What a kernel of sm_90a that multiplies matrices is made of."""
+OF_LATER_CHIPS = ("<im2col_w_128>", "<tile_gather4>", "<tile_scatter4>", "cta_group<cta_2>", "byte_mask")
+
+
+def test_rows_assemble_for_sm_90a() -> None:
+    chosen = [line for line in COMPARED if any(word in line for word in OF_A_GEMM)]
+    known = [line for line in chosen if not any(word in line for word in OF_LATER_CHIPS)]
+    assert len(known) >= 80
+    ptx = ptx_of(parse(program(known)), "sm_90a")
+    assemble(ptx, "sm_90a", require_ptxas())
+
+
+@pytest.mark.parametrize("word", OF_LATER_CHIPS)
+def test_rows_of_later_chips_are_refused_by_name(word: str) -> None:
+    line = next(line for line in COMPARED if word in line)
+    with pytest.raises(PassFailedException, match="has no instruction on sm_90a"):
+        ptx_of(parse(program([line])), "sm_90a")

@@ -1,8 +1,7 @@
 """
 What a tensor map says, as an attribute on the argument of a kernel that is one.
 
-    %a: !llvm.ptr {llvm.byval = !llvm.array<16 x i64>, llvm.align = 64 : i64, nvvm.grid_constant, tileas.tensor_map =
-        {array = memref<?x?xf16>, box = array<i64: 64, 64>, swizzle = 128 : i64}}
+    %a: !llvm.ptr {tileas.tensor_map = {array = memref<?x?xf16>, box = array<i64: 64, 64>, swizzle = 128 : i64}}
 
 The host makes the map of an array whose rows are dense (CUDA Driver API, `cuTensorMapEncodeTiled`). `array` and `box`
 count dimensions as the array does, the outermost first; the coordinates of a copy count them the other way round, as

@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.diagnostics import op_name, refuse
-from tileas_xdsl.transforms.to_llvm.nvvm_rules import REFUSALS, RULES, Emitter
+from tileas_xdsl.transforms.to_llvm.nvvm_rules import REFUSALS, RULES, Emitter, tie_accumulators
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,13 @@ class ConvertNVVMToLLVMPass(ModulePass):
 
     - Every op of `nvvm` by its row of the table. Inline PTX keeps its place among the accesses to memory: it clobbers
       memory, which MLIR's does not.
+    - A wait for `wgmma` behind which accumulators are used takes and returns them, in inline PTX: LLVM knows of no
+      other dependence between the two, and may compute with them before the wait.
     - An optional operand that is left out becomes the constant and the flag that the intrinsic has for it.
 
     Requires: pointers of `llvm`.
-    Refuses: ops of `nvvm` that are not in the table; what no instruction does, such as a wait for -1 groups, or the
-    acquire of a tensor map that has not 128 bytes.
+    Refuses: ops of `nvvm` that are not in the table; what no instruction does, such as a wait for -1 groups, the
+    acquire of a tensor map that has not 128 bytes, or accumulators in registers that `wgmma` has not.
     """
 
     name = "convert-nvvm-to-llvm"
@@ -49,8 +51,10 @@ class ConvertNVVMToLLVMPass(ModulePass):
         found = [inner for inner in op.walk() if op_name(inner).startswith("nvvm.")]
         for inner in found:
             _refuse_what_has_no_meaning(inner)
+        tie_accumulators(op)
         for inner in found:
-            _lower(inner)
+            if inner.parent is not None:
+                _lower(inner)
 
 
 def _refuse_what_has_no_meaning(op: Operation) -> None:

@@ -15,16 +15,25 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     i32,
+    i64,
 )
 from xdsl.ir import Attribute, Region
 
 from tileas_xdsl.backend.launch import NAME, NUMBER, TYPE
 from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.transforms.to_llvm.lowering.control import all_types, lower_blocks
 from tileas_xdsl.transforms.to_llvm.lowering.state import start
 from tileas_xdsl.transforms.to_llvm.lowering.types import buffer_type, types_for
 
 KERNEL, BLOCK = "nvvm.kernel", "nvvm.reqntid"
+BY_VALUE: dict[str, Attribute] = {
+    "llvm.byval": llvm.LLVMArrayType(16, i64),
+    "llvm.align": IntegerAttr(64, i64),
+    "nvvm.grid_constant": UnitAttr(),
+}
+"""Of a parameter that is a tensor map: 128 bytes, which are read where the launch has put them (CUDA C++ Programming
+Guide, "__grid_constant__")."""
 
 
 def refuse_function(op: func.FuncOp, *, is_kernel: bool) -> None:
@@ -71,9 +80,9 @@ def _descriptions(op: func.FuncOp) -> Iterator[dict[str, Attribute]]:
 
 
 def _own_attributes(op: func.FuncOp, position: int) -> Mapping[str, Attribute]:
-    """What is said of an argument that stays one: that it is passed by value, that it is a tensor map."""
-    given = op.arg_attrs.data[position] if op.arg_attrs is not None else None
-    return given.data if isinstance(given, DictionaryAttr) else {}
+    """What is said of an argument that stays one. A tensor map is passed by value, and nobody writes to it."""
+    given: Mapping[str, Attribute] = op.arg_attrs.data[position].data if op.arg_attrs is not None else {}
+    return {**BY_VALUE, **given} if TENSOR_MAP in given else given
 
 
 def _body(op: func.FuncOp, inputs: list[Attribute]) -> Region:

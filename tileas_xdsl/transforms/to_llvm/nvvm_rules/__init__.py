@@ -8,9 +8,10 @@ stands for is inline assembly. Sources: LLVM, "User Guide for NVPTX Back-end"; t
 from __future__ import annotations
 
 from tileas_xdsl.transforms.to_llvm.nvvm_rules import barriers, copies, mbarriers, products, threads, warp_matrices
+from tileas_xdsl.transforms.to_llvm.nvvm_rules.accumulators import tie_accumulators
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import REFUSALS, RULES, Emitter
 
 FAMILIES = (barriers, copies, mbarriers, products, threads, warp_matrices)
 """The modules whose rules are registered when they are imported."""
 
-__all__ = ["FAMILIES", "REFUSALS", "RULES", "Emitter"]
+__all__ = ["FAMILIES", "REFUSALS", "RULES", "Emitter", "tie_accumulators"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.builtin import DenseArrayBase, f32, i32, i64
 from xdsl.dialects.llvm import InsertValueOp, LLVMStructType, UndefOp
 from xdsl.ir import SSAValue
 
@@ -14,7 +14,7 @@ from tileas_xdsl.dialects.nvvm.matrix_attributes import (
     WGMMAScaleOut,
     WGMMAType,
 )
-from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import Emitter, rule
+from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import Emitter, refusal, rule
 
 TRANSPOSABLE = (WGMMAType.F16, WGMMAType.BF16)
 """Types whose operands may lie in shared memory either way."""
@@ -50,6 +50,17 @@ def _product(op: wgmma.WgmmaMmaAsyncOp, emit: Emitter) -> SSAValue:
         place = DenseArrayBase.from_list(i64, [number])
         found = emit.builder.insert(InsertValueOp(place, found, value)).res
     return found
+
+
+@refusal(wgmma.WgmmaMmaAsyncOp)
+def _other_registers(op: wgmma.WgmmaMmaAsyncOp) -> tuple[str, str] | None:
+    assert isinstance(op.inouts.type, LLVMStructType)
+    expected = f32 if op.type_d.data is WGMMAType.F32 else i32
+    found = op.inouts.type.types.data[0]
+    if found == expected:
+        return None
+    holds = ", two f16 in each" if op.type_d.data is WGMMAType.F16 else ""
+    return f"accumulates in registers of type '{found}'", f"make them {expected}{holds}"
 
 
 def _instruction(op: wgmma.WgmmaMmaAsyncOp, registers: int) -> str:

@@ -1,0 +1,116 @@
+"""
+Waits for `wgmma` take and return the registers that they wait for.
+
+    %d = nvvm.wgmma.mma_async ..                     %d = ..
+    nvvm.wgmma.wait.group.sync.aligned 0      ->     %e = llvm.inline_asm "wgmma.wait_group ..", "=f,..,0,.." %d
+    %x = llvm.extractvalue %d[0]                     %x = llvm.extractvalue %e[0]
+
+An intrinsic that waits names no registers, so that LLVM may compute with an accumulator before the wait. What passes
+through the wait stays behind it. Accumulators that are still being filled pass through as well: tied operands stay in
+their registers, and nothing is done to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
+from tileas_xdsl.dialects.nvvm.wgmma import WgmmaMmaAsyncOp, WgmmaWaitGroupSyncOp
+from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import Emitter
+
+CONSTANTS = (llvm.ZeroOp, llvm.UndefOp, llvm.ConstantOp)
+
+
+def tie_accumulators(root: Operation) -> None:
+    """Let each wait in `root` behind which accumulators are used return them."""
+    types = {op.results_.type for op in root.walk() if isinstance(op, WgmmaMmaAsyncOp)}
+    if types:
+        for region in root.regions:
+            _Tying(types).region(region, [])
+
+
+class _Tying:
+    """A walk over regions in the order of dominance, with the accumulators that are visible."""
+
+    def __init__(self, types: set[Attribute]) -> None:
+        self.types = types
+
+    def region(self, region: Region, visible: Sequence[SSAValue]) -> None:
+        entry = region.first_block
+        if entry is None:
+            return
+        dominators = immediate_dominators(entry, successors_of)
+        found: dict[Block, list[SSAValue]] = {}
+        for block in (entry, *dominators):
+            above = visible if block is entry else found[dominators[block]]
+            found[block] = [*above, *(arg for arg in block.args if arg.type in self.types)]
+            for op in list(block.ops):
+                self.op(op, found[block], dominators)
+
+    def op(self, op: Operation, visible: list[SSAValue], dominators: dict[Block, Block]) -> None:
+        for region in op.regions:
+            self.region(region, visible)
+        if isinstance(op, WgmmaWaitGroupSyncOp):
+            behind = {value: list(_uses_behind(value, op, dominators)) for value in visible}
+            waited_for = {value: uses for value, uses in behind.items() if uses}
+            if waited_for:
+                visible += _wait(op, waited_for)
+        elif not isinstance(op, CONSTANTS):
+            visible += [result for result in op.results if result.type in self.types]
+
+
+def _uses_behind(value: SSAValue, wait: Operation, dominators: dict[Block, Block]) -> Iterator[Use]:
+    """The uses of `value` that come only behind `wait`."""
+    home = wait.parent
+    assert home is not None
+    for use in value.uses:
+        op = use.operation
+        while op.parent is not None and op.parent.parent is not home.parent:
+            above = op.parent_op()
+            assert above is not None
+            op = above
+        if op.parent is home:
+            if wait.is_before_in_block(op):
+                yield use
+        elif op.parent is not None and _dominates(home, op.parent, dominators):
+            yield use
+
+
+def _dominates(block: Block, other: Block, dominators: dict[Block, Block]) -> bool:
+    while other in dominators:
+        other = dominators[other]
+        if other is block:
+            return True
+    return False
+
+
+def _wait(wait: WgmmaWaitGroupSyncOp, waited_for: dict[SSAValue, list[Use]]) -> list[SSAValue]:
+    """The accumulators behind the wait, which takes its place and returns them; their later uses are changed."""
+    emit = Emitter(Builder(InsertPoint.before(wait)))
+    parts = [(value, list(_parts(value, emit))) for value in waited_for]
+    registers = [register for _, of_value in parts for register in of_value]
+    text = f"wgmma.wait_group.sync.aligned {wait.group.value.data};"
+    after = iter(emit.assembly(text, [each.type for each in registers], registers, range(len(registers))))
+    made: list[SSAValue] = []
+    for value, of_value in parts:
+        joined: SSAValue = emit.builder.insert(llvm.UndefOp(value.type)).res
+        for number in range(len(of_value)):
+            place = DenseArrayBase.from_list(i64, [number])
+            joined = emit.builder.insert(llvm.InsertValueOp(place, joined, next(after))).res
+        for use in waited_for[value]:
+            use.operation.operands[use.index] = joined
+        made.append(joined)
+    Rewriter.erase_op(wait)
+    return made
+
+
+def _parts(value: SSAValue, emit: Emitter) -> Iterator[SSAValue]:
+    assert isinstance(value.type, llvm.LLVMStructType)
+    for number, type_ in enumerate(value.type.types):
+        yield emit.part(value, number, type_)
