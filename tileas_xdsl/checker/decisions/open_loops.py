@@ -6,8 +6,8 @@ Which loops of a function are left open, and which of them turn equally often.
       for %k = 0 to 1024        term: constant 1024
 
 A bound is an argument, a long constant, or the induction variable of an open loop, plus a constant. An argument may
-also be compared with a number (`%k + 2 < %n`). One that is used in any other way decides something else as well: then
-nothing is left open.
+also be compared with a constant, and in a loop that it bounds with any number (`%k + 2 < %n`). One that is used in any
+other way decides something else as well: then nothing is left open.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
             op = use.operation
             if op in loops and use.index == UPPER:
                 continue
-            depth = sum(other.is_ancestor(op) for other in loops)
-            comparison = _open_comparison(use, name, names, depth)
-            if comparison is not None:
+            around = [loop.term for other, loop in loops.items() if other.is_ancestor(op)]
+            comparison = _open_comparison(use, name, names, len(around))
+            if comparison is not None and (comparison.constant is not None or name in around):
                 comparisons[op] = comparison
             else:
                 reason = f"takes '{name}', which also bounds loops that are left open"
