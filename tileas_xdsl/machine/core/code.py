@@ -7,7 +7,7 @@ derives from it are the same in every execution. A program that a pass has chang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +31,8 @@ class Code:
     """The ops of each block with their meanings. They hold for machines that compute data, or for those that do not."""
     meanings: Mapping[Operation, Meaning] = field(default_factory=dict[Operation, "Meaning"])
     """The ops that do something else than ops of their kind."""
+    outcomes: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
+    """Of ops that compute from integers which differ between threads (`threads.by_thread`)."""
     _facts: dict[object, dict[int, tuple[Operation, Any]]] = field(
         default_factory=dict[object, "dict[int, tuple[Operation, Any]]"]
     )

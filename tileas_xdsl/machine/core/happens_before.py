@@ -399,7 +399,9 @@ class AccessHistory:
     def overlapping(self, region: ByteRegion) -> list[Access]:
         """The recorded accesses that share a byte with `region`, oldest first."""
         if self._asked is None or self._asked[0] is not region:
-            self._asked = region, [other for other in self._near(region) if other.region.overlaps(region)]
+            start, stop = region.start, region.stop
+            near = (other for other in self._near(region) if other.region.start < stop and start < other.region.stop)
+            self._asked = region, [other for other in near if other.region.overlaps(region)]
         return self._asked[1]
 
     def _near(self, region: ByteRegion) -> Iterable[Access]:

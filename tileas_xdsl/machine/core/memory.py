@@ -307,6 +307,8 @@ class ByteRegion:
     def is_solid(self) -> bool:
         """Whether the window is one run of bytes without gaps, each element in a place of its own."""
         step = self.itemsize
+        if len(self.counts) == 1:
+            return self.counts[0] == 1 or abs(self.strides[0]) == step
         for stride, extent in sorted((abs(s), n) for n, s in zip(self.counts, self.strides, strict=True) if n != 1):
             if stride != step:
                 return False

@@ -10,7 +10,7 @@ say that it may be done so (`Facts.per_thread`) takes one value for all threads,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,34 @@ def known_to_all(agent: Agent, value: PerThread, op: Operation, use: str) -> Any
 
 
 def compute(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
-    """The outcome of a step that only computes, thread by thread."""
+    """The outcome of a step that only computes, thread by thread; of integers that have been there before, the same."""
+    key = _integers(agent, step, operands)
+    if key is None:
+        return _computed(agent, step, operands)
+    known = agent.machine.code.outcomes
+    if key not in known:
+        if len(known) >= MOST_OUTCOMES:
+            known.clear()
+        known[key] = _computed(agent, step, operands)
+    return known[key]
+
+
+MOST_OUTCOMES = 50_000
+"""Which are kept at the same time."""
+
+
+def _integers(agent: Agent, step: Step, operands: Sequence[Any]) -> Hashable | None:
+    """What the outcome of a step depends on, if all its operands are integers; else None."""
+    key: list[Any] = [id(step.op), agent.lanes]
+    for operand in operands:
+        values = operand.values if type(operand) is PerThread else (operand,)
+        if any(kind is not int for kind in set(map(type, values))):
+            return None
+        key += (values, operand.varies) if type(operand) is PerThread else values
+    return tuple(key)
+
+
+def _computed(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     varies = _what_varies(operands)
     width = agent.size
     outcomes: list[Any] = [UNKNOWN] * width

@@ -82,6 +82,8 @@ def common_value(values: Sequence[Any], lanes: Iterable[int]) -> tuple[bool, Any
     """
     of_lanes = [values[lane] for lane in lanes]
     first = of_lanes[0]
+    if type(first) is int and set(map(type, of_lanes)) == {int}:
+        return of_lanes.count(first) == len(of_lanes), first
     is_common = all(_is_same(first, other) for other in of_lanes[1:]) if len(of_lanes) > 1 else True
     return is_common, first
 
