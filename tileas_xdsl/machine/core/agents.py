@@ -24,7 +24,7 @@ from tileas_xdsl.machine.core.loops.open_counts import OpenTurns
 from tileas_xdsl.machine.core.loops.turns import LoopTurn, run_iteration
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
-from tileas_xdsl.machine.core.op_facts import TakesPerThread
+from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, TakesPerThread
 from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, admitted, computed, must_be_alike
 from tileas_xdsl.machine.core.orders import Pauses
 from tileas_xdsl.machine.core.recording import Deferred, Recording
@@ -72,6 +72,8 @@ class Step:
     """Whether it is upstream arithmetic on tiles: an operand that is a view is read first."""
     looks_later: bool = False
     """Whether it looks at its operands after it was reached, so that they may be late values."""
+    looked_at: int = ALL_OPERANDS
+    """How many of its leading operands it looks at itself: the others it hands on, late or not."""
     gives_float: bool = False
     """Whether its only result is a float."""
     takes: TakesPerThread = TakesPerThread.NO
@@ -604,7 +606,8 @@ class Agent:
         """Run the op of `step`; late values among its operands have to be there first, unless that is `settled`."""
         machine, kind = self.machine, step.kind
         if machine.late_values and not (settled or step.looks_later):
-            return self.settled(operands, step.op).then(_begin_settled, step)
+            looked_at = operands[: step.looked_at]
+            return self.settled(looked_at, step.op).then(_begin_settled, step, operands[step.looked_at :])
         if kind is Kind.PURE:
             needs_time = machine.clock is not None and step.reads_tiles
             return Pause().then(_act, step, operands) if needs_time else self.act(step, operands)
@@ -729,8 +732,8 @@ def _settle_the_rest(agent: Agent, _op: Operation, _: None, values: Sequence[Any
 
 
 @continuation
-def _begin_settled(agent: Agent, _op: Operation, operands: list[Any], step: Step) -> Answer:
-    return agent.begin(step, operands, settled=True)
+def _begin_settled(agent: Agent, _op: Operation, looked_at: list[Any], step: Step, others: list[Any]) -> Answer:
+    return agent.begin(step, [*looked_at, *others], settled=True)
 
 
 @continuation

@@ -36,6 +36,7 @@ from tileas_xdsl.machine.core.late_values import LateValue, when_there
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View
 from tileas_xdsl.machine.core.observer import NOBODY, Observer
+from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS
 from tileas_xdsl.machine.core.opaque_numbers import ONE_BLOCK, Grid
 from tileas_xdsl.machine.core.orders import Order
 from tileas_xdsl.machine.core.questions import MOST_REFUSALS, Guide, hoping
@@ -284,10 +285,19 @@ class Machine:
         if meaning is not None:
             reads_tiles = _is_tile_arithmetic(op, meaning.kind)
             gives_float = len(results) == 1 and isinstance(results[0].type, AnyFloat)
-            looks_later = meaning.looks_later
-            takes = meaning.facts.per_thread
+            facts = meaning.facts
+            hands_on = meaning.kind in (Kind.CONTROL, Kind.JUMP) and facts.may_move
             return Step(
-                op, meaning.kind, meaning.function, operands, results, reads_tiles, looks_later, gives_float, takes
+                op,
+                meaning.kind,
+                meaning.function,
+                operands,
+                results,
+                reads_tiles,
+                looks_later=meaning.looks_later,
+                looked_at=facts.deciding if hands_on else ALL_OPERANDS,
+                gives_float=gives_float,
+                takes=facts.per_thread,
             )
         if not self.with_data and self._is_harmless(op):
             return Step(op, Kind.EFFECT, _uninterpreted, operands, results)

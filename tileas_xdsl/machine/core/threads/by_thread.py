@@ -41,7 +41,16 @@ PASSED_ON = frozenset({Kind.PURE, Kind.CONTROL, Kind.TERMINATOR, Kind.JUMP})
 
 def per_thread(agent: Agent, values: Sequence[Any], varies: Varies = Varies.BY_THREAD) -> Any:
     """One value for each thread of `agent`: itself where it is the same in all active ones."""
-    is_common, value = common_value(values, agent.lanes)
+    return _of_threads(agent, values, agent.lanes, varies)
+
+
+def per_thread_of_warp(agent: Agent, values: Sequence[Any]) -> Any:
+    """The same, for what a work gives all threads of `agent`, whichever are active when it is performed."""
+    return _of_threads(agent, values, range(agent.size), Varies.BY_THREAD)
+
+
+def _of_threads(agent: Agent, values: Sequence[Any], lanes: Iterable[int], varies: Varies) -> Any:
+    is_common, value = common_value(values, lanes)
     if is_common:
         return value
     agent.machine.tells_threads_apart = True

@@ -21,7 +21,7 @@ from tileas_xdsl.machine.core.late_values import LateValue
 from tileas_xdsl.machine.core.meaning import issues, suspends, sync
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer
-from tileas_xdsl.machine.core.threads.by_thread import per_thread
+from tileas_xdsl.machine.core.threads.by_thread import per_thread_of_warp
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
@@ -127,7 +127,7 @@ def _sum(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, factors: tuple[Any, Any], accu
         if any(of_lane is UNKNOWN for of_lane in lanes):
             return UNKNOWN
         before = products.matrix_in(lanes, op.shape.n.data, op)
-    return per_thread(agent, products.registers_with(products.multiplied(op, *factors, before), op))
+    return per_thread_of_warp(agent, products.registers_with(products.multiplied(op, *factors, before), op))
 
 
 # Waits ----------------------------------------------------------------------------------------------------------------
