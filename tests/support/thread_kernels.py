@@ -32,7 +32,7 @@ def tiles_of(name: str, strategy: str = "unspecialize", target: str = "sm_80") -
 @cache
 def threads_of(name: str, strategy: str = "unspecialize", target: str = "sm_80") -> ModuleOp:
     """The code of its threads; nobody changes it."""
-    module = run_passes(tiles_of(name, strategy, target).clone(), PASS)
+    module = run_passes(tiles_of(name, strategy, target).clone(), f"{PASS}{{compute-capability={target}}}")
     module.verify()
     verify_dominance(module)
     return module

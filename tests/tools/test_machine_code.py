@@ -60,12 +60,17 @@ def test_tiles_become_a_cubin(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "@f: 128 threads a block" in capsys.readouterr().out
 
 
-def test_agents_have_no_machine_code_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is dropped in silence: the strategy has to be changed by whoever asks."""
-    options = ["--target", "sm_80", "-o", tmp_path / "k.ptx"]
-    assert compiled(ROOT / "examples/gemm_loop.mlir", *options) == 2
-    assert "pipeline-strategy=unspecialize" in capsys.readouterr().err
-    assert not (tmp_path / "k.ptx").exists()
+def test_a_loop_becomes_a_kernel_of_agents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A producer that copies by TMA, and a warpgroup that multiplies: the contract says which maps the host makes."""
+    require_llvmlite()
+    require_ptxas()
+    options = ["--target", "sm_90a", "-o", tmp_path / "k.cubin"]
+    assert compiled(ROOT / "examples/gemm_loop.mlir", *options) == 0
+    kernel = contract(tmp_path / "k.json")
+    assert kernel["block"] == [256, 1, 1]
+    assert kernel["spill_bytes"] == 0
+    assert [parameter["kind"] for parameter in kernel["parameters"][:2]] == ["tensor map", "tensor map"]
+    assert "@gemm: 256 threads a block" in capsys.readouterr().out
 
 
 def test_a_cubin_and_what_ptxas_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +164,7 @@ BAD = {
     "a chip that is none": (COPY, ["--target", "sm_91"], "'sm_91' is not a chip that PTX is written for here"),
     "no threads": (COPY, ["--target", "sm_80", "--threads", "0"], "--threads 0: a block has 1 to 1024 threads"),
     "no ptxas": (COPY, ["--target", "sm_80", "--ptxas", "/nowhere"], "'/nowhere' is not a program that could be ptxas"),
-    "tiles": (ROOT / "examples/gemm_loop.mlir", ["--target", "sm_80"], "joins two agents"),
+    "tiles": (ROOT / "tests/kernels/gemm_16x8x8.mlir", ["--target", "sm_80"], "that do not all lie in registers"),
     "an op without instruction": (EXPONENTIAL, ["--target", "sm_80"], "'llvm.intr.exp' op has no instruction on sm_80"),
     "too much shared memory": (TOO_MUCH, ["--target", "sm_80"], TOO_MUCH_SAID),
     "no kernel": (EMPTY, ["--target", "sm_80"], "there is no kernel"),

@@ -186,7 +186,7 @@ def test_our_llvm_ir_is_that_of_mlir(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gemm_64x64x16", "layer_norm"])
-def test_mlir_reads_thethreads_of(name: str) -> None:
+def test_mlir_reads_the_threads(name: str) -> None:
     """Every op is one that MLIR knows: it comes back in its custom form, unquoted."""
     text = mlir_opt(print_generic(threads_of(name)))
     assert not re.findall(r'^\s*(?:%.* = )?"', text, re.MULTILINE)

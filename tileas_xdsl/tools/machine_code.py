@@ -118,9 +118,16 @@ def _lines(contracts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             words += [
                 f"{contract['registers']} registers a thread",
                 f"{contract['spill_bytes']:,} bytes spilled",
-                f"{contract['static_shared_bytes']:,} bytes of shared memory",
+                _shared_memory(contract["static_shared_bytes"], contract["dynamic_shared_bytes"]),
             ]
         yield f"@{contract['name']}: {', '.join(words)}"
+
+
+def _shared_memory(static: int, dynamic: int | str) -> str:
+    """What the kernel has itself, and what the launch gives it."""
+    if not isinstance(dynamic, int):
+        return f"{static:,} bytes of shared memory, and more by {dynamic}"
+    return f"{static + dynamic:,} bytes of shared memory"
 
 
 def _threads(block: Sequence[int] | None) -> str:

@@ -37,13 +37,14 @@ class ConvertNvTileASToLLVMPass(ModulePass):
       becomes a pointer into one array, whose slots and barriers are placed here.
     - A pipeline becomes two mbarriers a slot. Filling a slot becomes `cp.async` of 16, 8 or 4 bytes, whose completion
       is an arrival; waits become loops of tests (before sm_90) or `try_wait`.
-    - A product becomes `mma.sync`, a conversion of layouts the loads and stores that it was planned as.
+    - A product becomes `mma.sync`, or `wgmma` where its layouts say so; a conversion of layouts the loads and stores
+      that it was planned as. What a pipeline loads by TMA takes a tensor map, which replaces the array.
     - Agents become branches on the number of the warp. Their threads meet at named barriers of their own.
     - The function gets `nvvm.reqntid`: the warps of all agents, or those that the layouts of its tiles are for.
 
     Requires: every tile has a layout to the bit, schedules have been materialised, agents know their warps.
-    Refuses: TMA, wgmma and tcgen05; reductions across warps; several agents that run one region; tiles without a
-    layout, or with elements that share a byte.
+    Refuses: tcgen05 and scale factors; arrays that TMA reads and the kernel writes; reductions across warps; several
+    agents that run one region; tiles without a layout, or with elements that share a byte.
     """
 
     name = "convert-nv-tileas-to-llvm"

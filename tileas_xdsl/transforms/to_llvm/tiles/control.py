@@ -10,13 +10,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, all_types, lower, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import values_of
 
 AXES = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
 
 
 def _all_of(threads: Threads, values: Sequence[SSAValue]) -> list[SSAValue]:
-    return [found for value in values for found in values_of(threads.lowered[value])]
+    return [found for value in values for found in threads.parts(value)]
 
 
 def lower_body(block: Block, threads: Threads) -> None:

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncWaitGroupOp
+from tileas_xdsl.transforms.to_llvm.tiles.filling import is_read_by_wgmma
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     Window,
     array_of,
@@ -18,7 +19,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     store_registers,
     widths,
 )
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, Tile, tile_of
 
 
@@ -58,6 +59,8 @@ def _loaded_at_once(op: TiledLoadOp, threads: Threads, tile: Tile) -> SharedTile
     copy_tile(op, threads, target)
     threads.insert(CpAsyncCommitGroupOp())
     threads.insert(CpAsyncWaitGroupOp(0))
+    if is_read_by_wgmma(op.value):
+        fence_for_engines(threads)
     threads.meet()
     return target
 

@@ -21,17 +21,22 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles.agents import starting_registers
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
+from tileas_xdsl.transforms.to_llvm.tiles.filling import RingAccess, ring_accesses
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
 from tileas_xdsl.transforms.to_llvm.tiles.pipelines import init_barriers
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Participants, Team, Warps, switch_in, warps_of_block
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import attributes_of, bind_parameters, parameters_of
 from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, tile_of, types_for
+from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import product_ages
 
 THREADS = "nvvm.reqntid"
 """The attribute that says the extents of a function's blocks."""
 REGISTERS = "nvvm.maxnreg"
 """The attribute that says how many registers each thread starts with."""
+
+UNUSED = RingAccess(is_by_tma=False, is_read_by_threads=False)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -96,10 +101,11 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     """The function as each of its threads runs it, and its shared memory if it has any."""
     memory, roots = _storage(function)
     warps = warps_of(function)
-    block = Block(arg_types=function.function_type.inputs.data)
-    threads = Threads(block, memory, roots, capability_for(function, target))
+    parameters = parameters_of(function)
+    block = Block(arg_types=[parameter.type for parameter in parameters])
+    threads = Threads(block, memory, roots, capability_for(function, target), product_ages(function))
     name = f"{function.sym_name.data}_shared"
-    threads.bind(function.body.block.args, block.args)
+    bind_parameters(threads, parameters, block)
     threads.team = _team(threads, warps)
     threads.shared = threads.result(llvm.AddressOfOp(name, shared_pointer()))
     Rewriter.insert_op(threads.team.anchor, InsertPoint.at_end(block))
@@ -110,7 +116,9 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     lower_body(function.body.block, threads)
     Rewriter.erase_op(threads.team.anchor)
     _refuse_too_much(function, memory, model_of_target(function, target).shared_bytes)
-    made = func.FuncOp(function.sym_name.data, (function.function_type.inputs.data, []), Region(block))
+    made = func.FuncOp(
+        function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=attributes_of(parameters)
+    )
     made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
     made.attributes[THREADS] = DenseArrayBase.from_list(i32, [warps.threads, 1, 1])
     switch = switch_in(function)
@@ -144,6 +152,7 @@ def _storage(function: func.FuncOp) -> tuple[SharedMemory, PipelineRoots]:
     """Where the rings lie, by what their slots hold."""
     memory, roots = SharedMemory(), PipelineRoots()
     payloads: dict[Operation, list[int]] = {}
+    accesses = ring_accesses(function, roots)
     for op in function.body.walk():
         if isinstance(op, CreateIteratorOp):
             root = roots.of(op.pipeline)
@@ -152,7 +161,9 @@ def _storage(function: func.FuncOp) -> tuple[SharedMemory, PipelineRoots]:
             payloads.setdefault(root.op, _sizes(op.iterator.type))
     for op in function.body.walk():
         if isinstance(op, CreatePipelineOp):
-            memory.place_ring(op, op.producer.name_hint or op.name, op.depth, payloads.get(op, [1]))
+            memory.place_ring(
+                op, op.producer.name_hint or op.name, op.depth, payloads.get(op, [1]), accesses.get(op, UNUSED)
+            )
     return memory, roots
 
 

@@ -2,9 +2,9 @@
 Pipelines as mbarriers in shared memory: a full and an empty one for each slot (CUTLASS, "Synchronization primitives").
 
     producer_acquire       wait until empty[slot] is past the other parity
-    produce_one            cp.async into the slot, then cp.async.mbarrier.arrive.noinc full[slot]
+    produce_one            cp.async into the slot, then cp.async.mbarrier.arrive.noinc full[slot]; or TMA, see there
     consumer_wait          wait until full[slot] is past the parity
-    consumer_release       arrive at empty[slot]
+    consumer_release       arrive at empty[slot], behind a proxy fence where threads read what TMA fills again
 
 Each thread of whoever fills or empties a slot arrives: the barriers count them all. An iterator is (slot, parity); the
 next one is slot + 1, and behind the last slot it is 0 with the other parity.
@@ -12,12 +12,12 @@ next one is slot + 1, and behind the last slot it is 0 with the other parity.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 from xdsl.dialects import arith, scf, ub
 from xdsl.dialects.builtin import IntegerType
-from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, UndefOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
@@ -37,6 +37,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
+from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp
 from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierArriveOp,
     MBarrierInitOp,
@@ -44,9 +45,11 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTryWaitParityOp,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.copies import copy_tile
+from tileas_xdsl.transforms.to_llvm.tiles.filling import filled_with, is_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import BARRIER_BYTES, RingStorage
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, lower, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Participants
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import by_first_thread, copy_by_tma, no_copy
 from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, Owned, SharedTile, Turn, lowered_as, tile_of, types_for
 
 TICKS = 0x989680
@@ -80,6 +83,9 @@ def init_barriers(threads: Threads, participants: Participants) -> None:
             for first, count in ((ring.full, arrivals.full), (ring.empty, arrivals.empty)):
                 for slot in range(ring.depth):
                     threads.insert(MBarrierInitOp(threads.at_shared(first(slot)), threads.number(count)))
+        if threads.maps:
+            # What TMA completes at a barrier has to come behind its beginning.
+            threads.insert(FenceMbarrierInitOp())
 
     threads.when(threads.compare(threads.thread, "eq", 0), build)
     threads.meet()
@@ -96,9 +102,17 @@ def _none(op: CreateNoneOp | CreateNullTokenOp, threads: Threads) -> None:
     """A value that nobody looks at; a pointer leads somewhere all the same."""
     result = op.results[0]
     kinds = types_for(result.type) or ()
-    is_pointer = [isinstance(kind, LLVMPointerType) for kind in kinds]
-    values = [threads.shared if p else threads.result(ub.PoisonOp(k)) for p, k in zip(is_pointer, kinds, strict=True)]
-    threads.lowered[result] = lowered_as(result.type, values)
+    threads.lowered[result] = lowered_as(result.type, [_anything(threads, kind) for kind in kinds])
+
+
+def _anything(threads: Threads, kind: Attribute) -> SSAValue:
+    match kind:
+        case LLVMPointerType():
+            return threads.shared
+        case LLVMStructType():
+            return threads.result(UndefOp(kind))
+        case _:
+            return threads.result(ub.PoisonOp(kind))
 
 
 @rule(CreateIteratorOp)
@@ -146,8 +160,17 @@ def _wait(threads: Threads, barrier: SSAValue, parity: SSAValue) -> None:
 @rule(ProducerAcquireOp)
 def _acquire(op: ProducerAcquireOp, threads: Threads) -> None:
     turn = _turn_of(op, threads)
-    other = threads.compute(arith.XOrIOp, turn.parity, 1)
-    _wait(threads, _barrier(threads, _ring(threads, op.operands[0]).empty(), turn.slot), other)
+    ring = _ring(threads, op.operands[0])
+
+    def build() -> None:
+        other = threads.compute(arith.XOrIOp, turn.parity, 1)
+        _wait(threads, _barrier(threads, ring.empty(), turn.slot), other)
+
+    if ring.access.is_by_tma:
+        # A thread that waited without filling anything could come too late, when the parity has turned twice.
+        by_first_thread(threads, build)
+    else:
+        build()
     threads.give(op.results[0], Owned(turn.slot))
 
 
@@ -185,19 +208,19 @@ def _produce(op: ProduceOneAsyncOp, threads: Threads) -> None:
     for inner in op.body.block.ops:
         if not isinstance(inner, PipelineYieldOp | TiledLoadOp):
             lower(inner, threads)
-    for number, value in enumerate(_filled_with(op)):
-        assert isinstance(value.owner, TiledLoadOp)
-        copy_tile(value.owner, threads, _payload(threads, op, turn, number, value))
     for token in op.results:
         threads.give(token, Owned(turn.slot) if is_ownership_token(token.type) else Nothing())
-    ring = _ring(threads, op.operands[0])
-    threads.insert(CpAsyncMBarrierArriveOp(_barrier(threads, ring.full(), turn.slot), noinc=True))
-
-
-def _filled_with(op: ProduceOneAsyncOp) -> Sequence[SSAValue]:
-    """What the body puts into the slot."""
-    last = op.body.block.last_op if op.body.blocks else None
-    return last.operands if isinstance(last, PipelineYieldOp) else ()
+    full = _barrier(threads, _ring(threads, op.operands[0]).full(), turn.slot)
+    loads: list[tuple[TiledLoadOp, SharedTile]] = []
+    for number, value in enumerate(filled_with(op)):
+        assert isinstance(value.owner, TiledLoadOp)
+        loads.append((value.owner, _payload(threads, op, turn, number, value)))
+    if is_by_tma(op):
+        copy_by_tma(threads, full, loads)
+        return
+    for load, slot in loads:
+        copy_tile(load, threads, slot)
+    threads.insert(CpAsyncMBarrierArriveOp(full, noinc=True))
 
 
 @rule(ProducerCommitOp)
@@ -209,7 +232,10 @@ def _commit(_op: ProducerCommitOp, _threads: Threads) -> None:
 def _release(op: ConsumerReleaseOp, threads: Threads) -> None:
     owned = threads.lowered[op.operands[0]]
     assert isinstance(owned, Owned)
-    threads.insert(MBarrierArriveOp(_barrier(threads, _ring(threads, op.operands[0]).empty(), owned.slot)))
+    ring = _ring(threads, op.operands[0])
+    if ring.access.needs_fence:
+        fence_for_engines(threads)
+    threads.insert(MBarrierArriveOp(_barrier(threads, ring.empty(), owned.slot)))
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -217,10 +243,10 @@ def _release(op: ConsumerReleaseOp, threads: Threads) -> None:
 
 @refusal(ProduceOneAsyncOp)
 def _fills_otherwise(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
-    values = _filled_with(op)
+    values = filled_with(op)
     if not values or not all(isinstance(value.owner, TiledLoadOp) for value in values):
         return "fills its slot with something else than loaded tiles", "load tiles of arrays into pipelines"
-    return _names_no_slot(op)
+    return _names_no_slot(op) or (no_copy(op) if is_by_tma(op) else None)
 
 
 @refusal(ProducerAcquireOp, ConsumerWaitOp, ConsumerReadOp)

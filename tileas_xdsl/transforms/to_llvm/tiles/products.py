@@ -25,6 +25,7 @@ from tileas_xdsl.layouts.fragments import atom
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import is_of_warpgroup, multiply_at_once, no_instruction
 
 FACTORS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Type: MMAType.BF16}
 """Element types of A and B."""
@@ -32,6 +33,8 @@ FACTORS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Typ
 
 @refusal(DotOp)
 def _no_instruction(op: DotOp) -> tuple[str, str] | None:
+    if is_of_warpgroup(op):
+        return no_instruction(op)
     tiles = [tile_of(value.type) for value in (op.a, op.b, op.c)]
     forms = [form_of(value.type) for value in (op.a, op.b, op.c)]
     if op.sfa is not None:
@@ -54,6 +57,9 @@ def _no_instruction(op: DotOp) -> tuple[str, str] | None:
 
 @rule(DotOp)
 def _dot(op: DotOp, threads: Threads) -> None:
+    if is_of_warpgroup(op):
+        multiply_at_once(op, threads)
+        return
     a, b, c = (threads.registers(value) for value in (op.a, op.b, op.c))
     form = form_of(op.c.type)
     assert isinstance(form, Mma)

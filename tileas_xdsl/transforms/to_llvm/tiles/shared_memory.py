@@ -1,7 +1,7 @@
 """
 Where everything lies in the shared memory of a kernel: one array, whose size the launch asks for.
 
-    slots of rings and tiles       behind one another, large ones at multiples of 1024 bytes (what the swizzle needs)
+    slots of rings and tiles       behind one another, at multiples of what the pattern of their swizzle takes, or 1024
     barriers                       behind them: for each ring full[0], .., full[d - 1], empty[0], .., empty[d - 1]
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+
+from tileas_xdsl.transforms.to_llvm.tiles.filling import RingAccess
 
 LARGE, SMALL = 1024, 128
 MOST_STATIC = 48 << 10
@@ -29,6 +31,7 @@ class RingStorage:
     """Where in a slot each tile of its payload begins."""
     barriers: int
     """The offset of full[0]."""
+    access: RingAccess
 
     def full(self, slot: int = 0) -> int:
         """The offset of a full barrier."""
@@ -51,14 +54,14 @@ class SharedMemory:
     def place(self, size: int, words: str) -> int:
         """The offset of so many bytes more, for what `words` say."""
         self.parts.append((words, size))
-        unit = LARGE if size >= LARGE else SMALL
+        unit = _unit(size)
         start = -(-self.size // unit) * unit
         self.size = start + size
         return start
 
-    def place_ring(self, key: Hashable, name: str, depth: int, payload: list[int]) -> RingStorage:
+    def place_ring(self, key: Hashable, name: str, depth: int, payload: list[int], access: RingAccess) -> RingStorage:
         """Place `depth` slots that hold tiles of so many bytes, and their barriers."""
-        unit = LARGE if max(payload) >= LARGE else SMALL
+        unit = _unit(max(payload))
         starts: list[int] = []
         slot = 0
         for size in payload:
@@ -66,5 +69,10 @@ class SharedMemory:
             slot = -(-(slot + size) // unit) * unit
         offset = self.place(depth * slot, f"{depth} slots of '{name}'")
         barriers = self.place(2 * depth * BARRIER_BYTES, "barriers")
-        self.rings[key] = RingStorage(offset, slot, depth, tuple(starts), barriers)
+        self.rings[key] = RingStorage(offset, slot, depth, tuple(starts), barriers, access)
         return self.rings[key]
+
+
+def _unit(size: int) -> int:
+    """At multiples of what so many bytes begin: the pattern of a swizzle is no longer than the tile, nor than 1024."""
+    return min(LARGE, max(SMALL, 1 << size.bit_length() - 1))

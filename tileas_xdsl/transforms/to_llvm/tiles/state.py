@@ -13,22 +13,30 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.analysis.ages import Ages
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
+from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+from tileas_xdsl.dialects.tensor_maps import TensorMap
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
+from tileas_xdsl.transforms.to_llvm.tiles.accumulators import put_together, taken_apart
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Team
 from tileas_xdsl.transforms.to_llvm.tiles.values import (
     SHARED,
+    Accumulators,
     Array,
     Lowered,
     Plain,
     Registers,
     SharedTile,
     Turn,
+    accumulator_types,
     lowered_as,
     types_for,
+    values_of,
 )
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -47,12 +55,16 @@ class Threads:
     memory: SharedMemory
     roots: PipelineRoots
     capability: int
+    ages: Ages
+    """How many products have been started since one that is waited for."""
     team: Team = field(init=False)
     """The threads that run what is built now."""
     shared: SSAValue = field(init=False)
     """A pointer to the first byte of shared memory."""
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     """What is known of arrays, of those that are arguments from the start on."""
+    maps: dict[tuple[SSAValue, TensorMap], SSAValue] = field(default_factory=dict[tuple[SSAValue, TensorMap], SSAValue])
+    """The tensor maps of arrays, by the box that is copied."""
     lowered: dict[SSAValue, Lowered] = field(default_factory=dict[SSAValue, Lowered])
 
     # Who runs it ------------------------------------------------------------------------------------------------------
@@ -172,10 +184,23 @@ class Threads:
         return found.value
 
     def registers(self, value: SSAValue) -> Registers:
-        """What stands for a tile in registers."""
+        """What stands for a tile in registers; nothing writes them any more."""
         found = self.lowered[value]
+        if isinstance(found, Accumulators):
+            return taken_apart(self.result, found)
         assert isinstance(found, Registers)
         return found
+
+    def accumulators(self, value: SSAValue) -> Accumulators:
+        """What stands for a tile that wgmma adds to."""
+        return put_together(self.result, self.lowered[value])
+
+    def parts(self, value: SSAValue) -> Sequence[SSAValue]:
+        """The SSA values that stand for a value, of the types that `types_for` gives."""
+        found = self.lowered[value]
+        if isinstance(found, Registers) and accumulator_types(found.tile):
+            found = put_together(self.result, found)
+        return values_of(found)
 
     def tile(self, value: SSAValue) -> SharedTile:
         """What stands for a tile in shared memory."""
@@ -205,6 +230,11 @@ class Threads:
             for each in found[start : start + count]:
                 each.name_hint = value.name_hint
             start += count
+
+
+def fence_for_engines(threads: Threads) -> None:
+    """What each thread has done to shared memory comes before what engines do to it behind the next meeting."""
+    threads.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
 
 
 def lower(op: Operation, threads: Threads) -> None:

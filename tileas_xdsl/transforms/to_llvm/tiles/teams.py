@@ -19,6 +19,7 @@ from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp, ProduceOneAsyncOp, ProduceOneOp
 from tileas_xdsl.layouts.distributed import WARP_SIZE
+from tileas_xdsl.transforms.to_llvm.tiles.filling import is_by_tma
 
 BARRIERS = 16
 """Named barriers of a block."""
@@ -92,7 +93,10 @@ class Arrivals:
 
 
 class Participants:
-    """Who fills and who empties the rings of a function: each of their threads arrives once a turn."""
+    """
+    Who fills and who empties the rings of a function: each of their threads arrives once a turn. Of those that fill by
+    TMA only one does; the bytes count besides.
+    """
 
     def __init__(self, function: func.FuncOp, roots: PipelineRoots, block: Warps) -> None:
         self._producers: dict[Hashable, dict[int, int]] = {}
@@ -110,7 +114,7 @@ class Participants:
                 warps = regions[region]
             sides = self._consumers if isinstance(op, ConsumerReleaseOp) else self._producers
             if root is not None:
-                sides.setdefault(root.key, {})[warps.number] = warps.threads
+                sides.setdefault(root.key, {})[warps.number] = 1 if is_by_tma(op) else warps.threads
 
     def arrivals(self, ring: Hashable) -> Arrivals:
         """Of the two barriers of a slot."""

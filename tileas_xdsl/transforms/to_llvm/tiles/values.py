@@ -2,6 +2,7 @@
 What stands for the values of tile code where single threads run it.
 
     a tile in registers            what this thread holds of it: some registers
+    an accumulator of wgmma        the structs of its instructions, while these may still be writing them
     a tile in shared memory        a pointer to its first byte, the same in every thread
     an iterator of a pipeline      the number of its slot and the parity of its turn
     a token of a pipeline's end    the number of its slot
@@ -29,13 +30,14 @@ from xdsl.dialects.builtin import (
     VectorType,
     i32,
 )
-from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
-from tileas_xdsl.dialects.nv_tileas.layout import element_bits, layout_of, linear_layout
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token, is_token
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.distributed import REGISTER
+from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.layouts.linear import LinearLayout
 
 SHARED = 3
@@ -80,6 +82,15 @@ class Tile:
         return max(1, (self.bits << self.layout.output_bits) // 8)
 
 
+def accumulator_types(tile: Tile) -> Sequence[Attribute]:
+    """The structs that wgmma computes a tile in; () for a tile that is no accumulator of it."""
+    form = form_of(tile.type)
+    if not isinstance(form, Mma) or form.operand != "acc" or not form.shape.is_wgmma:
+        return ()
+    each = form.shape.n // 2
+    return [LLVMStructType.from_type_list([tile.element] * each)] * (tile.count // each)
+
+
 def tile_of(type_: Attribute) -> Tile | None:
     """The tile, where `type_` is one of numbers with a layout to the bit in registers or shared memory; else None."""
     layout, bits = layout_of(type_), element_bits(type_)
@@ -98,6 +109,14 @@ class Registers:
 
     tile: Tile
     values: tuple[SSAValue, ...]
+
+
+@dataclass(frozen=True)
+class Accumulators:
+    """A tile in registers that wgmma computes: one struct for each instruction, row by row."""
+
+    tile: Tile
+    structs: tuple[SSAValue, ...]
 
 
 @dataclass(frozen=True)
@@ -155,7 +174,7 @@ class Array:
         return isinstance(self.type.layout, NoneAttr) and self.type.get_num_dims() > 1
 
 
-Lowered = Registers | SharedTile | Turn | Owned | Nothing | Plain
+Lowered = Registers | Accumulators | SharedTile | Turn | Owned | Nothing | Plain
 
 
 def types_for(type_: Attribute) -> Sequence[Attribute] | None:
@@ -168,15 +187,19 @@ def types_for(type_: Attribute) -> Sequence[Attribute] | None:
         tile = tile_of(cast("TensorType[Attribute]", type_))
         if tile is None:
             return None
-        return [tile.register] * (tile.count // tile.packed) if tile.in_registers else [pointer_type(SHARED)]
+        if not tile.in_registers:
+            return [pointer_type(SHARED)]
+        return accumulator_types(tile) or [tile.register] * (tile.count // tile.packed)
     return [type_] if isinstance(type_, KEPT) else None
 
 
 def values_of(lowered: Lowered) -> Sequence[SSAValue]:
-    """The SSA values that stand for one."""
+    """The SSA values that stand for one, of an accumulator its structs or its registers."""
     match lowered:
         case Registers():
             return lowered.values
+        case Accumulators():
+            return lowered.structs
         case SharedTile():
             return [lowered.pointer]
         case Turn():
@@ -198,4 +221,6 @@ def lowered_as(type_: Attribute, values: Sequence[SSAValue]) -> Lowered:
     tile = tile_of(type_)
     if tile is None:
         return Plain(values[0])
-    return Registers(tile, tuple(values)) if tile.in_registers else SharedTile(tile, values[0])
+    if not tile.in_registers:
+        return SharedTile(tile, values[0])
+    return (Accumulators if accumulator_types(tile) else Registers)(tile, tuple(values))

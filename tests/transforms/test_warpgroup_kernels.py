@@ -1,0 +1,237 @@
+"""
+Kernels for sm_90a: tensor copies by one thread, wgmma by warpgroups, in one agent and in several.
+
+The machine runs the threads lane by lane: it reads tensor maps, swizzles as the hardware does, and multiplies what the
+descriptors of wgmma name. So a wrong map, stride or byte count gives other numbers, or a fault.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith, ub
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tests.support.corpora import each
+from tests.support.ir import ROOT, parse, run_passes
+from tests.support.ptx import assembled, ptx_of
+from tests.support.scheduled_kernels import KERNELS, Kernel
+from tests.support.thread_kernels import BY_NAME, DOWN, PASS, assert_computes, driver_of, threads_of, tiles_of
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
+from tileas_xdsl.dialects.nvvm import barrier, bulk, fence, mbarrier, wgmma
+from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.running import run
+
+TARGET = "sm_90a"
+STRATEGIES = ("unspecialize", "warp-specialize")
+ALONE = ("gemm_16x8x8", "block_scaled_gemm")
+"""Kernels without code for sm_90a."""
+LOWERED = [kernel for kernel in KERNELS if kernel.name not in ALONE]
+PRODUCTS = [kernel for kernel in LOWERED if "dot" in kernel.text]
+BOTH = [(kernel, strategy) for kernel in LOWERED for strategy in STRATEGIES]
+NAMES = {"ids": lambda case: "-".join(map(str, (case[0].name, *case[1:])))}
+
+
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", BOTH, **NAMES)
+def test_numbers(case: tuple[Kernel, str]) -> None:
+    """More turns than stages."""
+    kernel, strategy = case
+    assert_computes(threads_of(kernel.name, strategy, TARGET), kernel, 5, "random")
+
+
+CASES = [(*case, trips, order) for case in BOTH for trips in range(7) for order in ("eager", "lazy", "random")]
+
+
+@each("case", CASES, 12, **NAMES)
+def test_numbers_at_every_edge(case: tuple[Kernel, str, int, str]) -> None:
+    kernel, strategy, trips, order = case
+    assert_computes(threads_of(kernel.name, strategy, TARGET), kernel, trips, order)
+
+
+TAILS = {
+    "gemm_64x64x16": {"a": (40, 40), "b": (40, 56), "c": (40, 56)},
+    "elementwise": {"x": (40, 12), "y": (40, 12), "c": (40, 12)},
+    "attention_64": {"q": (48, 16), "k": (16, 48), "v": (48, 16), "c": (48, 16)},
+}
+"""Arrays that are no multiples of tiles; their rows are multiples of 16 bytes, as tensor maps want it."""
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", TAILS)
+def test_tiles_that_stick_out(name: str, strategy: str) -> None:
+    """TMA reads zeros there, and counts their bytes all the same."""
+    rng = np.random.default_rng(1)
+    kernel = BY_NAME[name]
+    arrays = {
+        array: rng.integers(-2, 3, extents).astype(np.float16 if array in kernel.element else np.float32)
+        for array, extents in TAILS[name].items()
+    }
+    tiles, threads = (
+        run(module, "f", {**{key: np.copy(value) for key, value in arrays.items()}, "n": 3}).arrays["c"]
+        for module in (tiles_of(name, strategy, TARGET), threads_of(name, strategy, TARGET))
+    )
+    assert np.allclose(tiles, threads, rtol=2.0**-10, atol=2.0**-10)
+    assert not np.array_equal(tiles, arrays["c"])
+
+
+# Verdicts -------------------------------------------------------------------------------------------------------------
+
+
+@each("case", BOTH, 4, **NAMES)
+def test_threads_are_safe(case: tuple[Kernel, str]) -> None:
+    kernel, strategy = case
+    report = check(threads_of(kernel.name, strategy, TARGET), trip_counts=[0, 1, 2, 5], timeout=None)
+    assert report.verdict_line.startswith("safe"), str(report)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_threads_are_safe_for_every_trip_count(strategy: str) -> None:
+    report = check(threads_of("elementwise", strategy, TARGET), timeout=None)
+    assert report.verdict_line == "safe for every trip count", str(report)
+
+
+SYNCHRONISING = (
+    *(mbarrier.MBarrierInitOp, mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveExpectTxOp),
+    *(mbarrier.MBarrierTryWaitParityOp, mbarrier.MBarrierTryWaitOp, barrier.BarrierOp, barrier.Barrier0Op),
+    *(wgmma.WgmmaFenceAlignedOp, wgmma.WgmmaGroupSyncAlignedOp, wgmma.WgmmaWaitGroupSyncOp, fence.FenceProxyOp),
+    bulk.CpAsyncBulkTensorGlobalToSharedClusterOp,
+)
+
+
+def _sites(module: ModuleOp) -> list[Operation]:
+    return [op for op in module.walk() if isinstance(op, SYNCHRONISING)]
+
+
+Mutant = tuple[int, str]
+"""The number of the op, and what is done to it."""
+COUNTS = {mbarrier.MBarrierInitOp: 1, mbarrier.MBarrierArriveExpectTxOp: 1}
+"""Which operand is the count."""
+
+
+def _mutants(module: ModuleOp) -> list[Mutant]:
+    found: list[Mutant] = []
+    for number, op in enumerate(_sites(module)):
+        found.append((number, "drop"))
+        if type(op) in COUNTS:
+            found += [(number, "more"), (number, "less")]
+        if isinstance(op, mbarrier.MBarrierTryWaitParityOp):
+            found.append((number, "parity"))
+        if isinstance(op, wgmma.WgmmaWaitGroupSyncOp):
+            found.append((number, "younger"))
+    return found
+
+
+def _altered(module: ModuleOp, number: int, change: str) -> ModuleOp:
+    """A copy with one op left out, or with another count, parity or age."""
+    module = module.clone()
+    op = _sites(module)[number]
+    match change:
+        case "drop":
+            Rewriter.replace_op(op, [], [_built(ub.PoisonOp(result.type), op) for result in op.results])
+        case "younger":
+            assert isinstance(op, wgmma.WgmmaWaitGroupSyncOp)
+            op.group = IntegerAttr(op.group.value.data + 1, op.group.type)
+        case "parity":
+            _computed(op, arith.XOrIOp, 1)
+        case _:
+            _computed(op, arith.AddiOp, 1 if change == "more" else -1)
+    return module
+
+
+def _computed(op: Operation, made: type[arith.XOrIOp | arith.AddiOp], number: int) -> None:
+    constant = _built(arith.ConstantOp(IntegerAttr(number, i32)), op)
+    op.operands[1] = _built(made(op.operands[1], constant), op)
+
+
+def _built(made: Operation, before: Operation) -> SSAValue:
+    Rewriter.insert_op(made, InsertPoint.before(before))
+    return made.results[0]
+
+
+GEMM = ("gemm_64x64x16", "warp-specialize", TARGET)
+COVERED = {(20, "drop"), (30, "drop")}
+"""
+The producer's wait for a slot of B: the consumers give back that of A behind it, for which it has waited. And the
+barrier in front of the result's way through shared memory: nobody has been there before.
+"""
+IMPOSSIBLE = "makes a barrier for 0 arrivals"
+
+
+@each("mutant", _mutants(threads_of(*GEMM)), 8, ids=lambda mutant: f"{mutant[0]}-{mutant[1]}")
+def test_what_is_left_out_or_altered_is_found(mutant: Mutant) -> None:
+    """At nine turns each of the four slots has been filled twice."""
+    altered = _altered(threads_of(*GEMM), *mutant)
+    try:
+        found = check(altered, trip_counts=[0, 1, 2, 9], timeout=None).verdict_line
+    except UnsupportedError as error:
+        found = f"unsafe: {error}"
+        assert IMPOSSIBLE in found
+    assert found.startswith("safe" if mutant in COVERED else "unsafe"), found
+
+
+# The shape of the code ------------------------------------------------------------------------------------------------
+
+
+@each("case", [(s, n) for s in STRATEGIES for n in range(1, 7)], 4, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_machine_code_says_what_the_schedule_says(case: tuple[str, int]) -> None:
+    """
+    Two rings: a full and an empty barrier a slot, a fence behind them, and waits of the age of their products. In one
+    agent of four warps, tiles of 128 x 128 leave too few registers.
+    """
+    strategy, asked = case
+    options = driver_of(TARGET, strategy).replace("}", f" unspecialized-pipeline-num-stages={asked}}}")
+    tiles = run_passes(parse((ROOT / "examples/gemm_loop.mlir").read_text()), options)
+    depths = [op.depth for op in tiles.walk() if isinstance(op, CreatePipelineOp)]
+    threads = run_passes(tiles, f"{PASS}{{compute-capability={TARGET}}}")
+    waits = [op.group.value.data for op in threads.walk() if isinstance(op, wgmma.WgmmaWaitGroupSyncOp)]
+    ptx = ptx_of(threads, TARGET, DOWN)
+    assert ptx.count("mbarrier.init.shared") == 2 * sum(depths)
+    assert ptx.count("fence.mbarrier_init") == 1
+    assert "fence.proxy" not in ptx, "the tensor core reads what TMA writes"
+    assert sorted(set(re.findall(r"wgmma\.wait_group\.sync\.aligned\s+(\d+)", ptx))) == sorted({str(n) for n in waits})
+    assert ("setmaxnreg" in ptx) == (strategy == "warp-specialize")
+    if strategy == "warp-specialize":
+        assembled(ptx, TARGET)
+
+
+@pytest.mark.parametrize("case", BOTH, **NAMES)
+def test_kernels_assemble_without_spills(case: tuple[Kernel, str]) -> None:
+    kernel, strategy = case
+    ptx = ptx_of(threads_of(kernel.name, strategy, TARGET).clone(), TARGET, DOWN)
+    assembled(ptx, TARGET)
+    assert "cp.async.bulk.tensor" in ptx
+    assert ("wgmma.mma_async" in ptx) == (kernel in PRODUCTS)
+
+
+def test_each_array_has_a_map() -> None:
+    """What TMA copies is handed over as a map and nothing else; what is stored, as an array."""
+    text = str(threads_of(*GEMM))
+    head = next(line for line in text.splitlines() if "func.func @f" in line)
+    for name, box, swizzle in (("a", "64, 16", 32), ("b", "16, 64", 128)):
+        described = f"{{array = memref<?x?xf16>, box = array<i64: {box}>, swizzle = {swizzle} : i64}}"
+        assert re.search(rf"%{name}: !llvm.ptr {{tileas.tensor_map = {re.escape(described)}", head)
+    assert "%c: memref<?x?xf32>" in head
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def test_waits_for_something_else() -> None:
+    text = str(tiles_of(*GEMM))
+    (token,) = re.findall(r"%at_filled, (%\d+) =", text)
+    old = "nv_tileas.async.pipeline.producer_commit %at_filled"
+    assert old in text
+    module = parse(text.replace(old, f"nv_tileas.async.wait {token} : (!nv_tileas.token) -> ()\n{old}", 1))
+    before = str(module)
+    with pytest.raises(RefusedError, match="waits for something else than a product"):
+        run_passes(module, f"{PASS}{{compute-capability={TARGET}}}")
+    assert str(module) == before

@@ -1,0 +1,116 @@
+"""
+Operands of wgmma in shared memory: the descriptors by which its instructions find them.
+
+    A  128 x 64 f16, K contiguous, swizzle of 128 bytes     row r of step k    r * 128 + 32 * k bytes behind the tile
+    B  64 x 128 f16, N contiguous, swizzle of 128 bytes     step k             2048 * k, the other half 8192 behind
+
+The tile is boxes as TMA writes them: rows as wide as the swizzle, one behind the other, and box behind box. Eight rows
+are one pattern. (PTX ISA, "Strides" and "Matrix Descriptor Format"; CUTLASS, `mma_sm90_desc.hpp`.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.layouts.descriptors import PATTERN, ROWS, Operand, wgmma_descriptor
+from tileas_xdsl.layouts.distributed import LANE, WARP
+from tileas_xdsl.layouts.forms import Swizzled
+from tileas_xdsl.layouts.linear import LinearLayout
+from tileas_xdsl.layouts.memory import OFFSET
+from tileas_xdsl.transforms.to_llvm.tiles.places import linear
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
+from tileas_xdsl.transforms.to_llvm.tiles.teams import GROUP
+from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, Tile
+
+ADDRESS_BITS = 18
+UNIT = 4
+"""Bits of an address that a descriptor leaves out."""
+UNIT_BYTES = 1 << UNIT
+"""What stands where a stride says nothing."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A tile in shared memory as an operand: `outer` is its dimension M or N, the other one is K."""
+
+    tile: Tile
+    outer: int
+    swizzle: int
+
+    @staticmethod
+    def of(tile: Tile, outer: int) -> Matrix | str:
+        """The operand that a tile is; else why it is none."""
+        form = form_of(tile.type)
+        if not isinstance(form, Swizzled) or form.width not in PATTERN or len(tile.layout.shape) != 2:
+            return f"reads {tile.type} by wgmma, which takes tiles in swizzled shared memory"
+        found = Matrix(tile, outer, form.width)
+        if tile.layout.shape[found.inner] * tile.bits < 8 * form.width:
+            return f"reads {tile.type} by wgmma, whose rows are narrower than the swizzle"
+        if tile.layout.shape[1 - found.inner] % ROWS:
+            return f"reads {tile.type} by wgmma, which takes {ROWS} rows at a time"
+        return found
+
+    @property
+    def inner(self) -> int:
+        """The dimension along which elements are neighbours."""
+        return 0 if self.tile.layout.bases(OFFSET)[0][0] else 1
+
+    @property
+    def is_k_major(self) -> bool:
+        """Whether neighbours are so along K."""
+        return self.inner != self.outer
+
+    def bytes_to(self, outer: int, k: int) -> int:
+        """How far behind the first byte of the tile an element lies; `outer` or `k` begins a pattern."""
+        coordinates = (outer, k) if self.outer == 0 else (k, outer)
+        (offset,) = _offsets(self.tile.layout).at(dim0=coordinates[0], dim1=coordinates[1])
+        return offset * self.tile.bits // 8
+
+    @property
+    def constant(self) -> int:
+        """All of a descriptor but the address, as a signed number of 64 bits."""
+        box = self.tile.layout.shape[1 - self.inner] * self.swizzle
+        leading = UNIT_BYTES if self.is_k_major else box
+        word = wgmma_descriptor(Operand(0, leading, ROWS * self.swizzle, self.swizzle))
+        return word - (1 << 64) if word >> 63 else word
+
+
+@cache
+def _offsets(layout: LinearLayout) -> LinearLayout:
+    """From coordinates to offsets."""
+    return layout.inverse()
+
+
+class Descriptors:
+    """The descriptors of an operand of the products that are built now."""
+
+    def __init__(self, threads: Threads, matrix: Matrix, held: SharedTile) -> None:
+        self._threads, self._matrix = threads, matrix
+        pointer = held.pointer
+        own = self._of_warpgroup()
+        if own is not None:
+            pointer = threads.shifted(pointer, own)
+        address = threads.result(llvm.PtrToIntOp(pointer, i64))
+        low = threads.compute(arith.AndIOp, address, (1 << ADDRESS_BITS) - 1)
+        units = threads.compute(arith.ShRUIOp, low, UNIT)
+        self._first = threads.compute(arith.OrIOp, units, matrix.constant)
+
+    def _of_warpgroup(self) -> SSAValue | None:
+        """Where the rows of this thread's warpgroup begin: 64 of A for each; B is the same for all."""
+        groups = self._threads.warps // GROUP
+        if self._matrix.outer or groups == 1:
+            return None
+        bits = groups.bit_length() - 1
+        images = [self._matrix.bytes_to(64 << bit, 0) for bit in range(bits)]
+        return linear(self._threads, {LANE: [], WARP: [0] * (GROUP.bit_length() - 1) + images})
+
+    def at(self, outer: int, k: int) -> SSAValue:
+        """That of the part which begins at a row or column, and a step along K."""
+        distance = self._matrix.bytes_to(outer, k) >> UNIT
+        return self._first if not distance else self._threads.compute(arith.AddiOp, self._first, distance)

@@ -1,0 +1,60 @@
+"""
+Operands of wgmma that are in registers: they go into shared memory, where the tensor core finds them.
+
+    store of what each thread holds; fence.proxy.async; a barrier of the threads that multiply
+
+The tensor core reads by the asynchronous proxy what threads wrote by the generic one, so each thread fences its own
+stores before it arrives (PTX ISA, "Async proxy").
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.dialects.builtin import TensorType
+
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
+from tileas_xdsl.layouts.access import LaneAccess, accesses
+from tileas_xdsl.layouts.defaults import in_shared_memory
+from tileas_xdsl.layouts.errors import LayoutError
+from tileas_xdsl.transforms.to_llvm.tiles.accesses import store
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines
+from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile, tile_of
+
+FIRST_STMATRIX = 90
+"""The first compute capability with `stmatrix`, which wgmma came with."""
+
+
+@cache
+def staged_tile(tile: Tile) -> Tile:
+    """The same tile in shared memory, as TMA would write it."""
+    layout = LayoutAttr.of("smem", form=in_shared_memory(tile.layout.shape, tile.bits))
+    found = tile_of(TensorType(tile.element, tile.type.get_shape(), layout))
+    assert found is not None
+    return found
+
+
+def _access(tile: Tile) -> LaneAccess | None:
+    found = accesses(tile.layout, staged_tile(tile).layout, tile.bits, matrix=True)
+    return next((each for each in found if not each.needs_select), None)
+
+
+def stage(threads: Threads, held: Registers) -> SharedTile:
+    """Store a tile where wgmma reads it; nobody reads what lay there any more."""
+    tile = staged_tile(held.tile)
+    access = _access(held.tile)
+    assert access is not None
+    target = SharedTile(tile, threads.at_shared(threads.memory.place(tile.bytes, "an operand in registers")))
+    store(threads, held, target, access)
+    fence_for_engines(threads)
+    threads.meet()
+    return target
+
+
+def no_staging(tile: Tile) -> str | None:
+    """Why an operand in registers cannot go through shared memory."""
+    try:
+        access = _access(tile)
+    except LayoutError as error:
+        return f"has an A in registers that cannot be stored: {error}"
+    return None if access is not None else "has an A in registers of which lanes would store different ones at once"

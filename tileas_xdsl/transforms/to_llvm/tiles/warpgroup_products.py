@@ -1,0 +1,167 @@
+"""
+Products by `wgmma`: a warpgroup multiplies tiles of shared memory into its registers, while it goes on.
+
+    %sum, %done = async.dot %a, %b, %acc       wgmma.fence, a chain of mma_async for each 64 rows, commit_group
+    async.wait %done                           wgmma.wait_group N: N groups were committed since that of %done
+
+N is the age of the token: the least number of groups on any path from its product to the wait. A product that is no
+async one waits for itself. An A that is in registers goes through shared memory first: `staged.py`. (PTX ISA,
+"Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".)
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tileas_xdsl.analysis.ages import Ages, Commit
+from tileas_xdsl.diagnostics import refuse as refuse_op
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
+from tileas_xdsl.dialects.nvvm.matrix_attributes import MMALayout, MMAShapeAttr, WGMMAType
+from tileas_xdsl.dialects.nvvm.wgmma import (
+    WgmmaFenceAlignedOp,
+    WgmmaGroupSyncAlignedOp,
+    WgmmaMmaAsyncOp,
+    WgmmaWaitGroupSyncOp,
+)
+from tileas_xdsl.layouts.forms import Mma
+from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
+from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
+from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging, stage, staged_tile
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Nothing, SharedTile, tile_of
+
+QUEUE = "wgmma"
+FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat16Type: WGMMAType.BF16}
+"""Element types of A and B."""
+Product = DotOp | AsyncDotOp
+
+
+def is_of_warpgroup(op: Product) -> bool:
+    """Whether the layout of the sum is that of wgmma."""
+    form = form_of(op.c.type)
+    return isinstance(form, Mma) and form.shape.is_wgmma
+
+
+# Waits ----------------------------------------------------------------------------------------------------------------
+
+
+def product_ages(function: func.FuncOp) -> Ages:
+    """How many groups are committed after that of each product."""
+
+    def commits(op: Operation) -> list[Commit]:
+        if isinstance(op, AsyncDotOp):
+            return [Commit(op.done, QUEUE)]
+        return [Commit(op, QUEUE)] if isinstance(op, DotOp) and is_of_warpgroup(op) else []
+
+    complete = frozenset(op.results[0] for op in function.walk() if isinstance(op, CreateNoneOp))
+    return Ages(function, commits, finished=complete)
+
+
+@rule(AsyncWaitOp)
+def _wait(op: AsyncWaitOp, threads: Threads) -> None:
+    age = threads.ages.age(op.token, op)
+    if age is None:
+        return
+    if age.queue != QUEUE:
+        refuse_op(op, "waits for something else than a product", "let pipelines hand over what is loaded")
+    threads.insert(WgmmaWaitGroupSyncOp(age.count))
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+@rule(AsyncDotOp)
+def _async_dot(op: AsyncDotOp, threads: Threads) -> None:
+    multiply(op, threads)
+    threads.give(op.done, Nothing())
+
+
+def multiply_at_once(op: DotOp, threads: Threads) -> None:
+    """Start a product and wait for it."""
+    multiply(op, threads)
+    threads.insert(WgmmaWaitGroupSyncOp(0))
+
+
+def multiply(op: Product, threads: Threads) -> None:
+    """Start a product, as a group of its own."""
+    form = form_of(op.c.type)
+    assert isinstance(form, Mma)
+    tiles, (a, b) = _in_shared_memory(op, threads), operands(op)
+    held = threads.accumulators(op.c)
+    assert isinstance(a, Matrix)
+    assert isinstance(b, Matrix)
+    left, right = (Descriptors(threads, matrix, tile) for matrix, tile in zip((a, b), tiles, strict=True))
+    steps = range(0, a.tile.layout.shape[1], form.shape.k)
+    places = [
+        (row, column)
+        for row in range(0, held.tile.layout.shape[0], rows_of_all(form))
+        for column in range(0, held.tile.layout.shape[1], form.shape.n)
+    ]
+    threads.insert(WgmmaFenceAlignedOp())
+    sums: list[SSAValue] = []
+    for struct, (row, column) in zip(held.structs, places, strict=True):
+        for k in steps:
+            struct = _instruction(threads, form, struct, (left.at(row, k), right.at(column, k)), (a, b))
+        sums.append(struct)
+    threads.insert(WgmmaGroupSyncAlignedOp())
+    threads.give(_sum_of(op), Accumulators(held.tile, tuple(sums)))
+
+
+def _sum_of(op: Product) -> SSAValue:
+    return op.results[0]
+
+
+def operands(op: Product) -> tuple[Matrix | str, Matrix | str]:
+    """A and B in shared memory, or why they cannot be read there."""
+    a, b = tile_of(op.a.type), tile_of(op.b.type)
+    if a is None or b is None or b.in_registers:
+        return f"reads {op.b.type} by wgmma, and B has to lie in shared memory", ""
+    return Matrix.of(staged_tile(a) if a.in_registers else a, 0), Matrix.of(b, 1)
+
+
+def _in_shared_memory(op: Product, threads: Threads) -> tuple[SharedTile, SharedTile]:
+    """A and B. What was read of an A of registers in an earlier turn has been waited for before it is overwritten."""
+    b = threads.tile(op.b)
+    if isinstance(threads.lowered[op.a], SharedTile):
+        return threads.tile(op.a), b
+    age = threads.ages.age(op.done if isinstance(op, AsyncDotOp) else op, op)
+    if age is not None:
+        threads.insert(WgmmaWaitGroupSyncOp(age.count))
+        threads.meet()
+    return stage(threads, threads.registers(op.a)), b
+
+
+def _instruction(
+    threads: Threads, form: Mma, struct: SSAValue, words: tuple[SSAValue, SSAValue], matrices: tuple[Matrix, Matrix]
+) -> SSAValue:
+    a, b = matrices
+    shape, kind = form.shape, FACTORS[type(a.tile.element)]
+    layouts = (MMALayout.ROW if a.is_k_major else MMALayout.COL, MMALayout.COL if b.is_k_major else MMALayout.ROW)
+    extents = MMAShapeAttr(*map(IntAttr, (shape.m, shape.n, shape.k)))
+    return threads.result(WgmmaMmaAsyncOp(struct, words, extents, (kind, kind, WGMMAType.F32), layouts=layouts))
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@refusal(AsyncDotOp)
+def no_instruction(op: Product) -> tuple[str, str] | None:
+    """Why no wgmma does a product."""
+    if not is_of_warpgroup(op):
+        return "has a sum that wgmma does not compute", "run the driver with layouts=true for sm_90"
+    if len(op.operands) > 3:
+        return "has scale factors or a condition", "compile it for sm_100"
+    kinds = [tile.element for tile in map(tile_of, (value.type for value in (op.a, op.b))) if tile is not None]
+    tile = tile_of(op.c.type)
+    known = len(kinds) == 2 and kinds[0] == kinds[1] and type(kinds[0]) in FACTORS
+    if not known or tile is None or not isinstance(tile.element, Float32Type):
+        return f"multiplies {op.a.type} and {op.b.type} into {op.c.type}", "use f16 or bf16 into f32"
+    a = tile_of(op.a.type)
+    problem = no_staging(a) if a is not None and a.in_registers else None
+    problem = problem or next((each for each in operands(op) if isinstance(each, str)), None)
+    return None if problem is None else (problem, "let the pipeline load it, or convert it into shared memory")
