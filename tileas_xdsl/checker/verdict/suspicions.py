@@ -105,8 +105,8 @@ def _calls_below(wrong: Values) -> Iterator[Values]:
 
 
 def _with_sum(total: int, length: int) -> Iterator[Values]:
-    if length == 1:
-        yield (total,)
+    if length <= 1:
+        yield from [(total,)] if length else [()]
         return
     for first in range(total + 1):
         for rest in _with_sum(total - first, length - 1):
