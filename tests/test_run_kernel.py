@@ -87,7 +87,7 @@ def test_a_tensor_map(kernel: Callable[..., Result], tmp_path: Path) -> None:
     """Its numbers begin with the innermost dimension."""
     parameters = [
         {"name": "a", "kind": "tensor map", "bytes": 128, "alignment": 64},
-        {"name": "out", "kind": "buffer", "type": "f32", "shape": [6]},
+        {"name": "out", "kind": "buffer", "type": "f32", "shape": [7]},
     ]
     kernels = [{"name": "map", "block": [32, 1, 1], "parameters": parameters}]
     (tmp_path / "map.json").write_text(json.dumps({"kernels": kernels}))
@@ -95,22 +95,33 @@ def test_a_tensor_map(kernel: Callable[..., Result], tmp_path: Path) -> None:
     options = ("--arg", "a=128x64xf32:zeros", "--arg", "out=zeros", "--box", "a=32x16", "--swizzle", "a=128")
     result = kernel(*options, "--save", "out=found.npy", "--shared", "100000", code="map.ptx")
     assert result.returncode == 0, result.stderr
-    assert np.load(tmp_path / "found.npy").tolist() == [2, 64, 128, 16, 32, 3]
+    assert np.load(tmp_path / "found.npy").tolist() == [2, 64, 128, 16, 32, 3, 100_000]
 
 
 def test_a_tensor_map_that_the_contract_describes(kernel: Callable[..., Result], tmp_path: Path) -> None:
     said = {"type": "f32", "shape": [None, 64], "box": [32, 16], "swizzle": 128}
     parameters = [
         {"name": "a", "kind": "tensor map", "bytes": 128, "alignment": 64, **said},
-        {"name": "out", "kind": "buffer", "type": "f32", "shape": [6]},
+        {"name": "out", "kind": "buffer", "type": "f32", "shape": [7]},
     ]
-    kernels = [{"name": "map", "block": [32, 1, 1], "parameters": parameters}]
-    (tmp_path / "map.json").write_text(json.dumps({"kernels": kernels}))
+    described = {"name": "map", "block": [32, 1, 1], "dynamic_shared_bytes": 100_000, "parameters": parameters}
+    (tmp_path / "map.json").write_text(json.dumps({"kernels": [described]}))
     (tmp_path / "map.ptx").write_text("")
-    options = ("--arg", "a=128x64xf32:zeros", "--arg", "out=zeros", "--shared", "100000")
+    options = ("--arg", "a=128x64xf32:zeros", "--arg", "out=zeros")
     result = kernel(*options, "--save", "out=found.npy", code="map.ptx")
     assert result.returncode == 0, result.stderr
-    assert np.load(tmp_path / "found.npy").tolist() == [2, 64, 128, 16, 32, 3]
+    assert np.load(tmp_path / "found.npy").tolist() == [2, 64, 128, 16, 32, 3, 100_000]
+
+
+def test_shared_memory_of_an_open_size(
+    kernel: Callable[..., Result], tmp_path: Path
+) -> None:
+    described = {"name": "map", "block": [32, 1, 1], "dynamic_shared_bytes": "the host's choice", "parameters": []}
+    (tmp_path / "map.json").write_text(json.dumps({"kernels": [described]}))
+    (tmp_path / "map.ptx").write_text("")
+    result = kernel(code="map.ptx")
+    assert result.returncode == 2
+    assert "leaves the size of dynamic shared memory open: give it by --shared" in result.stderr
 
 
 BAD = {

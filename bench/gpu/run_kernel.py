@@ -282,6 +282,16 @@ def kernel_of(options: argparse.Namespace) -> dict[str, Any]:
     return chosen[0]
 
 
+def shared_bytes(kernel: dict[str, Any], asked: int | None) -> int:
+    """The dynamic shared memory of a launch: what was asked for, else what the contract says."""
+    said = kernel.get("dynamic_shared_bytes", 0)
+    if asked is not None:
+        return asked
+    if not isinstance(said, int):
+        raise Problem("the contract leaves the size of dynamic shared memory open: give it by --shared")
+    return said
+
+
 def run(options: argparse.Namespace) -> int:
     """Run, compare, time; the exit status."""
     kernel = kernel_of(options)
@@ -290,10 +300,11 @@ def run(options: argparse.Namespace) -> int:
         raise Problem("the contract says nothing of the threads of a block: give them by --block")
     driver = Driver()
     function = driver.function(Path(options.code).read_bytes(), kernel["name"])
-    driver.allow_shared(function, options.shared)
+    shared = shared_bytes(kernel, options.shared)
+    driver.allow_shared(function, shared)
     arguments = Arguments(driver, kernel, options)
     grid = [*sizes(options.grid), 1, 1][:3]
-    launch = (function, grid, [*block, 1, 1][:3], options.shared, arguments.values)
+    launch = (function, grid, [*block, 1, 1][:3], shared, arguments.values)
     driver.launch(*launch)
     driver.synchronise()
     for name, address in arguments.addresses.items():
@@ -335,7 +346,7 @@ def main() -> int:
     parser.add_argument("--kernel", metavar="NAME", help="which kernel (default: the only one)")
     parser.add_argument("--grid", default="1", metavar="X,Y,Z", help="blocks (default: 1)")
     parser.add_argument("--block", metavar="X,Y,Z", help="threads of a block (default: as in the contract)")
-    parser.add_argument("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory (default: 0)")
+    parser.add_argument("--shared", type=int, metavar="BYTES", help="dynamic shared memory (default: the contract's)")
     for option, what in (
         ("arg", "a parameter: a number, random:SEED, zeros, or a .npy file"),
         ("box", "the box of a tensor map, as in a=64x64"),

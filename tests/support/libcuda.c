@@ -54,7 +54,8 @@ int cuTensorMapEncodeTiled(uint64_t *map, int type, unsigned rank, uint64_t addr
   return OK;
 }
 
-/* scale(src, rows, out, rows, n): out = 2 * src, 8 floats a row, n rows. map(map, out): out = the words of the map. */
+/* scale(src, rows, out, rows, n): out = 2 * src, 8 floats a row, n rows. map(map, out): out = the words of the map, and
+   the shared memory of the launch. */
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **extra) {
   if (stream || extra || gx * gy * gz == 0 || bx * by * bz == 0 || shared > most_shared) return INVALID;
@@ -62,6 +63,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     const uint64_t *map = parameters[0];
     float *out = *(float **)parameters[1];
     for (int k = 1; k < 7; ++k) out[k - 1] = (float)map[k];
+    out[6] = (float)shared;
     return OK;
   }
   const float *src = *(float **)parameters[0];
