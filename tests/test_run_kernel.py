@@ -113,9 +113,7 @@ def test_a_tensor_map_that_the_contract_describes(kernel: Callable[..., Result],
     assert np.load(tmp_path / "found.npy").tolist() == [2, 64, 128, 16, 32, 3, 100_000]
 
 
-def test_shared_memory_of_an_open_size(
-    kernel: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_shared_memory_of_an_open_size(kernel: Callable[..., Result], tmp_path: Path) -> None:
     described = {"name": "map", "block": [32, 1, 1], "dynamic_shared_bytes": "the host's choice", "parameters": []}
     (tmp_path / "map.json").write_text(json.dumps({"kernels": [described]}))
     (tmp_path / "map.ptx").write_text("")
