@@ -199,7 +199,7 @@ def test_an_argument_that_is_fixed_is_named_in_place_of_every_trip_count(fixed: 
 
 
 def test_what_was_only_tried_is_listed() -> None:
-    body = "scf.for %j = %c0 to %m step %c1 {\n}\n%more = arith.cmpi sgt, %m, %c1 : index\nscf.if %more {\n}"
+    body = "scf.for %j = %c0 to %m step %c1 {\n}\n%more = arith.cmpi sgt, %m, %n : index\nscf.if %more {\n}"
     report = check(parse(walk("%m: index, %x: i32", body)))
     numbers = tuple(range(9))
     assert report.scope.tried == (("n", numbers), ("m", numbers))
