@@ -235,3 +235,64 @@ def test_waits_for_something_else() -> None:
     with pytest.raises(RefusedError, match="waits for something else than a product"):
         run_passes(module, f"{PASS}{{compute-capability={TARGET}}}")
     assert str(module) == before
+
+
+AGENTS = "max_regs = array<i32: 40, 232>, num_warps = array<i32: 4, 4>, warp_id = array<i32: 0, 4>"
+MISFITS = {
+    "fewer warps than the layout has": ("num_warps = array<i32: 4, 2>", "by 2 warps, and the layout of .* is for 4"),
+    "more warps": ("num_warps = array<i32: 4, 8>", "by 8 warps, and the layout of .* is for 4"),
+    "a warpgroup that begins anywhere": (
+        "num_warps = array<i32: 1, 4>, warp_id = array<i32: 0, 1>",
+        r"wgmma by 4 warps from warp 1 on(?s:.*)optimize-execution-unit-mapping",
+    ),
+    "registers that setmaxnreg does not take": ("max_regs = array<i32: 40, 229>", "gives an agent 229 registers"),
+}
+"""What is said of the agents of a GEMM in place of what the driver said, and the refusal."""
+
+
+def _refused(text: str, problem: str) -> None:
+    module = parse(text)
+    before = str(module)
+    with pytest.raises(RefusedError, match=problem):
+        run_passes(module, f"{PASS}{{compute-capability={TARGET}}}")
+    assert str(module) == before
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_agents_that_do_not_fit_their_tiles(name: str) -> None:
+    new, problem = MISFITS[name]
+    said = AGENTS
+    for part in re.findall(r"\w+ = array<[^>]*>", new):
+        said = re.sub(rf"{part.split()[0]} = array<[^>]*>", part, said)
+    text = str(tiles_of(*GEMM))
+    assert AGENTS in text
+    _refused(text.replace(AGENTS, said), problem)
+
+
+def test_inherited_registers_are_not_moved() -> None:
+    module = parse(str(tiles_of(*GEMM)).replace("max_regs = array<i32: 40, 232>", "max_regs = array<i32: -1, 232>"))
+    threads = run_passes(module, f"{PASS}{{compute-capability={TARGET}}}")
+    threads.verify()
+    assert "setmaxregister" not in str(threads)
+    assert "maxnreg" not in str(threads)
+
+
+def test_what_wgmma_reads_is_not_copied_by_threads() -> None:
+    text = str(tiles_of(*GEMM)).replace('producer_kind = "tma"', 'producer_kind = "async_copy"')
+    _refused(text, "fills by cp.async what wgmma reads")
+
+
+def test_a_pipeline_that_two_engines_fill() -> None:
+    """The second of the two peeled copies of a producer."""
+    text = str(tiles_of("elementwise", "unspecialize", TARGET))
+    assert text.count('producer_kind = "tma"') > 2
+    at = text.rindex('producer_kind = "tma"')
+    _refused(text[:at] + text[at:].replace('"tma"', '"async_copy"', 1), "by another engine than other ops do")
+
+
+def test_a_tile_made_in_front_of_agents_that_begin_elsewhere() -> None:
+    """A producer of two warps: the agent that multiplies has the warps 2 to 5."""
+    text = str(tiles_of("layer_norm", "warp-specialize", "sm_80"))
+    old = "num_warps = array<i32: 4, 4>, warp_id = array<i32: 0, 4>"
+    assert old in text
+    _refused(text.replace(old, "num_warps = array<i32: 2, 4>, warp_id = array<i32: 0, 2>"), "makes a tile of 4 warps")

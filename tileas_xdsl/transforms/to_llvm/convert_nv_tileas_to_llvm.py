@@ -44,7 +44,8 @@ class ConvertNvTileASToLLVMPass(ModulePass):
 
     Requires: every tile has a layout to the bit, schedules have been materialised, agents know their warps.
     Refuses: tcgen05 and scale factors; arrays that TMA reads and the kernel writes; reductions across warps; several
-    agents that run one region; tiles without a layout, or with elements that share a byte.
+    agents that run one region; tiles without a layout, or with elements that share a byte; and what does not fit
+    together: tiles and the warps of an agent, rings and the engines that fill them (tiles/fitting.py).
     """
 
     name = "convert-nv-tileas-to-llvm"

@@ -2,6 +2,7 @@
 Tile code as the code of single threads: one rule an op, one file a family.
 
     teams.py, agents.py            who runs code: all warps of the block, or those of an agent
+    fitting.py                     what may not be together, though each op may be
     values.py, state.py            what stands for a tile, an iterator, a token; the function under way
     places.py, packing.py          numbers of the thread by linear maps; elements in registers
     shared_memory.py, accesses.py  where slots and barriers lie; loads and stores of shared memory, ldmatrix

@@ -29,6 +29,10 @@ FIRST_TO_MOVE_REGISTERS = 90
 """The first compute capability with `setmaxnreg`."""
 MOVED_BY = 8
 """Numbers of registers that `setmaxnreg` takes are multiples of it."""
+FEWEST, MOST = 24, 256
+"""Of these numbers."""
+INHERITED = -1
+"""In `max_regs`: the agent keeps what the kernel starts with, so nothing is moved."""
 
 
 def starting_registers(op: AgentSwitchOp, capability: int) -> int | None:
@@ -36,7 +40,7 @@ def starting_registers(op: AgentSwitchOp, capability: int) -> int | None:
     if op.max_regs is None or capability < FIRST_TO_MOVE_REGISTERS:
         return None
     registers, agents = [int(count) for count in op.max_regs.get_values()], warps_of_agents(op)
-    if len(set(registers)) == 1 or not all(warps.are_groups for warps in agents):
+    if INHERITED in registers or len(set(registers)) == 1 or not all(warps.are_groups for warps in agents):
         return None
     if sum(warps.count for warps in agents) != warps_of_block(op).count:
         return None
@@ -101,6 +105,12 @@ def _agents_without_warps(op: AgentSwitchOp) -> tuple[str, str] | None:
         return "does not say which warps its agents are", "run optimize-execution-unit-mapping before"
     if any(size != 1 for size in op.group_sizes):
         return "lets several agents run one region", "give each agent a region of its own"
+    wrong = [int(count) for count in (op.max_regs.get_values() if op.max_regs else ()) if not _is_taken(int(count))]
+    if wrong:
+        return (
+            f"gives an agent {wrong[0]} registers a thread",
+            f"give it a multiple of {MOVED_BY} from {FEWEST} to {MOST}, or {INHERITED}",
+        )
     if isinstance(op.parent_op(), scf.ForOp | scf.IfOp | AgentSwitchOp):
         return "stands in a loop, a branch or an agent", "let the function fork its agents once"
     if len(op.bodies) >= BARRIERS:
@@ -108,6 +118,11 @@ def _agents_without_warps(op: AgentSwitchOp) -> tuple[str, str] | None:
     if _others_of(op):
         return "is not the only one of its function", "fork all agents at once"
     return None
+
+
+def _is_taken(registers: int) -> bool:
+    """Whether a number of registers is one that agents may have."""
+    return registers == INHERITED or (FEWEST <= registers <= MOST and registers % MOVED_BY == 0)
 
 
 def _others_of(op: AgentSwitchOp) -> Sequence[Operation]:

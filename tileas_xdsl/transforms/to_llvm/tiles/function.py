@@ -22,6 +22,7 @@ from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles.agents import starting_registers
 from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body
 from tileas_xdsl.transforms.to_llvm.tiles.filling import RingAccess, ring_accesses
+from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
 from tileas_xdsl.transforms.to_llvm.tiles.pipelines import init_barriers
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
@@ -50,6 +51,7 @@ def refuse(function: func.FuncOp) -> None:
         if isinstance(op, PipelineYieldOp) or _combines(op):
             continue
         _refuse_op(op)
+    refuse_misfits(function, warps_of(function))
 
 
 def _combines(op: Operation) -> bool:

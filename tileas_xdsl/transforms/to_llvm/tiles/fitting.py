@@ -1,0 +1,98 @@
+"""
+What ops of a function, each right by itself, may not be together: refused before anything is built.
+
+    an agent of 2 warps with a tile whose layout is for 4           some elements would be held by nobody
+    wgmma by the warps 1 to 4                                       a warpgroup begins at a multiple of 4 warps
+    a tile for 4 warps made in front of an agent from warp 2 on     the warps of the agent hold other parts of it
+    a ring filled by TMA and by cp.async                            its barriers would count both
+    a ring filled by cp.async that wgmma reads                      two proxies, and no fence between them
+
+(PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions" and "Async proxy".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import arith, func
+from xdsl.ir import Operation, Region
+
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.diagnostics import refuse as refuse_op
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ProduceOneAsyncOp
+from tileas_xdsl.layouts.distributed import WARP
+from tileas_xdsl.transforms.to_llvm.tiles.filling import is_by_tma, is_read_by_wgmma
+from tileas_xdsl.transforms.to_llvm.tiles.teams import Warps, switch_in, warps_of_agents
+from tileas_xdsl.transforms.to_llvm.tiles.values import tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import is_of_warpgroup
+
+
+def refuse_misfits(function: func.FuncOp, block: Warps) -> None:
+    """Raises `RefusedError` on the first op that does not fit the warps that run it, or the ring that it fills."""
+    switch = switch_in(function)
+    for op, warps in _with_warps(function, switch, block):
+        _refuse_warps(op, warps)
+    if switch is not None:
+        _refuse_tiles_in_front(function, switch)
+    _refuse_rings(function)
+
+
+def _with_warps(function: func.FuncOp, switch: AgentSwitchOp | None, block: Warps) -> Iterator[tuple[Operation, Warps]]:
+    """Each op that deals with tiles of an agent, and the warps of the agent."""
+    regions: list[tuple[Region, Warps]] = [(function.body, block)]
+    if switch is not None:
+        regions = list(zip(switch.bodies, warps_of_agents(switch), strict=True))
+    for region, warps in regions:
+        yield from ((op, warps) for op in region.walk())
+
+
+def _refuse_warps(op: Operation, warps: Warps) -> None:
+    for value in op.results:
+        tile = tile_of(value.type)
+        if tile is None or not tile.in_registers:
+            continue
+        wanted = tile.layout.input_size(WARP)
+        if wanted != warps.count:
+            words = f"is executed by {warps.count} warps, and the layout of {value.type} is for {wanted}"
+            refuse_op(op, words, "assign layouts for the warps of the agent")
+    if isinstance(op, DotOp | AsyncDotOp) and is_of_warpgroup(op) and not warps.are_groups:
+        words = (
+            f"is wgmma by {warps.count} warps from warp {warps.first} on, and a warpgroup is 4 from a multiple of 4 on"
+        )
+        refuse_op(op, words, "run optimize-execution-unit-mapping, which aligns agents")
+
+
+def _refuse_tiles_in_front(function: func.FuncOp, switch: AgentSwitchOp) -> None:
+    """Of the number of a warp, a layout for n warps takes the low bits; they are the same where agents begin at n."""
+    for op in function.body.block.ops:
+        if op is switch or isinstance(op, arith.ConstantOp):
+            continue
+        for tile in (tile_of(value.type) for inner in op.walk() for value in inner.results):
+            if tile is None or not tile.in_registers:
+                continue
+            wanted = tile.layout.input_size(WARP)
+            if any(warps.first % wanted for warps in warps_of_agents(switch)):
+                words = f"makes a tile of {wanted} warps outside of agents, some of which begin at no multiple of that"
+                refuse_op(op, words, "make it in the agents that use it")
+
+
+def _refuse_rings(function: func.FuncOp) -> None:
+    roots = PipelineRoots()
+    fillers: dict[object, ProduceOneAsyncOp] = {}
+    for op in function.body.walk():
+        root = roots.of_op(op) if isinstance(op, ProduceOneAsyncOp) else None
+        if root is None or not isinstance(op, ProduceOneAsyncOp):
+            continue
+        first = fillers.setdefault(root.key, op)
+        if is_by_tma(op) != is_by_tma(first):
+            refuse_op(op, "fills a pipeline by another engine than other ops do", "let one engine fill each pipeline")
+    for op in function.body.walk():
+        root = roots.of_op(op) if isinstance(op, ConsumerReadOp) else None
+        if root is None or not isinstance(op, ConsumerReadOp) or not any(map(is_read_by_wgmma, op.value_results)):
+            continue
+        filler = fillers.get(root.key)
+        if filler is not None and not is_by_tma(filler):
+            refuse_op(filler, "fills by cp.async what wgmma reads", "let TMA fill it, or compile it for sm_80")
