@@ -14,15 +14,17 @@ import sys
 from math import prod
 
 from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, check
+from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import (
+    Input,
     add_programs,
     add_threads,
     asked_function,
     machine_errors,
     named_values,
     print_json,
-    read_input,
+    read_kernels,
 )
 from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.rendering import report_lines, write_lines
@@ -30,6 +32,8 @@ from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 
 LEAST, GREATEST = -(2**63), 2**64 - 1
 """The least and the greatest integer that 64 bits hold, signed or unsigned."""
+GRAVEST = (Verdict.SAFE, Verdict.UNDECIDED, Verdict.VIOLATION)
+"""What is said of several kernels is what is said of the worst."""
 RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
@@ -69,6 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_threads(parser)
     add_programs(parser, "what one block with a persistent loop may compute (default: any number)")
     add_timeout(parser, TIMEOUT, "the check of a function")
+    parser.add_argument(
+        "--dump-stage",
+        metavar="PASS",
+        help="of a dump of Triton (MLIR_ENABLE_DUMP=1), check the last module before this pass (default: the last one "
+        "in TTGIR)",
+    )
     parser.add_argument("--format", choices=["text", "json"], default="text", help="text (the default) or json")
 
 
@@ -76,9 +86,28 @@ def run(arguments: argparse.Namespace) -> int:
     counts = None if arguments.trip_counts is None else parse_trip_counts(arguments.trip_counts)
     fixed = _fixed(arguments.arg)
     aliases = [_pair(text) for text in arguments.may_alias]
-    given = read_input(arguments.file, allow_unregistered=bool(arguments.assume_pure))
+    given = read_kernels(arguments.file, arguments.dump_stage, allow_unregistered=bool(arguments.assume_pure))
+    reports = [_report(each, arguments, counts, fixed, aliases) for each in given]
+    if arguments.format == "json":
+        data = [{"file": each.source.name, **report.as_data()} for each, report in zip(given, reports, strict=True)]
+        print_json(data[0] if len(data) == 1 else data)
+    else:
+        for each, report in zip(given, reports, strict=True):
+            if len(given) > 1:
+                write_lines([[(f"@{', @'.join(report.functions)}:", "bold")]])
+            write_lines(report_lines(report, each.source, for_people=sys.stdout.isatty()))
+    return max((report.verdict for report in reports), key=GRAVEST.index).exit_status
+
+
+def _report(
+    given: Input,
+    arguments: argparse.Namespace,
+    counts: list[int] | None,
+    fixed: dict[str, int],
+    aliases: list[tuple[str, str]],
+) -> Report:
     with machine_errors(given.source), progress() as tell:
-        report = check(
+        return check(
             given.module,
             asked_function(arguments),
             trip_counts=counts,
@@ -92,11 +121,6 @@ def run(arguments: argparse.Namespace) -> int:
             timeout=arguments.timeout,
             tell=tell,
         )
-    if arguments.format == "json":
-        print_json({"file": given.source.name, **report.as_data()})
-    else:
-        write_lines(report_lines(report, given.source, for_people=sys.stdout.isatty()))
-    return report.verdict.exit_status
 
 
 def parse_trip_counts(text: str) -> list[int]:

@@ -23,6 +23,7 @@ from tileas_xdsl.machine.parts.programs import AXES
 from tileas_xdsl.tools.errors import InputError, OutOfTimeError, place_of
 from tileas_xdsl.tools.inputs import STDIN, full_context, parse_module, read_text
 from tileas_xdsl.tools.rendering import Source
+from tileas_xdsl.tools.triton_dumps import is_dump, kernels_in, must_be_ttgir
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,27 @@ def read_input(path: str, *, allow_unregistered: bool = False) -> Input:
     text = read_text(path)
     module = parse_module(text, name, full_context(allow_unregistered=allow_unregistered))
     return Input(module, Source(name, text))
+
+
+def read_kernels(path: str, stage: str | None, *, allow_unregistered: bool = False) -> list[Input]:
+    """
+    The module in the file `path`, or one of each kernel where it is a dump of Triton (see `triton_dumps`, also for
+    `stage`). Raises `InputError`, and `OSError` where the file cannot be read.
+    """
+    name = "<stdin>" if path == STDIN else path
+    text = read_text(path)
+    if is_dump(text):
+        texts = [dumped.text for dumped in kernels_in(text, stage)]
+    elif stage is not None:
+        raise InputError([f"{name}: error: --dump-stage picks a module of a dump of Triton, and this is no dump"])
+    else:
+        texts = [text]
+    inputs: list[Input] = []
+    for each in texts:
+        must_be_ttgir(each, name)
+        module = parse_module(each, name, full_context(allow_unregistered=allow_unregistered))
+        inputs.append(Input(module, Source(name, each)))
+    return inputs
 
 
 @contextmanager
