@@ -53,7 +53,6 @@ pictures: $(INSTALLED)
 
 # Writes the TTGIR of the kernels in tests/triton again, by Triton 3.9. No GPU is needed.
 triton-texts: $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[layouts]'
 	$(BIN)/python -W ignore -m tests.triton.emit
 
 mutate: $(INSTALLED)

@@ -79,7 +79,7 @@ def without_places_of_this_machine(text: str) -> str:
     """`text` with the files of the checkout and of Triton named from their roots."""
     import triton  # type: ignore[import-not-found]
 
-    return text.replace(f"{ROOT}/", "").replace(f"{Path(triton.__file__).parents[1]}/", "")
+    return text.replace(f"{Path(triton.__file__).parents[1]}/", "").replace(f"{ROOT}/", "")
 
 
 def texts() -> Iterator[tuple[str, str]]:

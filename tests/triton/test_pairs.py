@@ -98,9 +98,9 @@ def test_a_mistake_is_found(pair: Pair, case: Case) -> None:
 def test_the_texts_are_what_triton_makes() -> None:
     """In a process of its own: Triton's library keeps settings for the whole of one."""
     if find_spec("triton") is None:
-        if os.environ.get("TILEAS_REQUIRE_TRITON") == "1":
-            pytest.fail("Triton 3.9 is required and absent: pip install '.[layouts]'")
-        pytest.skip("needs Triton 3.9: pip install '.[layouts]'")
+        if os.environ.get("TILEAS_REQUIRE_ORACLES") == "1":
+            pytest.fail("Triton 3.9 is required and absent: pip install '.[triton]'")
+        pytest.skip("needs Triton 3.9: pip install '.[triton]'")
     command = [sys.executable, "-W", "ignore", "-m", "tests.triton.emit", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parents[1], check=False)
     assert done.returncode == 0, f"not what Triton makes (make triton-texts writes them): {done.stdout}{done.stderr}"

@@ -1,0 +1,28 @@
+"""
+Checks of Triton and Gluon kernels from Python, without a GPU and without torch.
+
+    import tileas_xdsl.triton as tx
+
+    report = tx.check(kernel, signature={"a": "*fp16", "n": "i32"}, constexprs={"BLOCK": 64}, target="sm_90")
+    assert report.safe, report
+
+    @tx.checked("sm_90", "sm_100")                     # a test for pytest
+    def test_my_kernel(launch):
+        launch(kernel, grid=(1,), args=[tx.tensor("fp16", 512, 512), 512], BLOCK=64)
+
+    with tx.checking("sm_90"):                         # launches of existing code
+        my_op(...)
+
+Triton 3.9 compiles the kernel as far as TTGIR, and that text is checked as `tileas check kernel.ttgir` checks it.
+It comes with the extra `triton`: `pip install 'tileas-xdsl[triton]'`. Nothing else of this package needs it, and it is
+loaded when one of these is used.
+"""
+
+from __future__ import annotations
+
+from tileas_xdsl.triton.kernel_report import KernelReport
+from tileas_xdsl.triton.kernels import check
+from tileas_xdsl.triton.launches import Launches, NotSafeError, checked, checking
+from tileas_xdsl.triton.stand_ins import tensor
+
+__all__ = ["KernelReport", "Launches", "NotSafeError", "check", "checked", "checking", "tensor"]

@@ -1,0 +1,109 @@
+"""
+From a kernel to its TTGIR: the stages of Triton's compiler are run as far as that.
+
+No GPU is needed. Files below the working directory are named from there in the text, and so in reports.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.triton.stand_ins import driver_for
+
+VERSION = "3.9"
+"""The release of Triton whose TTGIR is read."""
+HOW_TO_INSTALL = "pip install 'tileas-xdsl[triton]'"
+NVIDIA = re.compile(r"sm_(\d+)a?")
+AMD = re.compile(r"gfx\w+")
+THREADS_OF_WAVES = 64
+
+
+def need_triton() -> Any:
+    """The package `triton`. Raises `InputError` where it is absent, or of another release."""
+    try:
+        import triton  # pyright: ignore
+    except ImportError:
+        raise InputError([f"error: Triton is not installed: {HOW_TO_INSTALL}"]) from None
+    library: Any = triton
+    found = str(library.__version__)
+    if not found.startswith(f"{VERSION}."):
+        raise InputError(
+            [
+                f"error: Triton {found} is installed, and the TTGIR of {VERSION} is what is read here: "
+                f"{HOW_TO_INSTALL}, or run 'tileas check' on the text that yours prints"
+            ]
+        )
+    return library
+
+
+def target_named(name: str) -> Any:
+    """Triton's target for `sm_90` or `gfx950`. Raises `InputError` for another name."""
+    need_triton()
+    from triton.backends.compiler import GPUTarget  # pyright: ignore
+
+    make: Any = GPUTarget
+    if match := NVIDIA.fullmatch(name):
+        return make("cuda", int(match[1]), 32)
+    if AMD.fullmatch(name):
+        return make("hip", name, THREADS_OF_WAVES)
+    raise InputError([f"error: '{name}' is no target; write sm_80, sm_90, sm_100 or gfx950"])
+
+
+def place_of_kernel(function: Any) -> str:
+    """`kernel.py:12` of the Python function of a kernel."""
+    code = function.fn.__code__
+    return f"{_from_here(code.co_filename)}:{code.co_firstlineno}"
+
+
+def text_of_stages(function: Any, source: Any, target: Any, name: str, options: Mapping[str, Any]) -> str:
+    """
+    The TTGIR of `source`, Triton's description of `function` with its signature and constants, for `target`.
+
+    Raises `InputError` with what Triton says where it does not compile.
+    """
+    with driver_for(target, name):
+        try:
+            return _with_short_names(_run_stages(source, target, options))
+        except Exception as error:
+            said = str(error).strip() or type(error).__name__
+            cause = error.__cause__
+            said = f"{said}\n{cause}" if cause is not None and str(cause) not in said else said
+            about = f"'{function.__name__}' does not compile for {name}"
+            indented = said.replace("\n", "\n  ")
+            raise InputError([f"{place_of_kernel(function)}: error: {about}: {indented}"]) from None
+
+
+def _run_stages(source: Any, target: Any, options: Mapping[str, Any]) -> str:
+    from triton._C import libtriton  # pyright: ignore
+    from triton.compiler import make_backend  # pyright: ignore
+
+    library = cast("Any", libtriton).ir
+    backend: Any = make_backend(target)
+    parsed = backend.parse_options({**options, **source.parse_options()})
+    context = library.context()
+    library.load_dialects(context)
+    backend.load_dialects(context)
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, parsed, source.language)
+    functions = backend.get_codegen_implementation(parsed)
+    module = source.make_ir(target, parsed, functions, backend.get_module_map(), context)
+    metadata: dict[str, Any] = {}
+    for stage, run in stages.items():
+        module = run(module, metadata)
+        if stage == "ttgir":
+            return str(module)
+    raise ValueError(f"Triton has no stage 'ttgir' for {target}")
+
+
+def _with_short_names(text: str) -> str:
+    return text.replace(f'loc("{os.getcwd()}{os.sep}', 'loc("')
+
+
+def _from_here(path: str) -> str:
+    """`path` from the working directory, if it lies there."""
+    here = os.getcwd() + os.sep
+    return path.removeprefix(here)

@@ -1,0 +1,126 @@
+"""
+`check(kernel, signature=...)`: a kernel with the types of its arguments.
+
+A signature is written as for Triton's ahead-of-time compiler (`triton.tools.compile`): `"*fp16"` is a pointer,
+`"i32:16"` a number that 16 divides, `"i32:1"` the number 1. Pointers count as divisible by 16, as those of torch are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from tileas_xdsl.tools.errors import InputError
+from tileas_xdsl.tools.time_limit import TIMEOUT
+from tileas_xdsl.triton.compiling import need_triton, place_of_kernel, target_named, text_of_stages
+from tileas_xdsl.triton.kernel_report import KernelReport, report_on
+from tileas_xdsl.triton.stand_ins import driver_for
+
+CONSTANT = "constexpr"
+DIVISIBLE = [["tt.divisibility", 16]]
+"""How Triton's compiler is told that 16 divides an argument."""
+
+
+def check(
+    kernel: Any,
+    *,
+    signature: Mapping[str, str],
+    constexprs: Mapping[str, Any] | None = None,
+    target: str = "sm_90",
+    args: Mapping[str, int] | None = None,
+    timeout: float | None = TIMEOUT,
+    **options: Any,
+) -> KernelReport:
+    """
+    Compile `kernel` for `target` as far as TTGIR, and check that for every trip count.
+
+    `signature` maps the names of arguments to types; `constexprs` gives the compile-time constants, which may be left
+    out of it. `args` fixes scalar arguments to numbers, `timeout` ends the check after so many seconds of processor
+    time (None: never), and all else are options of Triton: `num_warps=8`, `num_stages=2`.
+
+    Raises `InputError` where Triton is not there, does not know an argument or an option, or does not compile the
+    kernel, and for what has no meaning here: it names the op and its Python line.
+    """
+    need_triton()
+    function = function_of(kernel)
+    given, constants, attributes = _arguments(function, signature, constexprs or {})
+    device = target_named(target)
+    _must_be_options(function, device, options)
+    source = source_of(function)(function, given, constants, attributes)
+    text = text_of_stages(function, source, device, target, options)
+    return report_on(function.__name__, target, text, args or {}, timeout)
+
+
+def function_of(kernel: Any) -> Any:
+    """The function under `kernel`, which may be wrapped in tuners and heuristics. Raises `InputError` for another."""
+    from triton.runtime.jit import JITFunction  # pyright: ignore
+
+    function = kernel
+    while not isinstance(function, JITFunction):
+        inner = getattr(function, "fn", None)
+        if inner is None:
+            raise InputError([f"error: {kernel!r} is no kernel: decorate it with @triton.jit or @gluon.jit"])
+        function = inner
+    return function  # pyright: ignore
+
+
+def source_of(function: Any) -> Any:
+    """The class of Triton that describes `function`: kernels in Gluon have one of their own."""
+    from triton.compiler import ASTSource  # pyright: ignore
+    from triton.experimental.gluon._runtime import GluonASTSource  # pyright: ignore
+
+    return GluonASTSource if function.is_gluon() else ASTSource  # pyright: ignore
+
+
+def _arguments(
+    function: Any, signature: Mapping[str, str], constexprs: Mapping[str, Any]
+) -> tuple[dict[str, str], dict[tuple[int, ...], Any], dict[tuple[int, ...], Any]]:
+    """Signature, constants and attributes as Triton's compiler takes them: by name, by place and by place."""
+    names: list[str] = list(function.arg_names)
+    _must_be_known(function, names, [*signature, *constexprs])
+    types: dict[str, str] = {}
+    constants: dict[tuple[int, ...], Any] = {}
+    attributes: dict[tuple[int, ...], Any] = {}
+    for place, (name, parameter) in enumerate(zip(names, function.params, strict=True)):
+        kind, _, hint = signature.get(name, CONSTANT).partition(":") if name not in constexprs else (CONSTANT, "", "")
+        types[name] = CONSTANT if hint == "1" else kind
+        if hint == "1":
+            constants[place,] = 1
+        elif kind == CONSTANT:
+            constants[place,] = _constant(function, name, parameter, constexprs)
+        elif hint == "16" or kind.startswith("*"):
+            attributes[place,] = DIVISIBLE
+        elif hint:
+            raise _wrong(
+                function, f"'{name}' is said to be '{signature[name]}': a type has ':16', ':1' or nothing behind it"
+            )
+    return types, constants, attributes
+
+
+def _constant(function: Any, name: str, parameter: Any, constexprs: Mapping[str, Any]) -> Any:
+    if name in constexprs:
+        return constexprs[name]
+    if parameter.has_default:
+        return parameter.default
+    raise _wrong(function, f"there is neither a type nor a value for the argument '{name}'")
+
+
+def _must_be_known(function: Any, names: list[str], given: list[str]) -> None:
+    for name in given:
+        if name not in names:
+            raise _wrong(function, f"there is no argument '{name}'; there are: {', '.join(names)}")
+
+
+def _must_be_options(function: Any, device: Any, options: Mapping[str, Any]) -> None:
+    from triton.compiler import make_backend  # pyright: ignore
+
+    backend = cast("Any", make_backend(device))
+    with driver_for(device, "options"):
+        known = sorted(vars(cast("object", backend.parse_options({}))))
+    for name in options:
+        if name not in known:
+            raise _wrong(function, f"Triton has no option '{name}'; there are: {', '.join(known)}")
+
+
+def _wrong(function: Any, complaint: str) -> InputError:
+    return InputError([f"{place_of_kernel(function)}: error: {complaint}"])

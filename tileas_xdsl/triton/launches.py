@@ -1,0 +1,142 @@
+"""
+Launches of kernels that are checked in the place of being made: `with checking("sm_90"):` and `@checked("sm_90")`.
+
+Nothing is executed. Each launch is compiled as Triton would compile it, with the types and divisibilities of its
+arguments, once for each set of them; a tuned kernel is checked in all configurations that the tuner would try.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+from unittest.mock import patch
+
+from tileas_xdsl.tools.time_limit import TIMEOUT
+from tileas_xdsl.triton.compiling import need_triton, target_named, text_of_stages
+from tileas_xdsl.triton.kernel_report import KernelReport, report_on
+from tileas_xdsl.triton.kernels import source_of
+from tileas_xdsl.triton.stand_ins import driver_for
+
+
+class NotSafeError(AssertionError):
+    """A kernel that was launched is not safe, or none was launched. Holds the reports as text."""
+
+
+@dataclass
+class Launches:
+    """The launches inside of `checking`, and what was found in each."""
+
+    target: str
+    timeout: float | None
+    reports: list[KernelReport] = field(default_factory=list[KernelReport])
+    _known: set[str] = field(default_factory=set[str])
+
+    def check(self, function: Any, source: Any, options: Mapping[str, Any], device: Any) -> None:
+        """Compile a launch and check it, unless its text is known. Raises `InputError` for what is refused."""
+        text = text_of_stages(function, source, device, self.target, options)
+        if text in self._known:
+            return
+        self._known.add(text)
+        self.reports.append(report_on(function.__name__, self.target, text, {}, self.timeout))
+
+    @property
+    def safe(self) -> bool:
+        return bool(self.reports) and all(report.safe for report in self.reports)
+
+    def __str__(self) -> str:
+        wrong = [str(report) for report in self.reports if not report.safe]
+        return "\n\n".join(wrong) or f"{len(self.reports)} kernels were checked for {self.target}, and nothing is wrong"
+
+
+@contextmanager
+def checking(target: str, *, timeout: float | None = TIMEOUT) -> Generator[Launches]:
+    """
+    Inside, launches of Triton's kernels are checked for `target` and not made; nothing is computed.
+
+    At the end raises `NotSafeError`, an `AssertionError`, with the reports of those that are not safe, and where
+    nothing was launched. `timeout` is for each kernel, in seconds of processor time. Raises `InputError` for what is
+    refused.
+    """
+    need_triton()
+    from triton.runtime.autotuner import Autotuner  # pyright: ignore
+    from triton.runtime.jit import JITFunction  # pyright: ignore
+
+    device = target_named(target)
+    launches = Launches(target, timeout)
+
+    def compiled(
+        function: Any,
+        _key: Any,
+        signature: Any,
+        _device: Any,
+        constants: Any,
+        options: Any,
+        attributes: Any,
+        _warm: Any,
+    ) -> None:
+        """In the place of `JITFunction._do_compile`: that it gives no kernel ends the launch."""
+        source = source_of(function)(function, signature, constants, attributes)
+        launches.check(function, source, vars(cast("object", options)), device)
+
+    with (
+        driver_for(device, target),
+        patch.object(JITFunction, "_do_compile", compiled),
+        patch.object(Autotuner, "run", _run_every_configuration),
+    ):
+        yield launches
+    if not launches.reports:
+        raise NotSafeError(f"no kernel was launched, so there is nothing to be checked for {target}")
+    if not launches.safe:
+        raise NotSafeError(str(launches))
+
+
+def _run_every_configuration(tuner: Any, *args: Any, **options: Any) -> None:
+    """In the place of `Autotuner.run`, which measures all configurations and launches the best one."""
+    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+    for configuration in tuner.prune_configs(options):
+        given = {**options, **configuration.all_kwargs()}
+        if configuration.pre_hook is not None:
+            configuration.pre_hook({**tuner.nargs, **given})
+        tuner.fn.run(*args, **given)
+
+
+def _launch(kernel: Any, grid: Any = (1,), args: Sequence[Any] = (), **options: Any) -> None:
+    """`kernel[grid](*args, **options)`."""
+    kernel[grid](*args, **options)
+
+
+def checked(*targets: str, timeout: float | None = TIMEOUT) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """
+    A decorator for tests: the test gets `launch(kernel, grid=, args=, **options)`, and is called once for each target.
+
+    It fails with the reports of all kernels that are not safe. Its other parameters stay, as fixtures of pytest.
+    """
+    if not targets or not all(isinstance(target, str) for target in targets):  # pyright: ignore
+        raise TypeError('name at least one target: @checked("sm_90")')
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., None]:
+        parameters = inspect.signature(test).parameters
+        if "launch" not in parameters:
+            raise TypeError(f"{test.__name__} has no parameter 'launch', by which it would launch a kernel")
+
+        @functools.wraps(test)
+        def for_each_target(*args: Any, **fixtures: Any) -> None:
+            wrong: list[str] = []
+            for target in targets:
+                try:
+                    with checking(target, timeout=timeout):
+                        test(*args, **fixtures, launch=_launch)
+                except NotSafeError as error:
+                    wrong.append(str(error))
+            if wrong:
+                raise NotSafeError("\n\n".join(wrong))
+
+        others = [parameter for name, parameter in parameters.items() if name != "launch"]
+        for_each_target.__signature__ = inspect.Signature(others)  # pyright: ignore
+        return for_each_target
+
+    return decorate
