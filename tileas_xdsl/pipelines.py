@@ -62,7 +62,7 @@ FAMILY = (
     FamilyPass(
         "tileas-prepare-for-scheduling",
         PIPELINED,
-        (("compute_capability", "compute_capability"), ("sub_tiles", "sub_tiles")),
+        (("compute_capability", "compute_capability"), ("sub_tiles", "sub_tiles"), ("agents", "keeps_agents")),
     ),
     FamilyPass(
         "tileas-generate-schedule",
@@ -74,6 +74,7 @@ FAMILY = (
             ("rrt_size_threshold", "rrt_size_threshold"),
             ("max_constraint_iterations", "max_constraint_iterations"),
             ("schedule_trace_file", "schedule_trace_file"),
+            ("agents", "keeps_agents"),
         ),
     ),
     FamilyPass("tileas-assign-buffers", PIPELINED, (("compute_capability", "compute_capability"),)),
@@ -268,6 +269,11 @@ class TileIRPass(ChoosingPass):
     def use_aus(self) -> bool:
         """Whether one agent is asked for, also where the program has several."""
         return self.pipeline_strategy == "unspecialize"
+
+    @property
+    def keeps_agents(self) -> bool:
+        """Whether the agents that the program has are kept, and their loops get stages."""
+        return self.pipeline_strategy == "warp-specialize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self.refuse_unbuilt_options()

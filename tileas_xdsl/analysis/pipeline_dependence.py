@@ -11,7 +11,8 @@ Between the sides there are three kinds of edges:
 
 With `m` stages produced per iteration and `n` slots, the release of stage `r` of an iteration precedes the acquire of
 stage `(r + n) mod m`, `(r + n) div m` iterations later. A schedule that breaks an edge of the last kind has fewer slots
-than stages in flight.
+than stages in flight. Where only one side is in the loop, the other is in another agent, which fills or empties a stage
+again once it was given up: what gives up stage `r` precedes what takes stage `r + n`.
 
 Where a step stands in a branch or in a nested loop, the number of stages per iteration is unknown. Then the two sides
 keep their order relative to each other: what comes first in the body comes first in time.
@@ -60,7 +61,7 @@ def _pipelines_of(op: Operation, roots: PipelineRoots) -> Mapping[PipelineRoot |
 
 
 @dataclass
-class _Sides:
+class Sides:
     """The ops in a loop body that advance the stages of one pipeline, by side, in program order."""
 
     root: PipelineRoot
@@ -78,11 +79,13 @@ class _Sides:
 
 def pipeline_edges(values: LoopValues) -> Iterator[DependenceEdge]:
     """The edges of all pipelines in the loop. For each pipeline linear in the size of the body."""
-    for sides in _sides_by_root(values).values():
+    for sides in sides_by_root(values).values():
         name = name_of(sides.root)
         if sides.countable:
             yield from _publication(values, sides, name)
             yield from _slot_reuse(sides, name)
+            yield from _next_lap(sides.root.depth, sides.waits, sides.releases, name, bool(sides.acquires))
+            yield from _next_lap(sides.root.depth, sides.acquires, sides.commits, name, bool(sides.waits))
         else:
             yield from _in_turn(values, sides.commits, sides.waits, DependenceKind.TOKEN, name)
             yield from _in_turn(values, sides.releases, sides.acquires, DependenceKind.ANTI, name)
@@ -96,7 +99,7 @@ def pipeline_edges(values: LoopValues) -> Iterator[DependenceEdge]:
                 )
 
 
-def _before_given_up(values: LoopValues, sides: _Sides, name: str) -> Iterator[DependenceEdge]:
+def _before_given_up(values: LoopValues, sides: Sides, name: str) -> Iterator[DependenceEdge]:
     """A stage is written before it is committed, and read before it is released, whichever tokens the ops take."""
     for uses, gives in ((sides.writes, sides.commits), (sides.views, sides.releases)):
         for use in uses:
@@ -116,7 +119,7 @@ def _waits_for(users: Sequence[Operation], values: LoopValues) -> list[Operation
     return [wait for wait in waits if products.intersection(works_behind(wait.token) or ())]
 
 
-def _publication(values: LoopValues, sides: _Sides, name: str) -> Iterator[DependenceEdge]:
+def _publication(values: LoopValues, sides: Sides, name: str) -> Iterator[DependenceEdge]:
     for commit, wait in zip(sides.commits, sides.waits, strict=False):
         if commit is not wait and _after(values, commit, wait):
             yield DependenceEdge(commit, wait, DependenceKind.TOKEN, 0, name)
@@ -149,7 +152,7 @@ def _after(values: LoopValues, first: Operation, second: Operation) -> bool:
     return values.position[first] < values.position[second]
 
 
-def _slot_reuse(sides: _Sides, name: str) -> Iterator[DependenceEdge]:
+def _slot_reuse(sides: Sides, name: str) -> Iterator[DependenceEdge]:
     depth, per_iteration = sides.root.depth, len(sides.acquires)
     if depth is None or per_iteration == 0 or len(sides.releases) != per_iteration:
         return
@@ -160,8 +163,21 @@ def _slot_reuse(sides: _Sides, name: str) -> Iterator[DependenceEdge]:
             yield DependenceEdge(release, acquire, DependenceKind.ANTI, distance, name)
 
 
-def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:
-    found: dict[PipelineRoot, _Sides] = {}
+def _next_lap(
+    depth: int | None, takes: Sequence[Operation], gives: Sequence[Operation], name: str, has_other_side: bool
+) -> Iterator[DependenceEdge]:
+    """The edges of a side that is alone in the loop: a slot is given up before it comes round again."""
+    if depth is None or has_other_side or not takes or len(takes) != len(gives):
+        return
+    for number, give in enumerate(gives):
+        distance, index = divmod(number + depth, len(takes))
+        if takes[index] is not give:
+            yield DependenceEdge(give, takes[index], DependenceKind.ANTI, distance, name)
+
+
+def sides_by_root(values: LoopValues) -> dict[PipelineRoot, Sides]:
+    """The pipelines that the body works on, and which of its ops take and give up their stages."""
+    found: dict[PipelineRoot, Sides] = {}
     roots = PipelineRoots()
     for op in values.ops:
         for inner in op.walk():
@@ -169,7 +185,7 @@ def _sides_by_root(values: LoopValues) -> dict[PipelineRoot, _Sides]:
                 continue
             for root, stages in _pipelines_of(inner, roots).items():
                 if root is not None:
-                    sides = found.setdefault(root, _Sides(root))
+                    sides = found.setdefault(root, Sides(root))
                     _sort_in(sides, op, inner, stages)
                     sides.countable &= isinstance(inner, WITHOUT_A_STEP) or _happens_once(op, inner)
     return found
@@ -183,7 +199,7 @@ def _happens_once(op: Operation, inner: Operation) -> bool:
     return isinstance(around, RegionOp) and _happens_once(op, around)
 
 
-def _sort_in(sides: _Sides, op: Operation, inner: ClassifiedOp, stages: int) -> None:
+def _sort_in(sides: Sides, op: Operation, inner: ClassifiedOp, stages: int) -> None:
     """Record the steps of `inner`, which is the body op `op` or nested in it, and stands for so many stages."""
     takes, gives = False, False
     if isinstance(inner, ProduceOp | ConsumeOp):

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation
 from tileas_xdsl.analysis.dependence import DependenceEdge, DependenceGraph, DependenceKind, dependence_graph
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
+from tileas_xdsl.analysis.pipeline_dependence import Sides, pipeline_edges, sides_by_root
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp, RegionOp
@@ -73,6 +73,14 @@ class PipelineTurns:
     def __init__(self) -> None:
         self.roots = PipelineRoots()
         self._blocks: dict[Operation, dict[PipelineRoot, dict[Block | None, None]]] = {}
+        self._fills: dict[PipelineRoot, list[ProduceOp]] = {}
+
+    def fills(self, root: PipelineRoot) -> Sequence[ProduceOp]:
+        """The ops that fill the pipeline of `root`, where a `create_pipeline` makes it."""
+        scope = root.op.parent_op()
+        if scope is None or not self.blocks(root, scope):
+            return ()
+        return self._fills.get(root, ())
 
     def blocks(self, root: PipelineRoot, scope: Operation) -> Collection[Block | None]:
         """The blocks inside `scope` in which ops work on the pipeline of `root`."""
@@ -81,6 +89,9 @@ class PipelineTurns:
             for op in scope.walk():
                 for worked_on in _roots_of(op, self.roots) if isinstance(op, ClassifiedOp) else ():
                     found.setdefault(worked_on, {})[op.parent_block()] = None
+                    fills = self._fills.setdefault(worked_on, [])
+                    if isinstance(op, ProduceOp) and op not in fills:
+                        fills.append(op)
         return self._blocks[scope].get(root, {})
 
 
@@ -109,7 +120,7 @@ def loop_problem(
         for number, op in enumerate(values.ops)
     ]
     edges = [timed for edge in graph.edges for timed in works.edges(edge)]
-    edges += _transfers(values, roots, works)
+    edges += [*_transfers(values, roots, works), *_refills(values, turns, times, model)]
     rings = tuple(_ring(root, sides, position, times) for root, sides in free.items())
     control = _loop_control(loop, model, most_stages)
     problem = ModuloProblem(
@@ -253,6 +264,36 @@ def _transfers(values: LoopValues, roots: PipelineRoots, works: _Works) -> list[
         for fill, wait in pairs
         if position[fill] < position[wait]
     ]
+
+
+def _refills(
+    values: LoopValues, turns: PipelineTurns, times: Mapping[Operation, OpTime], model: MachineModel
+) -> Iterator[TimedEdge]:
+    """
+    From each op that gives a slot back to those that wait for what another agent fills from then on: the same ring, one
+    turn of its slots later, and the rings that the agent fills behind it.
+    """
+    lone = [
+        (sides, fill, root.depth)
+        for root, sides in sides_by_root(values).items()
+        if root.depth is not None and (fill := _fill_elsewhere(root, sides, turns)) is not None
+    ]
+    for sides, fill, depth in lone:
+        for release in sides.releases:
+            for others, other, _ in lone:
+                if other.parent_block() is not fill.parent_block():
+                    continue
+                pair = values.position[release], values.position[others.waits[0]]
+                filled = times[release].agent + op_time(other, model).latency
+                is_behind = other is fill or fill.is_before_in_block(other)
+                yield TimedEdge(*pair, filled, depth + (not is_behind), "a slot is filled again")
+
+
+def _fill_elsewhere(root: PipelineRoot, sides: Sides, turns: PipelineTurns) -> ProduceOp | None:
+    """The op of another agent that fills `root`, where there is one, and the body takes one stage in each iteration."""
+    is_lone = len(sides.waits) == 1 and not sides.acquires and not sides.commits
+    fills = turns.fills(root) if is_lone else ()
+    return fills[0] if len(fills) == 1 else None
 
 
 def _awaited_transfers(wait: AsyncWaitOp, values: LoopValues, works: _Works) -> list[TimedEdge]:

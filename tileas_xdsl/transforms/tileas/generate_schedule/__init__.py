@@ -26,8 +26,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.target import model_of_target
 from tileas_xdsl.diagnostics import refuse, remark
-from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.scheduling.agent_loops import has_agents, is_innermost, loops_of_agents, takes_stages
 from tileas_xdsl.scheduling.exact.solver import SolverMissing
 from tileas_xdsl.scheduling.loop_problem import LoopProblem, PipelineTurns, loop_problem
 from tileas_xdsl.scheduling.modulo.distances import DependenceCycleError
@@ -62,7 +62,7 @@ class ScheduledLoop:
 @dataclass(frozen=True)
 class GenerateSchedulePass(ModulePass):
     """
-    Schedule the loops of functions without agents.
+    Schedule the loops of functions without agents, and of agents that the program has where that is asked for.
 
     Rewrites
         Attributes only: `stage`, `iter_offset` and `order` on every op of a scheduled body, `nv_tileas.schedule` on the
@@ -71,7 +71,9 @@ class GenerateSchedulePass(ModulePass):
         is proven into `proof` and `lower_bound` of `nv_tileas.schedule`. With `exact-agents` of 2 a producer and a
         computing agent share the loop, with 3 a producer and one or two of them, as few as reach the least interval;
         ops get an `agent`. `auto` takes as few agents as reach it, be it one.
-        `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. A loop that
+        `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. With
+        `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on the rings as deep
+        as they are. A loop that
         is too small, that nothing asynchronous happens in, or that has
         `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
 
@@ -96,6 +98,7 @@ class GenerateSchedulePass(ModulePass):
     max_constraint_iterations: int = ROUNDS
     exact_limit: int = 10
     exact_agents: int | str = 1
+    agents: bool = False
     schedule_trace_file: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -131,19 +134,23 @@ class GenerateSchedulePass(ModulePass):
 
 def plan_module(module: ModuleOp, options: GenerateSchedulePass) -> list[ScheduledLoop]:
     """The schedules of all loops that get one. Changes nothing. Raises `RefusedError`."""
-    functions = [f for f in functions_in(module) if not any(isinstance(op, AgentSwitchOp) for op in f.walk())]
     planned: list[ScheduledLoop] = []
-    for function in functions:
+    for function in functions_in(module):
+        loops = _loops_to_schedule(function, options.agents)
+        if loops is None:
+            continue
         model = model_of_target(function, options.compute_capability)
-        loops = [op for op in function.walk() if isinstance(op, scf.ForOp)]
         turns = PipelineTurns()
-        found = [plan_loop(loop, model, options, turns) for loop in loops if _is_innermost(loop)]
+        found = [plan_loop(loop, model, options, turns) for loop in loops]
         planned += [scheduled for scheduled in found if scheduled is not None]
     return planned
 
 
-def _is_innermost(loop: scf.ForOp) -> bool:
-    return not any(isinstance(op, scf.ForOp | scf.WhileOp) for op in loop.body.walk())
+def _loops_to_schedule(function: Operation, agents: bool) -> list[scf.ForOp] | None:
+    """The innermost loops of `function`, or those of its agents that take from rings; None where it is skipped."""
+    if not has_agents(function):
+        return [op for op in function.walk() if isinstance(op, scf.ForOp) and is_innermost(op)]
+    return [loop for loop in loops_of_agents(function) if takes_stages(loop)] if agents else None
 
 
 def plan_loop(

@@ -110,8 +110,8 @@ class _LoopRewriter:
             Rewriter.insert_op(op, here)
         stage = self.plan.staged_at
         produced = [self._stage_load(site, here, stage) for site in sites]
-        wait = self._hand_over([op.results[1] for op in produced], sites[0].op, here)
-        Rewriter.insert_op(_located(wait, sites[0].op, stage + 1), here)
+        full = self._hand_over([op.results[1] for op in produced], sites[0].op, here)
+        Rewriter.insert_op(_located(AsyncWaitOp(full), sites[0].op, stage + 1), here)
         for site, op in zip(sites, produced, strict=True):
             self._take_load(site, op, here, stage + 1)
 
@@ -232,12 +232,12 @@ class _LoopRewriter:
         last = self.ends[source]
         assert last.next_op is not None
         here = InsertPoint.before(last.next_op)
-        wait = self._hand_over([self.filled[site.op] for site in commit.sites], last, here)
+        full = self._hand_over([self.filled[site.op] for site in commit.sites], last, here)
         if commit.at_once:
-            Rewriter.insert_op(_located(wait, last, commit.wait_stage), here)
+            Rewriter.insert_op(_located(AsyncWaitOp(full), last, commit.wait_stage), here)
         elif commit.wait_before is not None:
             consumer = self.begins.get(commit.wait_before, commit.wait_before)
-            Rewriter.insert_op(_located(wait, last, commit.wait_stage), InsertPoint.before(consumer))
+            Rewriter.insert_op(_located(AsyncWaitOp(full), last, commit.wait_stage), InsertPoint.before(consumer))
         following = here.insert_before
         assert following is not None
         assert following.prev_op is not None
@@ -252,15 +252,15 @@ class _LoopRewriter:
         Rewriter.insert_op(_located(AsyncWaitOp(release.results[0]), last), InsertPoint.after(release))
         self.tokens[release] = release.results[0]
 
-    def _hand_over(self, tokens: Sequence[SSAValue], source: Operation, here: InsertPoint) -> AsyncWaitOp:
-        """One commit of `tokens`, and its completion as a token. Returns the wait for it, in no block yet."""
+    def _hand_over(self, tokens: Sequence[SSAValue], source: Operation, here: InsertPoint) -> SSAValue:
+        """One commit of `tokens`, and its completion as a token, which is returned."""
         commit = ProducerCommitOp(*tokens, returns=True)
         complete = TokenToAsyncOp(commit.results[0])
         commit.results[0].name_hint, complete.result.name_hint = "committed", "full"
         Rewriter.insert_op(_located(commit, source), here)
         Rewriter.insert_op(_located(complete, source), here)
         self.tokens[complete] = complete.result
-        return AsyncWaitOp(complete.result)
+        return complete.result
 
     def _wrap(self, value: SSAValue, here: InsertPoint) -> None:
         """The two wrappers of a value that was read: the storage takes its place. Both stay, used or not."""

@@ -45,13 +45,18 @@ from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
 from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
+from tileas_xdsl.transforms.tileas.materialize_schedule.agents import loops_to_peel
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, ring_of
 from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import dissolve, plan_dissolution
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
 from tileas_xdsl.transforms.tileas.materialize_schedule.hoisting import hoist_rings
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, partition
-from tileas_xdsl.transforms.tileas.materialize_schedule.stages import materialize_stages
+from tileas_xdsl.transforms.tileas.materialize_schedule.stages import (
+    keep_only_what_was_scheduled,
+    materialize_stages,
+    peel,
+)
 from tileas_xdsl.transforms.tileas.materialize_schedule.unwrapping import unwrap_iterators
 from tileas_xdsl.transforms.tileas.materialize_schedule.warps import WarpPartition, warp_partition
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import inconsistent_tags
@@ -85,18 +90,20 @@ class MaterializeSchedulePass(ModulePass):
         rings that are iterators become what lies in the slot (`unwrapping.py`). Arithmetic, loops and
         branches are in each agent that needs them, and loops carry what their agent needs. Each agent's loop is peeled
         by the stages that are left in it. Rings get their depth and the numbers of the two groups; ops keep
-        `nv_tile.aws.stage` and `nv_tile.aws.order`. With `use-AUS` the loops stay as they are, for
-        TileASUnspecializedPipeline; agents that the program has become one (`dissolving.py`).
+        `nv_tile.aws.stage` and `nv_tile.aws.order`. Agents that the program has stay, and their loops are peeled by
+        the stages of their schedules (`agents.py`). With `use-AUS` loops stay as they are, for
+        TileASUnspecializedPipeline, and agents that the program has become one (`dissolving.py`).
 
     Requires
         `nv_tileas.schedule` on the loops (`tileas-generate-schedule`), and rings with places (`tileas-assign-buffers`).
-        A function that has agents already keeps them, unless AUS was asked for; they race nowhere then. No two
-        arguments of a function name the same memory.
+        Agents that a function has race nowhere, and end for every trip count. No two arguments of a function name the
+        same memory.
 
     Refuses
         Nothing. A function of which no partition exists stays as it is, in one
         agent, without a word but bit 2 of this pass's status; `nv_tileas.agents` says why: no schedule, memory that
-        two agents touch, a value that cannot cross, or tiles that no division of the registers holds.
+        two agents touch, a value that cannot cross, or tiles that no division of the registers holds. So do agents of
+        the program that with stages would wait for each other in a circle, or of which that cannot be said.
         Stages that contradict each other on one ring are an error.
     """
 
@@ -116,6 +123,8 @@ class MaterializeSchedulePass(ModulePass):
             if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
                 if self.use_aus:
                     self._dissolve(function)
+                elif scheduled_loops(function):
+                    self._keep_agents(function)
             elif any(isinstance(inner, scf.ForOp | scf.WhileOp) for inner in function.walk()):
                 self._materialize(function, errors)
         errors.raise_if_any()
@@ -148,18 +157,11 @@ class MaterializeSchedulePass(ModulePass):
         try:
             wants_two = any(map(_wants_two_computing_agents, loops))
             made = _specialize(copy, self.compute_capability, wants_two, self.enable_schedule_rewrite)
-        except NoPartitionError as found:
-            self._stay_in_one_agent(function, found.reason)
-            return
-        except RefusedError as refusal:
-            first = refusal.diagnostics[0]
-            self._stay_in_one_agent(function, f"'{first.op.name}' op {first.message}")
+        except (NoPartitionError, RefusedError) as found:
+            self._stay_in_one_agent(function, _reason(found))
             return
         copy.attributes[AGENTS] = made
-        block = function.parent
-        assert block is not None
-        Rewriter.insert_op(copy, InsertPoint.before(function))
-        Rewriter.erase_op(function)
+        _put_in_place(copy, function)
 
     def _dissolve(self, function: Operation) -> None:
         """The agents that were asked for become one, for AUS."""
@@ -174,10 +176,42 @@ class MaterializeSchedulePass(ModulePass):
         dissolve(plan)
         function.attributes[AGENTS] = _decision(1, "AUS was asked for, and the agents of the program are one")
 
+    def _keep_agents(self, function: Operation) -> None:
+        """The agents of the program stay; their loops are peeled by the stages of their schedules."""
+        clear_status(function, self.name)
+        count = sum(sum(op.group_sizes) for op in function.walk() if isinstance(op, AgentSwitchOp))
+        copy = function.clone()
+        try:
+            if (complaint := wrong_tags(copy)) is not None:
+                raise NoPartitionError(complaint)
+            for loop in reversed(loops_to_peel(copy, fold=self.enable_schedule_rewrite)):
+                peel(loop, set(loop.body.block.ops), fold=self.enable_schedule_rewrite)
+        except (NoPartitionError, RefusedError) as found:
+            function.attributes[AGENTS] = _decision(count, f"their loops have no stages: {_reason(found)}")
+            mark_soft_failure(function, self.name, None)
+            return
+        for op in copy.walk():
+            keep_only_what_was_scheduled(op)
+        copy.attributes[AGENTS] = _decision(count)
+        _put_in_place(copy, function)
+
     def _stay_in_one_agent(self, function: Operation, reason: str) -> None:
         """TileAS falls back in silence: a bit says so, and here an attribute says why."""
         function.attributes[AGENTS] = _decision(1, reason)
         mark_soft_failure(function, self.name, None)
+
+
+def _reason(found: NoPartitionError | RefusedError) -> str:
+    if isinstance(found, NoPartitionError):
+        return found.reason
+    first = found.diagnostics[0]
+    return f"'{first.op.name}' op {first.message}"
+
+
+def _put_in_place(copy: Operation, function: Operation) -> None:
+    """`copy` takes the place of `function`."""
+    Rewriter.insert_op(copy, InsertPoint.before(function))
+    Rewriter.erase_op(function)
 
 
 def _decision(agents: int, reason: str | None = None) -> DictionaryAttr:

@@ -79,7 +79,7 @@ def plan_dissolution(function: Operation) -> Dissolution:
     agents = [_agent(region) for region in switch.agent_regions]
     loops = [agent.loop for agent in agents if agent.loop is not None]
     for loop in loops[1:]:
-        if not _have_equal_bounds(loops[0], loop):
+        if not have_equal_bounds(loops[0], loop):
             raise NoPartitionError("the loops of its agents do not have the same bounds")
     return Dissolution(switch, agents, _rings_in_step(loops))
 
@@ -87,7 +87,7 @@ def plan_dissolution(function: Operation) -> Dissolution:
 def _agent(region: Region) -> Agent:
     block = region.block
     for op in block.walk():
-        _require_followed(op)
+        require_followed(op)
     loops: dict[Operation, None] = {}
     for op in block.walk():
         if isinstance(op, ClassifiedOp) and not isinstance(op.parent_op(), ClassifiedOp):
@@ -105,7 +105,7 @@ def _agent(region: Region) -> Agent:
     return Agent(ops[:at], loop, ops[at + 1 :])
 
 
-def _require_followed(op: Operation) -> None:
+def require_followed(op: Operation) -> None:
     """Raises `NoPartitionError` for an op that may wait for another agent by something else than a ring."""
     is_wait = isinstance(op, ClassifiedOp | AsyncWaitOp | FutureWaitOp)
     synchronizes = op.has_trait(Synchronizes, value_if_unregistered=True) and not is_wait
@@ -113,7 +113,8 @@ def _require_followed(op: Operation) -> None:
         raise NoPartitionError(f"'{op_name(op)}' of an agent may wait for another one")
 
 
-def _have_equal_bounds(first: scf.ForOp, second: scf.ForOp) -> bool:
+def have_equal_bounds(first: scf.ForOp, second: scf.ForOp) -> bool:
+    """Whether the two run equally often, with the same numbers."""
     pairs = zip((first.lb, first.ub, first.step), (second.lb, second.ub, second.step), strict=True)
     return all(one is other or _same_constant(one, other) for one, other in pairs)
 

@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.dependence import Placement, dependence_graph
 from tileas_xdsl.analysis.pipeline_dependence import pipeline_edges
 from tileas_xdsl.diagnostics import refuse
+from tileas_xdsl.scheduling.agent_loops import AWS_ORDER, AWS_STAGE
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import (
     ITER_OFFSET,
@@ -24,9 +25,6 @@ from tileas_xdsl.transforms.tileas.unspecialized_pipeline import (
     pipeline_loop,
     schedule_map,
 )
-
-AWS_STAGE, AWS_ORDER = "nv_tile.aws.stage", "nv_tile.aws.order"
-"""Where an op of an agent has stood in the schedule of the loop that was cut in two."""
 
 
 def materialize_stages(code: Extracted, *, fold: bool = True) -> None:
@@ -39,17 +37,25 @@ def materialize_stages(code: Extracted, *, fold: bool = True) -> None:
     """
     loops = [op for op in code.region.walk() if isinstance(op, scf.ForOp)]
     for loop in reversed(loops):
-        stages = _renumber(loop, code.own)
-        if stages < 2:
-            if fold:
-                _put_in_order(loop, code.own)
-            continue
-        found = schedule_map(loop.body.block, stages)
-        if found is None:
-            refuse(loop, "uses values in an earlier stage than the one that makes them", "schedule it anew")
-        pipeline_loop(loop, found if fold else _in_blocks(found), stages)
+        if not peel(loop, code.own, fold=fold) and fold:
+            _put_in_order(loop, code.own)
     for op in code.region.walk():
-        _keep_only_what_was_scheduled(op)
+        keep_only_what_was_scheduled(op)
+
+
+def peel(loop: scf.ForOp, mine: set[Operation], *, fold: bool = True) -> bool:
+    """
+    Peel `loop` by the stages of the ops that are `mine`; False where there is one only. Raises `RefusedError` where it
+    cannot be peeled.
+    """
+    stages = _renumber(loop, mine)
+    if stages < 2:
+        return False
+    found = schedule_map(loop.body.block, stages)
+    if found is None:
+        refuse(loop, "uses values in an earlier stage than the one that makes them", "schedule it anew")
+    pipeline_loop(loop, found if fold else _in_blocks(found), stages)
+    return True
 
 
 def _in_blocks(schedule: ScheduleMap) -> ScheduleMap:
@@ -97,7 +103,8 @@ def _put_in_order(loop: scf.ForOp, mine: set[Operation]) -> None:
         loop.body.block.insert_op_before(op, last)
 
 
-def _keep_only_what_was_scheduled(op: Operation) -> None:
+def keep_only_what_was_scheduled(op: Operation) -> None:
+    """Drop the tags of a schedule that is carried out; `AWS_STAGE` and `AWS_ORDER` stay."""
     for name in (STAGE, ITER_OFFSET, ORDER):
         op.attributes.pop(name, None)
 

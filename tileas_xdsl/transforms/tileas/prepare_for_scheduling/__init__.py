@@ -35,14 +35,16 @@ from xdsl.traits import is_side_effect_free
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.target import model_of_target
-from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.scheduling.agent_loops import has_agents, loops_of_agents, takes_stages
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.atoms import choose_instructions
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.filled_stages import plan_filled, rewrite_filled
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.products import issue_products
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import plan_rings, rewrite_rings
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.slices import SUB_TILES, slice_products
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.taken_stages import plan_taken, rewrite_taken
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,12 @@ class PrepareForSchedulingPass(ModulePass):
         before the first reader of the accumulator and before the release of what they read, on targets that have such
         products. With `sub-tiles=2`, or where `tileas.max_num_slices_for_non_reduce_axis` on a product asks for it, the
         product and what hangs on it become two of half the rows. Transfers that the target has no TMA for become
-        asynchronous copies.
+        asynchronous copies. With `agents`, what the loops of agents take from rings becomes single steps
+        (`taken_stages.py`), their products are issued and waited for, and each stage that they fill is committed by
+        itself (`filled_stages.py`).
 
     Requires
-        Verified IR; functions without an `agent_switch` (others are skipped).
+        Verified IR. A function with an `agent_switch` is skipped, unless `agents` is set.
 
     Refuses
         A compute capability without a machine model, naming those that have one; another number of sub-tiles.
@@ -73,14 +77,18 @@ class PrepareForSchedulingPass(ModulePass):
     compute_capability: str = "sm_80"
     async_products: bool = True
     sub_tiles: int = 1
+    agents: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.sub_tiles not in (1, SUB_TILES):
             raise PassFailedException(f"{self.name}: sub-tiles={self.sub_tiles}; choose one of 1, {SUB_TILES}")
-        functions = [f for f in functions_in(op) if not any(isinstance(inner, AgentSwitchOp) for inner in f.walk())]
+        functions = [function for function in functions_in(op) if self.agents or not has_agents(function)]
         models = [model_of_target(function, self.compute_capability) for function in functions]
         for function, model in zip(functions, models, strict=True):
-            self._prepare(function, model)
+            if has_agents(function):
+                self._prepare_agents(function, model)
+            else:
+                self._prepare(function, model)
 
     def _prepare(self, function: Operation, model: MachineModel) -> None:
         choose_instructions(function, model)
@@ -89,6 +97,14 @@ class PrepareForSchedulingPass(ModulePass):
             body = rewrite_rings(plan) if plan is not None else loop
             body = slice_products(body, model, self.sub_tiles)
             if self.async_products:
+                issue_products(body, model)
+        _drop_unused_wrappers(function)
+
+    def _prepare_agents(self, function: Operation, model: MachineModel) -> None:
+        for loop in loops_of_agents(function):
+            body = rewrite_taken(taken) if (taken := plan_taken(loop)) is not None else loop
+            body = rewrite_filled(filled) if (filled := plan_filled(body)) is not None else body
+            if self.async_products and takes_stages(body):
                 issue_products(body, model)
         _drop_unused_wrappers(function)
 

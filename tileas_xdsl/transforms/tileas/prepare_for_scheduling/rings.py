@@ -79,7 +79,7 @@ def plan_rings(loop: scf.ForOp) -> RingPlan | None:
     found = tuple(stage for stage in stages if stage is not None)
     dropped = _handshake(found)
     index = token.value.data
-    if dropped is None or not _token_only_ends(loop, index, dropped):
+    if dropped is None or not token_only_ends(loop, index, dropped):
         return None
     return RingPlan(loop, found, dropped, index)
 
@@ -119,8 +119,8 @@ def _handshake(stages: Sequence[RingStage]) -> tuple[Operation, ...] | None:
     """The commits, waits and releases of the stages; None where they stand for anything else too."""
     filled = {stage.produce.results[1] for stage in stages}
     read = {stage.twin.results[-1] for stage in stages}
-    commits = _handed_on(filled, ProducerCommitOp)
-    releases = _handed_on(read, ConsumerReleaseOp)
+    commits = handed_on(filled, ProducerCommitOp)
+    releases = handed_on(read, ConsumerReleaseOp)
     if commits is None or releases is None:
         return None
     waits: list[Operation] = []
@@ -140,7 +140,7 @@ def _handshake(stages: Sequence[RingStage]) -> tuple[Operation, ...] | None:
     return (*waits, *releases, *commits)
 
 
-def _handed_on(
+def handed_on(
     tokens: set[OpResult], kind: type[ProducerCommitOp | ConsumerReleaseOp]
 ) -> list[ProducerCommitOp | ConsumerReleaseOp] | None:
     found: dict[ProducerCommitOp | ConsumerReleaseOp, None] = {}
@@ -155,7 +155,7 @@ def _handed_on(
     return [op for op in found if op.parent_block() is block] if len(found) else None
 
 
-def _token_only_ends(loop: scf.ForOp, index: int, dropped: Sequence[Operation]) -> bool:
+def token_only_ends(loop: scf.ForOp, index: int, dropped: Sequence[Operation]) -> bool:
     """Whether the carried token is made by what goes, read by nothing in the loop, and only awaited behind it."""
     last = loop.body.block.last_op
     assert last is not None
@@ -169,7 +169,7 @@ def _token_only_ends(loop: scf.ForOp, index: int, dropped: Sequence[Operation]) 
 
 def rewrite_rings(plan: RingPlan) -> scf.ForOp:
     """Carry out `plan`. Returns the loop that takes the place of the old one."""
-    loop = _drop_token(plan)
+    loop = drop_token(plan.loop, plan.token)
     makers = [_make_ring(stage, loop) for stage in plan.stages]
     payloads = [stage.read.results[0].type for stage in plan.stages]
     for stage, maker in zip(plan.stages, makers, strict=True):
@@ -184,9 +184,8 @@ def rewrite_rings(plan: RingPlan) -> scf.ForOp:
     return _carry_iterators(loop, payloads, makers)
 
 
-def _drop_token(plan: RingPlan) -> scf.ForOp:
-    """The loop without the token that it carried, and without the waits for it behind the loop."""
-    loop, index = plan.loop, plan.token
+def drop_token(loop: scf.ForOp, index: int) -> scf.ForOp:
+    """The loop without the token that it carried at `index`, and without the waits for it behind the loop."""
     marker = loop.prev_op
     block = loop.parent_block()
     assert block is not None
@@ -237,23 +236,29 @@ def _rewrite_stage(stage: RingStage, maker: CreatePipelineOp, loop: scf.ForOp) -
     body = Rewriter.move_region_contents_to_new_regions(old.body)
     produce = ProduceOneAsyncOp(acquire.results[0], body=body, attributes=attributes)
     commit = ProducerCommitOp(produce.results[0])
-    _insert([acquire, produce, commit], old, InsertPoint.before(old))
+    insert_like([acquire, produce, commit], old, InsertPoint.before(old))
     acquire.results[0].name_hint, produce.results[0].name_hint = f"{hint}_own", f"{hint}_filled"
     wait = ConsumerWaitOp(maker.consumer)
     read = ConsumerReadOp(wait.results[0], value_types=[value.type for value in stage.read.results])
-    _insert([wait, read], stage.consume, InsertPoint.before(stage.consume))
+    insert_like([wait, read], stage.consume, InsertPoint.before(stage.consume))
     wait.results[0].name_hint, read.results[-1].name_hint = f"{hint}_got", f"{hint}_read"
     release = ConsumerReleaseOp(read.results[-1])
-    _insert([release], stage.last, InsertPoint.after(stage.last))
-    for before, after in zip(stage.read.results, read.value_results, strict=True):
+    insert_like([release], stage.last, InsertPoint.after(stage.last))
+    hand_tiles_over(stage.read, read, stage.wrappers)
+
+
+def hand_tiles_over(old: ConsumerReadOp, new: ConsumerReadOp, wrappers: Sequence[ToAsyncOp]) -> None:
+    """What `new` reads takes the place of what `old` has read, and of its wrappers."""
+    for before, after in zip(old.value_results, new.value_results, strict=True):
         after.name_hint = before.name_hint
-        for wrapper in [wrapper for wrapper in stage.wrappers if wrapper.value is before]:
+        for wrapper in [wrapper for wrapper in wrappers if wrapper.value is before]:
             wrapper.result.replace_all_uses_with(after)
             Rewriter.erase_op(wrapper)
         before.replace_all_uses_with(after)
 
 
-def _insert(ops: Sequence[Operation], like: Operation, here: InsertPoint) -> None:
+def insert_like(ops: Sequence[Operation], like: Operation, here: InsertPoint) -> None:
+    """Insert `ops` one after the other at `here`, at the location of `like`."""
     for op in ops:
         op.location = like.location
         Rewriter.insert_op(op, here)
