@@ -43,7 +43,7 @@ def check(
     """
     need_triton()
     function = function_of(kernel)
-    given, constants, attributes = _arguments(function, signature, constexprs or {})
+    given, constants, attributes = arguments_of(function, signature, constexprs or {})
     device = target_named(target)
     _must_be_options(function, device, options)
     source = source_of(function)(function, given, constants, attributes)
@@ -72,7 +72,7 @@ def source_of(function: Any) -> Any:
     return GluonASTSource if function.is_gluon() else ASTSource  # pyright: ignore
 
 
-def _arguments(
+def arguments_of(
     function: Any, signature: Mapping[str, str], constexprs: Mapping[str, Any]
 ) -> tuple[dict[str, str], dict[tuple[int, ...], Any], dict[tuple[int, ...], Any]]:
     """Signature, constants and attributes as Triton's compiler takes them: by name, by place and by place."""

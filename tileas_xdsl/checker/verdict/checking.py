@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, assignments, is_extent, loops_over_blocks
 from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
+from tileas_xdsl.checker.verdict.checking_turns import check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
@@ -91,6 +92,8 @@ def check(
 
     def tried_with(name: str) -> tuple[int, ...] | None:
         subject = Subject(*find_function(module, name), assumptions, deadline=Deadline.after(timeout))
+        if not asked and not args and check_turns(name, subject, report, tell or _nobody, _check_function):
+            return counts
         return _check_function(
             name, subject, counts, args or {}, report, tell or _nobody, may_add_counts=not asked, programs=programs
         )

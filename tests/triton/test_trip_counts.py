@@ -1,0 +1,146 @@
+"""Loops whose bounds are formulas: a kernel is proved in the number of turns, and a mistake is found at its turn."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.triton.pairs import TRITON_KERNELS
+from tests.triton.test_pairs import module_of, text_of
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.counted_turns import counted
+from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.machine.arguments import find_function
+
+ROUNDED_UP = """
+    %size = arith.constant 64 : i32
+    %least = arith.constant 63 : i32
+    %padded = arith.addi %{n}, %least : i32
+    %count = arith.divsi %padded, %size : i32
+"""
+DOUBLED = """
+    %two = arith.constant 2 : i32
+    %count = arith.muli %{n}, %two : i32
+"""
+LOADED = """
+    %address = tt.int_to_ptr %where : i64 -> !tt.ptr<i32>
+    %count = tt.load %address : !tt.ptr<i32>
+"""
+
+
+def with_bound(name: str, argument: str, formula: str) -> str:
+    """The text of a kernel in which `argument` stands for the result of `formula` wherever it is used."""
+    text = text_of(name)
+    head, brace, body = text.partition(" attributes {noinline = false} {\n")
+    assert brace
+    body = re.sub(rf"%{argument}\b(?!:)", "%count", body)
+    if "%where" in formula:
+        head = head.removesuffix(")") + ", %where: i64)"
+    return head + brace + formula.replace("%{n}", f"%{argument}") + body
+
+
+def checked(text: str) -> Report:
+    return check(module_of("formula", text), timeout=60)
+
+
+@pytest.mark.parametrize("name", [name for name in TRITON_KERNELS if "persistent" not in name])
+def test_what_triton_pipelines_is_proved_for_every_number_of_turns(name: str) -> None:
+    report = check(module_of(name), timeout=60)
+    assert report.findings == []
+    assert report.last_line.startswith("safe for every trip count; ")
+    assert "bounds of loops that are computed from K are not negative" in report.last_line
+
+
+@pytest.mark.parametrize("formula", [ROUNDED_UP, DOUBLED, LOADED], ids=["rounded up", "doubled", "loaded"])
+@pytest.mark.parametrize(("name", "argument"), [("copy_ring-3-good", "n"), ("wgmma_ring-2-good", "steps")])
+def test_a_right_kernel_is_proved_whatever_the_formula(name: str, argument: str, formula: str) -> None:
+    """In partitions as well, which capture the bound."""
+    assert checked(with_bound(name, argument, formula)).last_line.startswith("safe for every trip count; ")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [("copy_ring-4-1", "n"), ("wgmma_ring-3-4", "steps"), ("store_ring-3-2", "n")]
+)
+def test_a_mistake_is_found_at_an_argument_that_leads_there(name: str, argument: str) -> None:
+    """After as many turns as without the formula; and the kernel goes wrong with the argument that the report names."""
+    plain = check(module_of(name), timeout=60)
+    text = with_bound(name, argument, ROUNDED_UP)
+    report = checked(text)
+    assert report.verdict is Verdict.VIOLATION
+    assert report.kinds == plain.kinds
+    found = report.findings[0].arguments
+    assert found["turns"] == plain.findings[0].arguments[argument] == -(-found[argument] // 64)
+    again = check(module_of("formula", text), args={argument: found[argument]}, timeout=60)
+    assert again.kinds[0] == report.kinds[0]
+
+
+def test_a_mistake_at_a_number_of_turns_that_no_argument_gives_is_none() -> None:
+    """The last turn of an odd number of them waits for a phase that nobody completes; the formula gives even ones."""
+    text = ODD.replace("@BOUND@", DOUBLED.replace("%{n}", "%n"))
+    assert checked(text).verdict is Verdict.SAFE
+    assert checked(ODD.replace("@BOUND@", ROUNDED_UP.replace("%{n}", "%n"))).verdict is Verdict.VIOLATION
+
+
+ODD = """
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90"} {
+  tt.func public @odd(%n: i32) attributes {noinline = false} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+@BOUND@
+    %bar = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #shared, #smem, mutable>
+    ttng.init_barrier %bar, 1 : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+    scf.for %k = %c0 to %count step %c1  : i32 {
+      ttng.arrive_barrier %bar, 1 : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+      %phase = arith.remsi %k, %c2 : i32
+      ttng.wait_barrier %bar, %phase : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+    }
+    %rest = arith.remsi %count, %c2 : i32
+    %odd = arith.cmpi ne, %rest, %c0 : i32
+    scf.if %odd {
+      ttng.wait_barrier %bar, %c1 : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+    }
+    ttng.inval_barrier %bar : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+    tt.return
+  }
+}
+"""
+
+
+STEPS = {
+    "by a constant": ("%c64 = arith.constant 64 : i32", "%c0", "%n", "%c64"),
+    "by the grid": ("", "%pid", "%n", "%all"),
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_loops_by_other_steps(kind: str) -> None:
+    """`for k in range(0, n, 64)` and `for tile in range(program_id, n, num_programs)`."""
+    constant, lower, upper, step = STEPS[kind]
+    turn = "%first = arith.subi %k, " + lower + " : i32\n      %turn = arith.divsi %first, " + step + " : i32"
+    grid = "%pid = tt.get_program_id x : i32\n    %all = tt.get_num_programs x : i32"
+    text = ODD.replace("@BOUND@", f"{grid}\n    {constant}")
+    text = text.replace("%c0 to %count step %c1", f"{lower} to {upper} step {step}")
+    text = text.replace("arith.remsi %k, %c2", "arith.remsi %turn, %c2").replace("%phase =", turn + "\n      %phase =")
+    text = text.replace("    %rest = arith.remsi %count, %c2 : i32\n", "").replace(
+        "arith.cmpi ne, %rest, %c0", "arith.cmpi ne, %c0, %c0"
+    )
+    general = counted(find_function(module_of("steps", text), None)[0])
+    assert general is not None
+    assert general.arguments_for({"turns": 3}) == {"n": 192 if "64" in constant else 3}
+    report = checked(text)
+    assert report.findings == []
+
+
+def test_a_loop_that_another_loop_bounds_stays() -> None:
+    """How often it turns differs from turn to turn of the outer loop."""
+    text = ODD.replace("@BOUND@", "").replace("%count step", "%n step")
+    inner = "scf.for %j = %c0 to %m step %c1  : i32 {\n      }\n"
+    text = text.replace(
+        "      ttng.arrive_barrier", f"      %m = arith.addi %k, %c2 : i32\n      {inner}      ttng.arrive_barrier"
+    )
+    text = text.replace("%count", "%n")
+    assert counted(find_function(module_of("nested", text), None)[0]) is None

@@ -1,0 +1,76 @@
+"""
+Checks of Triton's kernels in the number of turns of their loops, whatever formulas bound these (`counted_turns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from tileas_xdsl.checker.verdict.cases import Tell
+from tileas_xdsl.checker.verdict.counted_turns import Counted, counted
+from tileas_xdsl.checker.verdict.deciding import Subject
+from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
+from tileas_xdsl.checker.verdict.scope import BOUNDS_NOT_NEGATIVE, MULTIPLE
+from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.violations import UnsupportedError
+
+FIRST_COUNTS = tuple(range(9))
+
+
+class CheckFunction(Protocol):
+    """A check of one function, that puts what it finds into a report."""
+
+    def __call__(
+        self,
+        name: str,
+        subject: Subject,
+        counts: tuple[int, ...],
+        fixed: Mapping[str, int],
+        report: Report,
+        tell: Tell,
+        *,
+        may_add_counts: bool,
+        programs: int | None,
+    ) -> tuple[int, ...] | None: ...
+
+
+def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: CheckFunction) -> bool:
+    """
+    Check the kernel with the numbers of turns as arguments. Returns whether that answers for it, in `report`.
+
+    It does where the copy is right, and where its mistake is one of the kernel. Else the kernel is to be checked as it
+    stands: in half of the time that there was.
+    """
+    general = counted(subject.op)
+    if general is None:
+        return False
+    copy = Subject(general.op, general.body, subject.assumptions, deadline=subject.deadline.halfway())
+    attempt = Report([name], FIRST_COUNTS, tries_every_trip_count=report.tries_every_trip_count)
+    try:
+        tried = check(name, copy, FIRST_COUNTS, {}, attempt, tell, may_add_counts=True, programs=None)
+    except (UnsupportedError, ArgumentError):
+        return False
+    if attempt.verdict is Verdict.UNDECIDED:
+        return False
+    if attempt.verdict is Verdict.VIOLATION:
+        attempt.findings = [found for each in attempt.findings if (found := _of_the_kernel(general, each)) is not None]
+        if not attempt.findings:
+            return False
+    if behind := general.behind:
+        attempt.assumed[BOUNDS_NOT_NEGATIVE.about(", ".join(behind))] = None
+    attempt.assumed |= {MULTIPLE.about(str(step)): None for step in general.multiples}
+    attempt.may_be_negative = [each for each in attempt.may_be_negative if each not in general.counts]
+    report.trip_counts = tried or FIRST_COUNTS
+    report.absorb(attempt)
+    return True
+
+
+def _of_the_kernel(general: Counted, finding: Finding) -> Finding | None:
+    """The same mistake in a call of the kernel, which has other arguments; None where none is known to lead to it."""
+    turns = {name: number for name, number in finding.arguments.items() if name in general.counts}
+    found = general.arguments_for(turns)
+    if found is None:
+        return None
+    return replace(finding, arguments={**found, **finding.arguments})

@@ -1,0 +1,345 @@
+"""
+Loops of Triton's kernels whose bounds are formulas: how often they turn becomes an argument.
+
+    %n = ceildiv(%K, 64)                              func(..., %K, %turns)
+    scf.for %k = 0 to %n step 1             ->        scf.for %k = 0 to %turns step 1
+    arith.cmpi slt, %k, %n - 2                        arith.cmpi slt, %k, %turns - 2
+
+Numbers of K from 1 to 8 all give one turn, and a proof in K has to go through 64 values for each turn. If the copy is
+right for every number of turns, the kernel is right whatever the formula. A mistake in the copy is one of the kernel if
+some values of its arguments make its loops turn as often (`arguments_for`).
+
+So it is with loops that begin with a constant and go on by one: the formula is what is left of the upper bound without
+constants that are added. Where a loop begins with an id of the block, it is the number of turns itself that becomes an
+argument. A bound may be computed from arguments, ids of blocks and data, as long as it is the same in all turns of the
+loops around. Loops of equal bounds share their number of turns, in partitions of warps as well.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import lcm
+from typing import Any, cast
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.checker.verdict.loop_bounds import deciding_uses
+from tileas_xdsl.machine.arguments import argument_names, find_function
+from tileas_xdsl.machine.core.meaning import facts_of
+
+FUNCTION = "tt.func"
+PARTITIONS = "ttg.warp_specialize.partitions"
+MOST_TRIED = 5000
+"""Combinations of arguments that are tried to make loops turn as often as they do in a mistake."""
+
+
+def _quotient(left: int, right: int) -> int:
+    """The quotient, rounded towards zero."""
+    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+
+
+def _rounded_up(left: int, right: int) -> int:
+    return -(-left // right)
+
+
+def _rounded_down(left: int, right: int) -> int:
+    return left // right
+
+
+def _remainder(left: int, right: int) -> int:
+    return left - right * _quotient(left, right)
+
+
+BINARY: dict[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.divsi": _quotient,
+    "arith.divui": _quotient,
+    "arith.ceildivsi": _rounded_up,
+    "arith.floordivsi": _rounded_down,
+    "arith.remsi": _remainder,
+    "arith.remui": _remainder,
+    "arith.minsi": min,
+    "arith.maxsi": max,
+}
+"""Name of an op -> what it computes of two integers that do not overflow."""
+CONVERSIONS = frozenset({"arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast"})
+COMPUTING = BINARY.keys() | CONVERSIONS
+
+Formula = tuple[Any, ...]
+"""`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or an op and its operands."""
+Count = tuple[Formula, Formula, Formula]
+"""How often a loop turns: from the first, to the second, by steps of the third."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A copy of a kernel with arguments for the numbers of turns."""
+
+    op: Operation
+    body: Region
+    counts: dict[str, Count]
+    """Name of such an argument -> how often a loop turns that it stands for."""
+    names: tuple[str, ...]
+    """The names of the arguments that the kernel had."""
+    multiples: tuple[int, ...]
+    """The steps of which upper bounds are taken to be multiples, because something else is computed from them."""
+
+    @property
+    def behind(self) -> list[str]:
+        """The arguments of the kernel that the bounds are computed from."""
+        leaves = dict.fromkeys(leaf for count in self.counts.values() for part in count for leaf in _leaves(part))
+        return [self.names[leaf[1]] for leaf in leaves if leaf[0] == "argument"]
+
+    def arguments_for(self, turns: Mapping[str, int]) -> dict[str, int] | None:
+        """Values of the kernel's arguments with which its loops turn as often as `turns` says, if any are known."""
+        counts = {count: turns[name] for name, count in self.counts.items() if name in turns}
+        parts = [part for count in counts for part in count]
+        leaves = [leaf for leaf in dict.fromkeys(leaf for part in parts for leaf in _leaves(part)) if _is_open(leaf)]
+        # Multiples of a divisor come first: the numbers that people know.
+        factors = sorted({1, *(abs(c) for part in parts for c in _constants(part))}, reverse=True)
+        numbers = dict.fromkeys([*(factor * number for factor in factors for number in counts.values()), 0, 1])
+        for values in islice(product(numbers, repeat=len(leaves)), MOST_TRIED):
+            given = dict(zip(leaves, values, strict=True))
+            if all(_turns(count, given) == number for count, number in counts.items()):
+                return {self.names[leaf[1]]: value for leaf, value in given.items() if leaf[0] == "argument"}
+        return None
+
+
+def counted(function: Operation) -> Counted | None:
+    """A copy of `function` in a copy of its module; None where it is no kernel of Triton with such a loop."""
+    if function.name != FUNCTION or not any(True for _ in _loops_of_formulas(function)):
+        return None
+    module = function.get_toplevel_object()
+    assert isinstance(module, Operation)
+    copy, body = find_function(module.clone(), cast("Any", function).sym_name.data)
+    names = tuple(argument_names(body))
+    loops = list(_loops_of_formulas(copy))
+    even = {count for _, count in loops if _is_even(count)}
+    steps = {core: lcm(*(count[2][1] for count in even if count[1] == core)) for _, core, _ in even}
+    values = _values_by_formula(copy, steps)
+    multiples = [step for core, step in steps.items() if step != 1 and _decide(values[core], loops)]
+    counts: list[Count] = []
+    kind = loops[0][0].ub.type
+    for core, step in steps.items():
+        turns = _with_argument(copy, body.blocks[0], kind, len(counts))
+        counts.append((("constant", 0), core, ("constant", step)))
+        for value in values[core]:
+            _replace_by_multiple(value, turns, step)
+    for count in dict.fromkeys(count for _, count in loops if not _is_even(count)):
+        turns = _with_argument(copy, body.blocks[0], kind, len(counts))
+        counts.append(count)
+        for loop in [loop for loop, own in loops if own == count]:
+            _turn(loop, _captured(turns, loop))
+    new_names = argument_names(body)[len(names) :]
+    return Counted(copy, body, dict(zip(new_names, counts, strict=True)), names, tuple(dict.fromkeys(multiples)))
+
+
+# Formulas -------------------------------------------------------------------------------------------------------------
+
+
+def _loops_of_formulas(function: Operation) -> Iterator[tuple[scf.ForOp, Count]]:
+    """
+    The loops whose bounds are neither constants nor an argument, and the same in all turns of loops around them. Of an
+    upper bound between even steps the constants are left out that are added to it.
+    """
+    for op in function.walk():
+        if not isinstance(op, scf.ForOp):
+            continue
+        lower, upper, step = _formula(op.lb), _formula(op.ub), _formula(op.step)
+        count = (lower, _core(upper) if lower[0] == "constant" == step[0] else upper, step)
+        if not _is_plain(count) and _stay(count):
+            yield op, count
+
+
+def _is_plain(count: Count) -> bool:
+    """Whether a loop turns as often as an argument says, or a constant."""
+    lower, core, step = count
+    if all(part[0] == "constant" for part in count):
+        return True
+    return lower[0] == "constant" and step == ("constant", 1) and core[0] == "argument"
+
+
+def _is_even(count: Count) -> bool:
+    """Whether a loop begins with a constant and goes on by one."""
+    lower, _, step = count
+    return lower[0] == "constant" == step[0] and step[1] > 0
+
+
+def _core(formula: Formula) -> Formula:
+    """`formula` without constants that are added to it."""
+    while formula[0] in ("arith.addi", "arith.subi") and formula[2][0] == "constant":
+        formula = formula[1]
+    return formula
+
+
+def _stay(count: Count) -> bool:
+    data = [leaf[1] for part in count for leaf in _leaves(part) if leaf[0] == "data"]
+    return not any(_is_in_a_loop(value) for value in data)
+
+
+def _is_in_a_loop(value: SSAValue) -> bool:
+    owner = value.owner
+    above = owner.parent_op()
+    if isinstance(value, BlockArgument) and above is not None and above.name != FUNCTION:
+        return True
+    while above is not None:
+        if isinstance(above, scf.ForOp | scf.WhileOp):
+            return True
+        above = above.parent_op()
+    return False
+
+
+def _formula(value: SSAValue) -> Formula:
+    if isinstance(value, BlockArgument):
+        return _formula_of_argument(value)
+    op = cast("OpResult", value).op
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return ("constant", op.value.value.data)
+    if op.name in COMPUTING:
+        return (op.name, *map(_formula, op.operands))
+    number = facts_of(op).number_of_block
+    return ("data", value) if number is None else ("grid", number(op))
+
+
+def _formula_of_argument(value: BlockArgument) -> Formula:
+    around = value.block.parent_op()
+    if around is None:
+        return ("data", value)
+    if around.name == FUNCTION:
+        return ("argument", value.index)
+    return _formula(around.operands[value.index]) if around.name == PARTITIONS else ("data", value)
+
+
+def _leaves(formula: Formula) -> Iterator[Formula]:
+    if formula[0] in COMPUTING:
+        for part in formula[1:]:
+            yield from _leaves(part)
+    else:
+        yield formula
+
+
+def _is_open(leaf: Formula) -> bool:
+    """Whether a caller can have any number there."""
+    return leaf[0] in ("argument", "data")
+
+
+def _constants(formula: Formula) -> Iterator[int]:
+    return (leaf[1] for leaf in _leaves(formula) if leaf[0] == "constant")
+
+
+def _turns(count: Count, given: Mapping[Formula, int]) -> int | None:
+    """How often a loop turns with those arguments and data in block 0 of 1; None where that is not defined."""
+    try:
+        lower, upper, step = (_number(part, given) for part in count)
+        return max(0, -((lower - upper) // step))
+    except ZeroDivisionError:
+        return None
+
+
+def _number(formula: Formula, given: Mapping[Formula, int]) -> int:
+    match formula[0]:
+        case "constant":
+            return formula[1]
+        case "grid":
+            return int(str(formula[1]).startswith("num_programs"))
+        case "argument" | "data":
+            return given[formula]
+        case name:
+            numbers = [_number(part, given) for part in formula[1:]]
+            return numbers[0] if name in CONVERSIONS else BINARY[name](*numbers)
+
+
+# The copy -------------------------------------------------------------------------------------------------------------
+
+
+def _values_by_formula(function: Operation, wanted: Mapping[Formula, int]) -> dict[Formula, list[SSAValue]]:
+    """The values that are computed by each of the formulas `wanted`; those of partitions' arguments are at the fork."""
+    found: dict[Formula, list[SSAValue]] = {formula: [] for formula in wanted}
+    for op in function.walk():
+        values: Sequence[SSAValue] = op.results
+        if op is function:
+            values = op.regions[0].blocks[0].args
+        for value in values:
+            if isinstance(value.type, IntegerType | IndexType) and (formula := _formula(value)) in found:
+                found[formula].append(value)
+    return found
+
+
+def _decide(values: Sequence[SSAValue], loops: Sequence[tuple[scf.ForOp, Count]]) -> bool:
+    """Whether anything but the bounds of `loops` depends on `values`."""
+    bounds = {id(loop) for loop, _ in loops}
+    uses = (use for value in values for use in deciding_uses(value))
+    return any(id(use.operation) not in bounds or use.index != 1 for use in uses)
+
+
+def _with_argument(function: Operation, entry: Block, kind: Attribute, number: int) -> SSAValue:
+    """A new argument of `function`, which is the argument `number` of those that are added."""
+    taken = set(argument_names(function.regions[0]))
+    name = next(n for n in ("turns", *(f"turns_{i}" for i in range(number, 99))) if n not in taken)
+    argument = entry.insert_arg(kind, len(entry.args))
+    argument.name_hint = name
+    old = cast("FunctionType", function.properties["function_type"])
+    function.properties["function_type"] = FunctionType.from_lists(entry.arg_types, list(old.outputs))
+    function.properties.pop("arg_attrs", None)
+    return argument
+
+
+def _replace_by_multiple(value: SSAValue, turns: SSAValue, step: int) -> None:
+    """Let all that is computed from `value` be computed from `step` times the number of turns."""
+    owner = value.owner
+    seen = _captured(turns, owner if isinstance(owner, Operation) else None)
+    if step != 1:
+        by = arith.ConstantOp.from_int_and_width(step, cast("Any", turns.type))
+        total = arith.MuliOp(seen, by)
+        place = InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
+        Rewriter.insert_op([by, total], place)
+        seen = total.result
+    value.replace_all_uses_with(seen)
+
+
+def _captured(turns: SSAValue, op: Operation | None) -> SSAValue:
+    """`turns` as it is called at `op`: in a partition it is a capture."""
+    region = op.parent_region() if op is not None else None
+    while region is not None:
+        around = region.parent_op()
+        if around is None or around.name == FUNCTION:
+            return turns
+        if around.name == PARTITIONS:
+            return _capture(around, _captured(turns, around), region)
+        region = around.parent_region()
+    return turns
+
+
+def _capture(partitions: Operation, value: SSAValue, region: Region) -> SSAValue:
+    if value in partitions.operands:
+        return region.blocks[0].args[list(partitions.operands).index(value)]
+    partitions.operands = [*partitions.operands, value]
+    for each in partitions.regions:
+        block = each.blocks[0]
+        block.insert_arg(value.type, len(block.args))
+    return region.blocks[0].args[-1]
+
+
+def _turn(loop: scf.ForOp, turns: SSAValue) -> None:
+    """Let `loop` turn that often, and compute its induction variable from the number of the turn."""
+    kind = cast("Any", loop.ub.type)
+    lower, step = loop.lb, loop.step
+    zero, one = (arith.ConstantOp.from_int_and_width(number, kind) for number in (0, 1))
+    Rewriter.insert_op([zero, one], InsertPoint.before(loop))
+    loop.operands[0], loop.operands[1], loop.operands[2] = zero.result, turns, one.result
+    if (_formula(lower), _formula(step)) == (("constant", 0), ("constant", 1)):
+        return
+    number = loop.body.block.args[0]
+    walked = arith.MuliOp(number, step)
+    total = arith.AddiOp(walked, lower)
+    total.result.name_hint = number.name_hint
+    number.replace_uses_with_if(total.result, lambda use: use.operation is not walked)
+    Rewriter.insert_op([walked, total], InsertPoint.at_start(loop.body.block))
