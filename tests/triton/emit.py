@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.triton.pairs import ARCHITECTURES, SIGNATURES, TRITON_KERNELS, pairs
+from tests.triton.pairs import (
+    ARCHITECTURES,
+    EXAMPLE_SIGNATURE,
+    EXAMPLES,
+    SIGNATURES,
+    TRITON_KERNELS,
+    pairs,
+)
 
 HERE = Path(__file__).parent
 TEXTS = HERE / "ttgir"
@@ -83,7 +90,8 @@ def without_places_of_this_machine(text: str) -> str:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """(file name, text) of every module."""
+    """(file below `TEXTS`, text) of every module."""
+    from examples.gluon import matmul
     from tests.triton import kernels, triton_kernels
 
     generic = GenericForm()
@@ -96,6 +104,9 @@ def texts() -> Iterator[tuple[str, str]]:
             yield f"{pair.name}-{case.name}.ttgir", str(module)
             if case.mistake == 0:
                 yield f"{pair.name}-{case.name}.generic", generic.text(module)
+    for name, constants in EXAMPLES.items():
+        module, _context = stages_to_ttgir(matmul.matmul, EXAMPLE_SIGNATURE, constants, 90)
+        yield f"{ROOT}/examples/gluon/{name}.ttgir", str(module)
     for name, (kernel, arch, signature, constants) in TRITON_KERNELS.items():
         module, _context = stages_to_ttgir(getattr(triton_kernels, kernel), signature, constants, arch)
         yield f"{name}.ttgir", str(module)

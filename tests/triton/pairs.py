@@ -80,6 +80,15 @@ def pairs() -> Iterator[Pair]:
     yield Pair("two_rings", {}, (Case(0), Case(1, PHASE), Case(2, DEADLOCK)))
 
 
+def tile(rows: int, columns: int) -> str:
+    """The type of a descriptor of tiles of that shape."""
+    return f"tensordesc<fp16[{rows},{columns}],{LAYOUT}>"
+
+
+EXAMPLE_SIGNATURE = {"a_desc": tile(128, 64), "b_desc": tile(64, 128), "c_desc": tile(128, 128), "K": "i32"}
+EXAMPLES = {"matmul.bad": {"STAGES": 2, "LAG": 0}, "matmul.good": {"STAGES": 2, "LAG": 1}}
+"""Name of a file in `examples/gluon` -> constants of the kernel that lies there."""
+
 TILES = {"BM": 128, "BN": 128, "BK": 64}
 MATMUL = {
     "a_ptr": "*fp16",
