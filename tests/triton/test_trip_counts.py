@@ -144,3 +144,33 @@ def test_a_loop_that_another_loop_bounds_stays() -> None:
     )
     text = text.replace("%count", "%n")
     assert counted(find_function(module_of("nested", text), None)[0]) is None
+
+
+@pytest.mark.parametrize("name", [name for name in TRITON_KERNELS if "persistent" in name])
+def test_a_persistent_kernel_is_right_as_far_as_it_is_executed(name: str) -> None:
+    """Of a nest, the number of programs and that of steps are two numbers of turns."""
+    general = counted(find_function(module_of(name), None)[0])
+    assert general is not None
+    assert set(general.behind) == {"K", "M", "N"}
+    report = check(module_of(name), timeout=10)
+    assert report.findings == []
+    assert report.verdict is Verdict.SAFE
+
+
+def test_a_branch_on_data_that_only_stores_decides_nothing() -> None:
+    """Whichever side runs, shared memory is the same."""
+    branch = "%flag = tt.load %where : !tt.ptr<i1>\n    scf.if %flag {{\n      {}\n    }}\n"
+    store = "%one = arith.constant 1.0 : f32\n      tt.store %out, %one : !tt.ptr<f32>"
+    arrive = "ttng.arrive_barrier %bar, 1 : !ttg.memdesc<1xi64, #shared, #smem, mutable>"
+    text = ODD.replace("%n: i32)", "%n: i32, %where: !tt.ptr<i1>, %out: !tt.ptr<f32>)").replace("@BOUND@", "")
+    text = (
+        text.replace("    %rest = arith.remsi %count, %c2 : i32\n", "")
+        .replace("ne, %rest, %c0", "ne, %c0, %c0")
+        .replace("%count", "%n")
+    )
+    idle = text.replace("    scf.for", "    " + branch.format(store) + "    scf.for")
+    assert checked(idle).last_line.startswith("safe for every trip count")
+    assert (
+        checked(text.replace("    scf.for", "    " + branch.format(arrive) + "    scf.for")).verdict
+        is Verdict.UNDECIDED
+    )

@@ -14,6 +14,7 @@ from tileas_xdsl.checker.verdict.deciding import Subject
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.checker.verdict.scope import BOUNDS_NOT_NEGATIVE, MULTIPLE
 from tileas_xdsl.machine.arguments import ArgumentError
+from tileas_xdsl.machine.core.opaque_numbers import BLOCKS_ALONE
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 FIRST_COUNTS = tuple(range(9))
@@ -60,6 +61,8 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
             return False
     if behind := general.behind:
         attempt.assumed[BOUNDS_NOT_NEGATIVE.about(", ".join(behind))] = None
+    if general.tells_blocks:
+        attempt.assumed[BLOCKS_ALONE] = None
     attempt.assumed |= {MULTIPLE.about(str(step)): None for step in general.multiples}
     attempt.may_be_negative = [each for each in attempt.may_be_negative if each not in general.counts]
     report.trip_counts = tried or FIRST_COUNTS

@@ -18,7 +18,7 @@ loops around. Loops of equal bounds share their number of turns, in partitions o
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import lcm
@@ -29,12 +29,11 @@ from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerT
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.checker.verdict.loop_bounds import deciding_uses
+from tileas_xdsl.checker.verdict.steering import PARTITIONS, idle_branches, steers, take_idle_branches
 from tileas_xdsl.machine.arguments import argument_names, find_function
 from tileas_xdsl.machine.core.meaning import facts_of
 
 FUNCTION = "tt.func"
-PARTITIONS = "ttg.warp_specialize.partitions"
 MOST_TRIED = 5000
 """Combinations of arguments that are tried to make loops turn as often as they do in a mistake."""
 
@@ -91,6 +90,8 @@ class Counted:
     """The names of the arguments that the kernel had."""
     multiples: tuple[int, ...]
     """The steps of which upper bounds are taken to be multiples, because something else is computed from them."""
+    tells_blocks: bool
+    """Whether the kernel asks for its place in the grid, where that decides nothing."""
 
     @property
     def behind(self) -> list[str]:
@@ -115,31 +116,47 @@ class Counted:
 
 def counted(function: Operation) -> Counted | None:
     """A copy of `function` in a copy of its module; None where it is no kernel of Triton with such a loop."""
-    if function.name != FUNCTION or not any(True for _ in _loops_of_formulas(function)):
+    if function.name != FUNCTION:
+        return None
+    if not any(True for _ in _loops_of_formulas(function)) and not any(True for _ in idle_branches(function)):
         return None
     module = function.get_toplevel_object()
     assert isinstance(module, Operation)
     copy, body = find_function(module.clone(), cast("Any", function).sym_name.data)
     names = tuple(argument_names(body))
+    take_idle_branches(copy)
     loops = list(_loops_of_formulas(copy))
-    even = {count for _, count in loops if _is_even(count)}
-    steps = {core: lcm(*(count[2][1] for count in even if count[1] == core)) for _, core, _ in even}
-    values = _values_by_formula(copy, steps)
-    multiples = [step for core, step in steps.items() if step != 1 and _decide(values[core], loops)]
+    steps = _steps_of_cores(count for _, count in loops)
+    values = _values_by_formula(copy, list(steps))
+    bounded = frozenset(loop for loop, _ in loops)
+    steps = {core: step for core, step in steps.items() if any(steers(value, bounded) for value in values[core])}
     counts: list[Count] = []
-    kind = loops[0][0].ub.type
     for core, step in steps.items():
-        turns = _with_argument(copy, body.blocks[0], kind, len(counts))
+        turns = _with_argument(copy, body.blocks[0], values[core][0].type, len(counts))
         counts.append((("constant", 0), core, ("constant", step)))
         for value in values[core]:
             _replace_by_multiple(value, turns, step)
-    for count in dict.fromkeys(count for _, count in loops if not _is_even(count)):
-        turns = _with_argument(copy, body.blocks[0], kind, len(counts))
+    others = [(loop, count) for loop, count in loops if not _is_even(count) or _core(count[1]) not in steps]
+    for count in dict.fromkeys(count for _, count in others):
+        alike = [loop for loop, own in others if own == count]
+        turns = _with_argument(copy, body.blocks[0], alike[0].ub.type, len(counts))
         counts.append(count)
-        for loop in [loop for loop, own in loops if own == count]:
+        for loop in alike:
             _turn(loop, _captured(turns, loop))
     new_names = argument_names(body)[len(names) :]
-    return Counted(copy, body, dict(zip(new_names, counts, strict=True)), names, tuple(dict.fromkeys(multiples)))
+    tells_blocks = _forget_blocks(copy, body.blocks[0])
+    multiples = tuple(dict.fromkeys(step for step in steps.values() if step != 1))
+    return Counted(copy, body, dict(zip(new_names, counts, strict=True)), names, multiples, tells_blocks)
+
+
+def _steps_of_cores(counts: Iterable[Count]) -> dict[Formula, int]:
+    """Of bounds between even steps, without the constants that are added to them: by what steps their loops go on."""
+    steps: dict[Formula, int] = {}
+    for count in counts:
+        if _is_even(count):
+            core = _core(count[1])
+            steps[core] = lcm(steps.get(core, 1), count[2][1])
+    return steps
 
 
 # Formulas -------------------------------------------------------------------------------------------------------------
@@ -147,24 +164,22 @@ def counted(function: Operation) -> Counted | None:
 
 def _loops_of_formulas(function: Operation) -> Iterator[tuple[scf.ForOp, Count]]:
     """
-    The loops whose bounds are neither constants nor an argument, and the same in all turns of loops around them. Of an
-    upper bound between even steps the constants are left out that are added to it.
+    The loops whose bounds are neither constants nor an argument, and the same in all turns of loops around them.
     """
     for op in function.walk():
         if not isinstance(op, scf.ForOp):
             continue
-        lower, upper, step = _formula(op.lb), _formula(op.ub), _formula(op.step)
-        count = (lower, _core(upper) if lower[0] == "constant" == step[0] else upper, step)
+        count = (_formula(op.lb), _formula(op.ub), _formula(op.step))
         if not _is_plain(count) and _stay(count):
             yield op, count
 
 
 def _is_plain(count: Count) -> bool:
     """Whether a loop turns as often as an argument says, or a constant."""
-    lower, core, step = count
+    lower, upper, step = count
     if all(part[0] == "constant" for part in count):
         return True
-    return lower[0] == "constant" and step == ("constant", 1) and core[0] == "argument"
+    return lower[0] == "constant" and step == ("constant", 1) and _core(upper)[0] == "argument"
 
 
 def _is_even(count: Count) -> bool:
@@ -260,7 +275,7 @@ def _number(formula: Formula, given: Mapping[Formula, int]) -> int:
 # The copy -------------------------------------------------------------------------------------------------------------
 
 
-def _values_by_formula(function: Operation, wanted: Mapping[Formula, int]) -> dict[Formula, list[SSAValue]]:
+def _values_by_formula(function: Operation, wanted: Sequence[Formula]) -> dict[Formula, list[SSAValue]]:
     """The values that are computed by each of the formulas `wanted`; those of partitions' arguments are at the fork."""
     found: dict[Formula, list[SSAValue]] = {formula: [] for formula in wanted}
     for op in function.walk():
@@ -273,23 +288,34 @@ def _values_by_formula(function: Operation, wanted: Mapping[Formula, int]) -> di
     return found
 
 
-def _decide(values: Sequence[SSAValue], loops: Sequence[tuple[scf.ForOp, Count]]) -> bool:
-    """Whether anything but the bounds of `loops` depends on `values`."""
-    bounds = {id(loop) for loop, _ in loops}
-    uses = (use for value in values for use in deciding_uses(value))
-    return any(id(use.operation) not in bounds or use.index != 1 for use in uses)
-
-
 def _with_argument(function: Operation, entry: Block, kind: Attribute, number: int) -> SSAValue:
     """A new argument of `function`, which is the argument `number` of those that are added."""
     taken = set(argument_names(function.regions[0]))
-    name = next(n for n in ("turns", *(f"turns_{i}" for i in range(number, 99))) if n not in taken)
+    name = next(n for n in ("turns", *(f"turns{i}" for i in range(number + 1, 99))) if n not in taken)
     argument = entry.insert_arg(kind, len(entry.args))
     argument.name_hint = name
+    _renew_type(function, entry)
+    return argument
+
+
+def _renew_type(function: Operation, entry: Block) -> None:
+    """Let the type of `function` be that of its arguments."""
     old = cast("FunctionType", function.properties["function_type"])
     function.properties["function_type"] = FunctionType.from_lists(entry.arg_types, list(old.outputs))
     function.properties.pop("arg_attrs", None)
-    return argument
+
+
+def _forget_blocks(function: Operation, entry: Block) -> bool:
+    """Let ids and extents of the grid that decide nothing be arguments of which nothing is known."""
+    ids = [op for op in function.walk() if facts_of(op).number_of_block is not None]
+    free = [op for op in ids if not any(steers(result) for result in op.results)]
+    for number, op in enumerate(free):
+        argument = entry.insert_arg(op.results[0].type, len(entry.args))
+        argument.name_hint = f"block{number}"
+        op.results[0].replace_all_uses_with(_captured(argument, op))
+        Rewriter.erase_op(op)
+    _renew_type(function, entry)
+    return bool(free)
 
 
 def _replace_by_multiple(value: SSAValue, turns: SSAValue, step: int) -> None:
