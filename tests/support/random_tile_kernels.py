@@ -22,6 +22,9 @@ from tileas_xdsl.machine.running import run
 
 MOST_TRIPS = 9
 
+PATIENCE = 300.0
+"""Seconds of processor time for a check: far more than any takes, so that no machine is too slow for a verdict."""
+
 PRELUDE = """
 #smem = #nv_tileas.layout<smem>
 !a = tensor<64x16xf16, #smem>
@@ -187,5 +190,5 @@ def assert_right_and_safe(module: ModuleOp, source: str, trip_counts: Sequence[i
             assert found.violations == (), print_custom(module)
             for name, array in first.arrays.items():
                 assert array.tobytes() == found.arrays[name].tobytes(), f"{name}, {trips} trips\n{print_custom(module)}"
-    report = check(module, "f")
+    report = check(module, "f", timeout=PATIENCE)
     assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"

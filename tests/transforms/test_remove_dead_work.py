@@ -5,6 +5,8 @@ its reason.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +19,7 @@ from tests.support.random_tile_kernels import assert_right_and_safe, random_kern
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import recorded_diagnostics
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.machine.running import run
 
@@ -47,29 +50,55 @@ def waits(module: ModuleOp) -> list[Operation]:
         ("gemm_loop", LOOPS, 0),
         ("gemm_loop", "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}", 0),
         ("gemm_loop", "tileir{compute-capability=sm_90 pipeline-strategy=unspecialize}", 1),
-        ("gemm_queue", QUEUES, 1),
-        ("gemm_queue", "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}", 1),
-        ("attention_queue", QUEUES, 1),
+        ("gemm_queue", QUEUES, 0),
+        ("gemm_queue", "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize}", 0),
+        ("gemm_queue", "tileir{compute-capability=sm_90 pipeline-strategy=unspecialize}", 0),
+        ("attention_queue", QUEUES, 0),
     ],
 )
 def test_no_wait_is_left_that_the_checker_calls_needless_but_those_with_a_reason(
     name: str, spec: str, left: int
 ) -> None:
-    """An agent that only produces waits behind its loop; a product is awaited before its slots are given back."""
+    """A product is awaited before its slots are given back, be it for the last time."""
     module = through(example(name), spec)
     report = check(module)
     assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
     found = [over.relaxation.op for over in report.warnings]
     assert len(found) == left, [str(op) for op in found]
-    assert all(_is_behind_a_loop(op) or _is_before_a_release(op) for op in found)
-
-
-def _is_behind_a_loop(op: Operation) -> bool:
-    return op.prev_op is not None and op.prev_op.name == "scf.for"
+    assert all(_is_before_a_release(op) for op in found)
 
 
 def _is_before_a_release(op: Operation) -> bool:
     return op.next_op is not None and op.next_op.name.endswith("consumer_release")
+
+
+def more(text: str) -> str:
+    """The producer fills for `%m` turns, the consumer takes for `%n`."""
+    return text.replace("%n: index", "%n: index, %m: index").replace("%k = %c0 to %n", "%k = %c0 to %m", 1)
+
+
+BEHIND = """    }
+    %z = arith.constant dense<0.0> : !c_tile
+    nv_tileaa.tiled_store %c[%row, %row], %z : (memref<?x?xf32>, !c_tile, index, index) -> ()
+  }, {"""
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (lambda text: text, 0),
+        (more, 1),
+        (lambda text: text.replace("    }\n  }, {", BEHIND), 1),
+    ],
+    ids=["all is taken", "other bounds", "a store behind"],
+)
+def test_an_agent_that_fills_waits_behind_its_loop_unless_others_take_it_all(
+    change: Callable[[str], str], left: int
+) -> None:
+    text = change(example("gemm_queue"))
+    module = through(text, QUEUES)
+    producer = next(op for op in module.walk() if isinstance(op, AgentSwitchOp)).agent_regions[0]
+    assert sum(isinstance(op, AsyncWaitOp) for op in producer.block.ops) == left, print_custom(module)
 
 
 LATE = """    %q, %done = nv_tileas.async.dot %x, %y, %acc : (!shared, !shared, !tile) -> (!tile, !nv_tileas.token)

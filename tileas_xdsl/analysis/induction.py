@@ -295,3 +295,14 @@ def _nested_induction_form(argument: BlockArgument) -> AffineIndex | None:
     if not trips or lower is None or step is None:
         return None
     return AffineIndex(lower, lower + (trips - 1) * step)
+
+
+def have_equal_bounds(first: scf.ForOp, second: scf.ForOp) -> bool:
+    """Whether the two run equally often, with the same numbers."""
+    pairs = zip((first.lb, first.ub, first.step), (second.lb, second.ub, second.step), strict=True)
+    return all(one is other or _same_constant(one, other) for one, other in pairs)
+
+
+def _same_constant(first: SSAValue, second: SSAValue) -> bool:
+    number = constant_integer(first)
+    return number is not None and number == constant_integer(second)

@@ -41,6 +41,7 @@ from tileas_xdsl.diagnostics import (
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReadOp, CreatePipelineOp, ProducerWriteOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
+from tileas_xdsl.scheduling.agent_rings import NotInStepError
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
 from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
@@ -186,7 +187,7 @@ class MaterializeSchedulePass(ModulePass):
                 raise NoPartitionError(complaint)
             for loop in reversed(loops_to_peel(copy, fold=self.enable_schedule_rewrite)):
                 peel(loop, set(loop.body.block.ops), fold=self.enable_schedule_rewrite)
-        except (NoPartitionError, RefusedError) as found:
+        except (NoPartitionError, NotInStepError, RefusedError) as found:
             function.attributes[AGENTS] = _decision(count, f"their loops have no stages: {_reason(found)}")
             mark_soft_failure(function, self.name, None)
             return
@@ -201,8 +202,8 @@ class MaterializeSchedulePass(ModulePass):
         mark_soft_failure(function, self.name, None)
 
 
-def _reason(found: NoPartitionError | RefusedError) -> str:
-    if isinstance(found, NoPartitionError):
+def _reason(found: NoPartitionError | NotInStepError | RefusedError) -> str:
+    if not isinstance(found, RefusedError):
         return found.reason
     first = found.diagnostics[0]
     return f"'{first.op.name}' op {first.message}"

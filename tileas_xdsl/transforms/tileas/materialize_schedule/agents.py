@@ -24,51 +24,32 @@ Input: a function with agents. Output: the loops to peel, or the reason why ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation
 
-from tileas_xdsl.analysis.loop_values import LoopValues
-from tileas_xdsl.analysis.pipeline_dependence import Sides, sides_by_root
-from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
+from tileas_xdsl.analysis.pipeline_root import PipelineRoot
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReleaseOp, ProducerCommitOp
-from tileas_xdsl.scheduling.agent_loops import is_innermost
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
+from tileas_xdsl.scheduling.agent_rings import (
+    AgentLoop,
+    Agents,
+    agents_of,
+    connected,
+    name_of_ring,
+    require_step,
+    steps_of,
+)
 from tileas_xdsl.transforms.tileas.generate_schedule import scheduled_loops
-from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import have_equal_bounds, require_followed
+from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import require_followed
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import Ownership, Touches
 from tileas_xdsl.transforms.tileas.materialize_schedule.work import leaves_of
 from tileas_xdsl.transforms.tileas.unspecialized_pipeline import ORDER, STAGE
-
-
-@dataclass(eq=False)
-class AgentLoop:
-    """An innermost loop of an agent, and the steps on rings in its body."""
-
-    agent: int
-    loop: scf.ForOp
-    around: Sequence[scf.ForOp]
-    """The loops around it, from the outermost, up to the agent."""
-    sides: Mapping[PipelineRoot, Sides]
-    start: int
-    """Its position among the ops of the agent."""
-
-
-@dataclass
-class Agents:
-    """The agents of a function: their loops, and all other steps on rings."""
-
-    switch: AgentSwitchOp
-    loops: list[AgentLoop] = field(default_factory=list[AgentLoop])
-    elsewhere: dict[PipelineRoot, list[tuple[int, ClassifiedOp]]] = field(
-        default_factory=dict[PipelineRoot, list[tuple[int, ClassifiedOp]]]
-    )
-    """Ring -> steps on it that are in no innermost loop, each with its agent."""
 
 
 def loops_to_peel(function: Operation, *, fold: bool = True) -> list[scf.ForOp]:
@@ -79,7 +60,9 @@ def loops_to_peel(function: Operation, *, fold: bool = True) -> list[scf.ForOp]:
     wanted = [loop for loop in scheduled_loops(function) if _stage_count(loop) > 1]
     if not wanted:
         return []
-    agents = _agents_of(function)
+    agents = agents_of(function)
+    for op in (inner for region in agents.switch.agent_regions for inner in region.walk()):
+        require_followed(op)
     _require_apart(agents.switch)
     by_loop = {each.loop: each for each in agents.loops}
     seen: set[AgentLoop] = set()
@@ -87,9 +70,9 @@ def loops_to_peel(function: Operation, *, fold: bool = True) -> list[scf.ForOp]:
         if loop not in by_loop:
             raise NoPartitionError("a loop of an agent stands in a branch, or in a loop that is no scf.for")
         if by_loop[loop] not in seen:
-            group = _connected(by_loop[loop], agents)
+            group = connected(by_loop[loop], agents)
             seen.update(group)
-            _require_lockstep(group)
+            require_step(group)
             _require_entered_together(group, agents)
             _require_no_circle(group, fold)
     return wanted
@@ -102,67 +85,6 @@ def _stage_count(loop: scf.ForOp) -> int:
 def _tag(op: Operation, name: str) -> int | None:
     value = op.attributes.get(name)
     return value.value.data if isinstance(value, IntegerAttr) else None
-
-
-# Who works on which ring ----------------------------------------------------------------------------------------------
-
-
-def _agents_of(function: Operation) -> Agents:
-    switches = [op for op in function.walk() if isinstance(op, AgentSwitchOp)]
-    if len(switches) > 1 or any(size != 1 for size in switches[0].group_sizes):
-        raise NoPartitionError("its agents are made in several places, or a group has several agents")
-    agents, roots = Agents(switches[0]), PipelineRoots()
-    for number, region in enumerate(agents.switch.agent_regions):
-        for position, op in enumerate(region.walk()):
-            require_followed(op)
-            if isinstance(op, scf.ForOp) and is_innermost(op) and (around := _around(op, region)) is not None:
-                found = sides_by_root(LoopValues(op))
-                sides = {root: each for root, each in found.items() if not root.is_implicit and _steps(each)}
-                agents.loops.append(AgentLoop(number, op, around, sides, position))
-    inside = {op for each in agents.loops for op in each.loop.walk()}
-    for number, region in enumerate(agents.switch.agent_regions):
-        for op in region.walk():
-            if isinstance(op, ClassifiedOp) and op not in inside:
-                for root in _roots_of(op, roots):
-                    agents.elsewhere.setdefault(root, []).append((number, op))
-    return agents
-
-
-def _around(loop: scf.ForOp, region: Region) -> list[scf.ForOp] | None:
-    """The loops around `loop` in `region`; None where something else is around it."""
-    found: list[scf.ForOp] = []
-    node = loop.parent_op()
-    while node is not region.parent:
-        if not isinstance(node, scf.ForOp):
-            return None
-        found.append(node)
-        node = node.parent_op()
-    return found[::-1]
-
-
-def _roots_of(op: ClassifiedOp, roots: PipelineRoots) -> Iterator[PipelineRoot]:
-    found = [roots.of(token) for token in op.tokens] if isinstance(op, ProducerCommitOp | ConsumerReleaseOp) else []
-    named = (root for root in found or [roots.of_op(op)] if root is not None and not root.is_implicit)
-    yield from dict.fromkeys(named)
-
-
-def _connected(first: AgentLoop, agents: Agents) -> list[AgentLoop]:
-    """The loops that rings connect with `first`. Raises `NoPartitionError` for a ring that is used elsewhere, too."""
-    found, waiting = {first: None}, [first]
-    while waiting:
-        for root in waiting.pop().sides:
-            if root in agents.elsewhere:
-                _, op = agents.elsewhere[root][0]
-                raise NoPartitionError(f"{_name(root)} is used outside of the loops of agents, too, by '{op_name(op)}'")
-            others = [each for each in agents.loops if root in each.sides and each not in found]
-            waiting += others
-            found.update(dict.fromkeys(others))
-    return sorted(found, key=lambda each: (each.agent, each.start))
-
-
-def _name(root: PipelineRoot) -> str:
-    hint = root.op.results[0].name_hint if root.op.results else None
-    return f"ring '{hint}'" if hint else "a ring"
 
 
 # What the graph relies on ---------------------------------------------------------------------------------------------
@@ -178,25 +100,6 @@ def _require_apart(switch: AgentSwitchOp) -> None:
     touches.require_apart(Ownership(owners, {}, len(switch.agent_regions), {}))
 
 
-def _require_lockstep(group: Sequence[AgentLoop]) -> None:
-    """In every turn each ring is filled once, by one agent, and emptied once by each that takes from it."""
-    first = group[0]
-    if len({each.agent for each in group}) < len(group):
-        raise NoPartitionError("an agent has several loops over rings that belong together")
-    for each in group[1:]:
-        nests = ((*first.around, first.loop), (*each.around, each.loop))
-        if len(nests[0]) != len(nests[1]) or not all(map(have_equal_bounds, *nests)):
-            raise NoPartitionError("the loops of its agents do not have the same bounds")
-    for root in dict.fromkeys(root for each in group for root in each.sides):
-        found = [each.sides[root] for each in group if root in each.sides]
-        fillers = [sides for sides in found if sides.acquires or sides.commits]
-        takers = [sides for sides in found if sides.waits or sides.releases]
-        once = all(len(sides.acquires) == len(sides.commits) == 1 for sides in fillers)
-        once &= all(len(sides.waits) == len(sides.releases) == 1 for sides in takers)
-        if not once or len(fillers) != 1 or root.depth is None or not all(sides.countable for sides in found):
-            raise NoPartitionError(f"{_name(root)} is not filled once and emptied once in every turn")
-
-
 def _require_entered_together(group: Sequence[AgentLoop], agents: Agents) -> None:
     """
     No agent may have to wait in front of its loop of `group` for what comes behind that of another: then rings would
@@ -210,8 +113,8 @@ def _require_entered_together(group: Sequence[AgentLoop], agents: Agents) -> Non
         for _, op in steps:
             if op not in in_front and (takes if op.side == "producer" else fills_often):
                 raise NoPartitionError(
-                    f"an agent waits for {_name(root)} in front of its loop, and '{op_name(op)}' may come behind that "
-                    "of another agent"
+                    f"an agent waits for {name_of_ring(root)} in front of its loop, and '{op_name(op)}' may come "
+                    "behind that of another agent"
                 )
 
 
@@ -230,7 +133,7 @@ def _steps_beside(group: Sequence[AgentLoop], agents: Agents) -> dict[PipelineRo
         if each in group:
             continue
         for root, sides in each.sides.items():
-            steps = [inner for op in _steps(sides) for inner in op.walk() if isinstance(inner, ClassifiedOp)]
+            steps = [inner for op in steps_of(sides) for inner in op.walk() if isinstance(inner, ClassifiedOp)]
             found.setdefault(root, []).extend((each.agent, op) for op in steps)
     return found
 
@@ -286,7 +189,7 @@ def _require_no_circle(group: Sequence[AgentLoop], fold: bool) -> None:
 def _in_order(each: AgentLoop, fold: bool) -> Iterator[_Edge]:
     """From each step of a loop to the next one in the order of the schedule, and from the last one to the first."""
     position = {op: number for number, op in enumerate(each.loop.body.block.ops)}
-    stages = {op: _tag(op, STAGE) or 0 for sides in each.sides.values() for op in _steps(sides)}
+    stages = {op: _tag(op, STAGE) or 0 for sides in each.sides.values() for op in steps_of(sides)}
     orders = {op: order for op in position if (order := _tag(op, ORDER)) is not None}
     keeps_order = fold and max(stages.values(), default=0) > 0 and len(orders) == len(position) - 1
     # Without an order the latest stage comes first, and then what comes first in the program.
@@ -297,10 +200,6 @@ def _in_order(each: AgentLoop, fold: bool) -> Iterator[_Edge]:
         yield _Edge((each, op), (each, following), stages[op] - stages[following] + (number + 1 == len(placed)))
 
 
-def _steps(sides: Sides) -> list[Operation]:
-    return list(dict.fromkeys([*sides.acquires, *sides.commits, *sides.waits, *sides.releases]))
-
-
 def _over_rings(group: Sequence[AgentLoop]) -> Iterator[_Edge]:
     """What is filled is taken in the same turn; what is given back is filled again when its slot comes round."""
     fillers = {root: each for each in group for root, sides in each.sides.items() if sides.commits}
@@ -309,7 +208,7 @@ def _over_rings(group: Sequence[AgentLoop]) -> Iterator[_Edge]:
             if not sides.waits:
                 continue
             filler, depth = fillers[root], root.depth
-            assert depth is not None, "required by `_require_lockstep`"
+            assert depth is not None, "required by `require_step`"
             filled = filler.sides[root]
             yield _Edge((filler, filled.commits[0]), (each, sides.waits[0]), 0)
             yield _Edge((each, sides.releases[0]), (filler, filled.acquires[0]), depth)

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import IntegerAttr, i8, i32
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.analysis.induction import have_equal_bounds
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
@@ -37,8 +37,9 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerWaitOp,
     CreatePipelineOp,
     ProducerAcquireOp,
+    ProducerCommitOp,
 )
-from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.transforms.tileas.materialize_async.plan import NOT_PIPELINABLE, TOKEN_ITER_IDX
@@ -113,17 +114,6 @@ def require_followed(op: Operation) -> None:
         raise NoPartitionError(f"'{op_name(op)}' of an agent may wait for another one")
 
 
-def have_equal_bounds(first: scf.ForOp, second: scf.ForOp) -> bool:
-    """Whether the two run equally often, with the same numbers."""
-    pairs = zip((first.lb, first.ub, first.step), (second.lb, second.ub, second.step), strict=True)
-    return all(one is other or _same_constant(one, other) for one, other in pairs)
-
-
-def _same_constant(first: SSAValue, second: SSAValue) -> bool:
-    number = constant_integer(first)
-    return number is not None and number == constant_integer(second)
-
-
 # Rings ----------------------------------------------------------------------------------------------------------------
 
 
@@ -181,15 +171,30 @@ def dissolve(plan: Dissolution) -> None:
     """Put the agents of `plan` in the place of their switch, as one."""
     here = InsertPoint.before(plan.switch)
     loops = [agent.loop for agent in plan.agents if agent.loop is not None]
+    for wait in [op for agent in plan.agents for op in agent.behind if _waits_for_fills(op, loops)]:
+        Rewriter.erase_op(wait)
     _move([op for agent in plan.agents for op in agent.before], here)
     if loops:
         Rewriter.insert_op(_fused(loops), here)
-    _move([op for agent in plan.agents for op in agent.behind], here)
+    _move([op for agent in plan.agents for op in agent.behind if op.parent is not None], here)
     for loop in loops:
         Rewriter.erase_op(loop)
     Rewriter.erase_op(plan.switch)
     for ring in plan.rings:
         ring.producer_group = ring.consumer_group = IntegerAttr(0, i8)
+
+
+def _waits_for_fills(op: Operation, loops: Sequence[scf.ForOp]) -> bool:
+    """Whether `op` waits for the last stages that one of `loops` has filled: they are full, since they were taken."""
+    if not isinstance(op, AsyncWaitOp | FutureWaitOp) or op.token.owner not in loops:
+        return False
+    loop = op.token.owner
+    assert isinstance(loop, scf.ForOp)
+    last = loop.body.block.last_op
+    assert last is not None
+    filled = last.operands[loop.results.index(op.token)].owner  # pyright: ignore[reportArgumentType]
+    commit = filled.token.owner if isinstance(filled, TokenToAsyncOp) else None
+    return isinstance(commit, ProducerCommitOp) and commit.parent_op() is loop
 
 
 def _move(ops: Sequence[Operation], here: InsertPoint) -> None:

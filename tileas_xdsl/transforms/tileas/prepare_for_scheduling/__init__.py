@@ -102,8 +102,10 @@ class PrepareForSchedulingPass(ModulePass):
 
     def _prepare_agents(self, function: Operation, model: MachineModel) -> None:
         for loop in loops_of_agents(function):
-            body = rewrite_taken(taken) if (taken := plan_taken(loop)) is not None else loop
-            body = rewrite_filled(filled) if (filled := plan_filled(body)) is not None else body
+            if (taken := plan_taken(loop)) is not None:
+                rewrite_taken(taken)
+        for loop in loops_of_agents(function):
+            body = rewrite_filled(filled) if (filled := plan_filled(loop)) is not None else loop
             if self.async_products and takes_stages(body):
                 issue_products(body, model)
         _drop_unused_wrappers(function)

@@ -8,7 +8,7 @@ What an agent fills is committed stage by stage, in the loops of agents that the
 
 MaterializeAsync commits once for all, behind the last stage. So whoever waits for the first stage waits for a slot of
 the last one, too, and two agents that are stages apart may wait for each other. And nobody needs the last token behind
-the loop: an agent that does nothing but fill has nothing left to do, and those that take wait for every stage.
+the loop, where the agent does nothing else and others take every stage that it fills (`scheduling/agent_rings.py`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import IsTerminator
 
-from tileas_xdsl.analysis.memory.effects import has_no_effects
-from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ProduceOneAsyncOp, ProducerCommitOp
-from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, TokenToAsyncOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp, ProducerCommitOp
+from tileas_xdsl.dialects.nv_tileas.tokens import TokenToAsyncOp
+from tileas_xdsl.scheduling.agent_rings import is_taken_whole
 from tileas_xdsl.transforms.tileas.materialize_async.plan import TOKEN_ITER_IDX
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import drop_token, insert_like, token_only_ends
 
@@ -44,7 +42,7 @@ class FilledPlan:
 def plan_filled(loop: scf.ForOp) -> FilledPlan | None:
     """The plan for `loop`, which is in an agent; None where it commits nothing, or tokens have other users."""
     commits = tuple(op for op in loop.body.block.ops if isinstance(op, ProducerCommitOp))
-    if not commits or not all(map(_commits_its_own, commits)) or not _does_nothing_else(loop):
+    if not commits or not all(map(_commits_its_own, commits)) or not is_taken_whole(loop):
         return None
     made = [user for commit in commits for result in commit.results for user in _users(result)]
     if not all(isinstance(op, TokenToAsyncOp) for op in made):
@@ -65,23 +63,6 @@ def _commits_its_own(commit: ProducerCommitOp) -> bool:
     produces = [token.owner for token in commit.tokens]
     own = all(isinstance(op, ProduceOneAsyncOp) and op.parent_block() is commit.parent_block() for op in produces)
     return own and all(len(list(token.uses)) == 1 for token in commit.tokens)
-
-
-def _does_nothing_else(loop: scf.ForOp) -> bool:
-    """Whether the agent around `loop` does no more than take and fill stages, and wait for tokens."""
-    agent: Operation = loop
-    while (parent := agent.parent_op()) is not None and not isinstance(parent, AgentSwitchOp):
-        agent = parent
-    block = agent.parent_block()
-    return block is not None and all(map(_only_fills, block.ops))
-
-
-def _only_fills(op: Operation) -> bool:
-    if isinstance(op, scf.ForOp | scf.IfOp):
-        return all(_only_fills(inner) for region in op.regions for block in region.blocks for inner in block.ops)
-    if isinstance(op, ClassifiedOp | AsyncWaitOp | FutureWaitOp | TokenToAsyncOp):
-        return True
-    return op.has_trait(IsTerminator, value_if_unregistered=False) or has_no_effects(op)
 
 
 def _users(value: SSAValue) -> list[Operation]:

@@ -7,6 +7,7 @@ Waits for tokens that order nothing.
     %hb = consume_one %b
     future_wait %t                    announces the wait that follows
     async.wait %t
+    async.wait %filled_last           behind the loop of an agent that does nothing but fill, where others take it all
 
 Tokens are followed through loops and branches: each value that a token may be another name of is looked at, once.
 
@@ -25,6 +26,7 @@ from tileas_xdsl.analysis.memory.objects import memory_sources
 from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    AgentSwitchOp,
     ConsumeOneAsyncOp,
     ConsumeOneOp,
     ConsumerReleaseOp,
@@ -35,6 +37,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
+from tileas_xdsl.scheduling.agent_rings import is_taken_whole
 
 Wait = AsyncWaitOp | FutureWaitOp
 
@@ -43,7 +46,7 @@ def needless_waits(function: Operation) -> list[Wait]:
     """The waits in `function` for tokens that may go, all of them together."""
     waits = [op for op in function.walk() if isinstance(op, AsyncWaitOp | FutureWaitOp)]
     reads_at_once = bool(waits) and not _reads_slots_later(function)
-    found = [wait for wait in waits if (reads_at_once and _is_over(wait.token)) or _consumers_wait(wait)]
+    found = [wait for wait in waits if (reads_at_once and _is_over(wait.token)) or _others_wait(wait)]
     gone = set(found)
     announced = [wait for wait in waits if wait not in gone and _is_announcement(wait)]
     return [wait for wait in waits if wait in {*gone, *announced}]
@@ -130,6 +133,25 @@ def _is_in_asynchronous_body(op: Operation) -> bool:
 
 
 # Waited for again -----------------------------------------------------------------------------------------------------
+
+
+def _others_wait(wait: Wait) -> bool:
+    """Whether consumers wait for all fills that the token of `wait` stands for: those behind it, or other agents."""
+    return _consumers_wait(wait) or _agents_take_all(wait)
+
+
+def _agents_take_all(wait: Wait) -> bool:
+    """Whether `wait` stands behind a loop, for the last stages that it has filled, all of which other agents take."""
+    loop = wait.token.owner
+    if not isinstance(loop, scf.ForOp) or not isinstance(loop.parent_op(), AgentSwitchOp):
+        return False
+    filled = _yielded(loop.body.block, loop.results.index(wait.token)).owner
+    commit = filled.token.owner if isinstance(filled, TokenToAsyncOp) else None
+    if not isinstance(commit, ProducerCommitOp) or commit.parent_op() is not loop:
+        return False
+    fills = [token.owner for token in commit.tokens]
+    own = all(isinstance(op, Operation) and op.parent_op() is loop for op in fills)
+    return own and is_taken_whole(loop)
 
 
 def _consumers_wait(wait: Wait) -> bool:
