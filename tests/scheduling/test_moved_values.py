@@ -7,8 +7,8 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import TensorType, f32
 
 from tests.support.ir import parse, run_passes
+from tests.support.scheduled_loops import prepared
 from tests.transforms.test_dealt_loops import CHAIN
-from tests.transforms.test_scheduled_loops import prepared
 from tileas_xdsl.scheduling import shared_loops
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.moved_values import MovedTile, given_cycles, may_move, taken_cycles, with_moves

@@ -11,17 +11,8 @@ from xdsl.ir import Operation
 
 from tests.support.ir import ROOT, parse, print_custom, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.transforms.test_scheduled_loops import (
-    after,
-    assert_kept,
-    buffers,
-    cycles,
-    number,
-    ops_of,
-    prepared,
-    schedule_of,
-    scheduled,
-)
+from tests.support.scheduled_loops import after, assert_kept, buffers, number, ops_of, prepared, schedule_of, scheduled
+from tests.transforms.test_scheduled_loops import cycles
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict

@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from tests.support.corpora import each
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
+from tests.support.scheduled_loops import after, assert_kept, ops_of
 from tests.transforms.test_computing_agents import PASS, passes, reason, switch_of
-from tests.transforms.test_scheduled_loops import after, assert_kept, ops_of
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict

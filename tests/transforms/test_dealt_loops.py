@@ -18,15 +18,16 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from tests.support.ir import run_passes
 from tests.support.kernel_references import Arguments, Array, wide
 from tests.support.scheduled_kernels import DIRECTORY, Kernel
-from tests.transforms.test_joint_schedules import joint, proof_of
-from tests.transforms.test_scheduled_loops import (
+from tests.support.scheduled_loops import (
     GEMM,
     after,
     assert_kept,
     buffers,
+    joint,
     number,
     ops_of,
     prepared,
+    proof_of,
     schedule_of,
     scheduled,
 )

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.transforms.test_scheduled_loops import (
+from tests.support.scheduled_loops import (
     GEMM,
     after,
     assert_kept,
     buffers,
+    joint,
     number,
     ops_of,
     prepared,
+    proof_of,
     schedule_of,
     scheduled,
 )
@@ -42,18 +44,8 @@ from tileas_xdsl.transforms.tileas.generate_schedule import GenerateSchedulePass
 TRIPS = 32
 
 
-def joint(agents: int | str, more: str = "") -> str:
-    return f" strategy=exact exact-limit=2 exact-agents={agents}{more}"
-
-
 def with_two_agents(kernel: Kernel) -> ModuleOp:
     return after(kernel.text, f"{prepared(target=kernel.target)},{scheduled(target=kernel.target, more=joint(2))}")
-
-
-def proof_of(entries: DictionaryAttr) -> str:
-    found = entries.data["proof"]
-    assert isinstance(found, StringAttr)
-    return found.data
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)

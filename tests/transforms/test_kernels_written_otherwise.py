@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.support.changed_kernels import permute_loop, rename_values, with_one_more_load_chain
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.transforms.test_scheduled_loops import (
+from tests.support.scheduled_loops import (
     after,
     assert_kept,
     buffers,

@@ -19,8 +19,8 @@ from tests.support.ir import ROOT, print_custom, run_passes
 from tests.support.kernel_references import TOLERANCE
 from tests.support.mutated_agents import KINDS, Mutation, mutated, mutations, why_it_stands
 from tests.support.scheduled_kernels import KERNELS
+from tests.support.scheduled_loops import after
 from tests.transforms.test_computing_agents import decided, passes
-from tests.transforms.test_scheduled_loops import after
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.core.violations import UnsupportedError

@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i32
 from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import ROOT, parse, print_custom, run_passes
-from tests.transforms.test_scheduled_loops import GEMM, PARTIAL, buffers, expanded, ops_of, prepared, rings
+from tests.support.scheduled_loops import GEMM, buffers, expanded, ops_of, prepared
+from tests.transforms.test_scheduled_loops import PARTIAL, rings
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp
 

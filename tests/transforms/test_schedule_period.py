@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.ir import run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.transforms.test_scheduled_loops import after, buffers, expanded, number, prepared, schedule_of, scheduled
+from tests.support.scheduled_loops import after, buffers, expanded, number, prepared, schedule_of, scheduled
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.machine.time.simulation import simulate
 

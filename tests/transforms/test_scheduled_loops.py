@@ -11,13 +11,24 @@ import numpy as np
 import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
 
-from tests.support.ir import ROOT, parse, print_custom, run_passes
-from tests.support.kernel_references import TOLERANCE
+from tests.support.ir import parse, print_custom, run_passes
 from tests.support.materialize_async import ORDERS, gemm
 from tests.support.scheduled_kernels import DIRECTORY, KERNELS, Kernel, program
+from tests.support.scheduled_loops import (
+    GEMM,
+    after,
+    assert_kept,
+    buffers,
+    expanded,
+    number,
+    ops_of,
+    passes,
+    prepared,
+    schedule_of,
+    scheduled,
+)
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.diagnostics import failed_softly, recorded_diagnostics
@@ -29,50 +40,6 @@ from tileas_xdsl.scheduling.loop_problem import loop_problem
 from tileas_xdsl.scheduling.modulo.validator import faults
 from tileas_xdsl.targets.machine_models import machine_model
 from tileas_xdsl.transforms.tileas.generate_schedule import GenerateSchedulePass, plan_module, scheduled_loops
-
-GEMM = (ROOT / "examples" / "gemm_loop.mlir").read_text()
-
-
-def passes(products: bool = True, stages: int = 4, target: str = "sm_90") -> str:
-    """The road from a synchronous loop to an expanded one."""
-    return ",".join([prepared(products, target), scheduled(stages, target), buffers(target), expanded(stages)])
-
-
-def prepared(products: bool = True, target: str = "sm_90") -> str:
-    asynchronous = str(products).lower()
-    options = f"compute-capability={target} async-products={asynchronous}"
-    return f"tileas-materialize-async,tileas-prepare-for-scheduling{{{options}}}"
-
-
-def scheduled(stages: int = 4, target: str = "sm_90", more: str = "") -> str:
-    return f"tileas-generate-schedule{{compute-capability={target} num-stages={stages}{more}}}"
-
-
-def buffers(target: str = "sm_90") -> str:
-    return f"tileas-assign-buffers{{compute-capability={target}}}"
-
-
-def expanded(stages: int = 4) -> str:
-    return f"tileas-unspecialized-pipeline{{num-stages={stages}}}"
-
-
-def after(text: str, spec: str) -> ModuleOp:
-    with recorded_diagnostics():
-        return run_passes(parse(text), spec)
-
-
-def number(entries: DictionaryAttr, name: str) -> int:
-    entry = entries.data[name]
-    assert isinstance(entry, IntegerAttr)
-    return entry.value.data
-
-
-def schedule_of(module: ModuleOp) -> DictionaryAttr:
-    (loop,) = scheduled_loops(module)
-    entries = loop.attributes["nv_tileas.schedule"]
-    assert isinstance(entries, DictionaryAttr)
-    return entries
-
 
 # Figures --------------------------------------------------------------------------------------------------------------
 
@@ -137,20 +104,6 @@ def test_without_a_schedule_the_stages_of_the_option_are_used() -> None:
 
 
 # Meaning --------------------------------------------------------------------------------------------------------------
-
-
-def assert_kept(before: ModuleOp, scheduled_module: ModuleOp, kernel: Kernel, trips: int) -> None:
-    """The source computes what numpy says, and the other module under every order the same, bit by bit."""
-    given = kernel.arguments(trips)
-    source = run(before, "f", kernel.arguments(trips))
-    assert source.violations == ()
-    tolerance = 0 if kernel.is_exact else TOLERANCE
-    np.testing.assert_allclose(source.arrays["c"], kernel.reference(given), rtol=tolerance, atol=tolerance)
-    for order, seed in ORDERS:
-        result = run(scheduled_module, "f", kernel.arguments(trips), order=order, seed=seed)
-        assert result.violations == (), print_custom(scheduled_module)
-        for name, array in source.arrays.items():
-            assert array.tobytes() == result.arrays[name].tobytes(), f"{name}, {order}, {trips} trips"
 
 
 @pytest.mark.parametrize("products", [True, False], ids=["asynchronous products", "synchronous products"])
@@ -247,10 +200,6 @@ def test_default_is_serial_before_hopper_and_small_loops_are_always() -> None:
 
 
 # Preparing ------------------------------------------------------------------------------------------------------------
-
-
-def ops_of(module: Operation, *kinds: type[Operation]) -> list[Operation]:
-    return [op for op in module.walk() if isinstance(op, kinds)]
 
 
 @pytest.mark.parametrize(("target", "products"), [("sm_80", 0), ("sm_90", 1), ("sm_100", 1), ("sm_120", 0)])
