@@ -55,6 +55,7 @@ def test_a_joint_schedule_is_carried_out(kernel: Kernel) -> None:
     proof = proof_of(entries)
     assert proof.endswith("; 2 agents")
     assert "(proven" in proof
+    assert "registers" not in proof, "all tiles fit"
     assert number(entries, "lower_bound") == number(entries, "ii")
     alone = schedule_of(after(kernel.text, f"{prepared(target=kernel.target)},{scheduled(target=kernel.target)}"))
     assert number(entries, "ii") < number(alone, "ii")

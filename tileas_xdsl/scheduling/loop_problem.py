@@ -62,6 +62,8 @@ class LoopProblem:
     rings: tuple[CreatePipelineOp, ...] = ()
     """For each ring of the problem the op that makes it."""
     times: Mapping[Operation, OpTime] = field(default_factory=dict[Operation, OpTime])
+    works: Mapping[Operation, int] = field(default_factory=dict[Operation, int])
+    """For ops whose asynchronous work is an op of the problem by itself, its number."""
 
 
 class PipelineTurns:
@@ -134,7 +136,7 @@ def loop_problem(
         {slot.name: slot.number for slot in model.slots} if model.timing is None else {},
     )
     makers = tuple(root.op for root in free if isinstance(root.op, CreatePipelineOp))
-    return LoopProblem(loop, values.ops, problem, makers, times)
+    return LoopProblem(loop, values.ops, problem, makers, times, works.number)
 
 
 def _label(op: Operation, number: int) -> str:

@@ -2,21 +2,24 @@
 Modulo scheduling by proof: the problem of the heuristic scheduler, solved by the exact one.
 
 One problem, two schedulers: what the heuristic finds is the start of the exact search, so that the answer is never
-slower, and their two intervals can stand beside each other.
+slower, and their two intervals can stand beside each other. Registers are counted in what comes of it: where the tiles
+in flight are too many, a schedule with the same interval is sought that has fewer, and if none is found, that is said.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tileas_xdsl.scheduling.exact import problem as exact
 from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule
-from tileas_xdsl.scheduling.exact.search import Limits, solve
+from tileas_xdsl.scheduling.exact.search import Limits, any_schedule, solve
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 from tileas_xdsl.scheduling.modulo.schedule import IntervalProof, ModuloSchedule
+from tileas_xdsl.scheduling.register_tiles import TilesInRegisters
 
 UNLIMITED = 1 << 40
 """Bytes of a space that the problem sets no limit for."""
@@ -45,13 +48,36 @@ def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> Prov
     result = solve(problem, limits or Limits(), _exact_schedule(start))
     if isinstance(result, NoSchedule):
         return result
-    settled = _settled(problem, result.schedule)
-    (origin,) = settled.origins
-    early = min(time - origin for time in settled.starts) // result.ii * result.ii + origin
-    starts = tuple(time - early for time in settled.starts)
+    starts = _starts(problem, result.schedule)
     proof = IntervalProof(result.text, result.lower_bound, start)
     found = ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds, proof=proof)
     return ProvenSchedule(found, result)
+
+
+def in_registers(found: ProvenSchedule, tiles: TilesInRegisters, seconds: float) -> ProvenSchedule:
+    """
+    `found`, if `tiles` fit their registers in it; else one with the same interval in which they do, if that is found
+    within so many deterministic seconds; else `found`, with what it would need in its proof.
+    """
+    problem = exact_problem(found.schedule.problem, tiles)
+    breaches = validate(problem, _exact_schedule(found.schedule))
+    if not breaches:
+        return found
+    fitting = any_schedule(problem, found.schedule.ii, seconds)
+    if fitting is not None:
+        return replace(found, schedule=replace(found.schedule, starts=_starts(problem, fitting)))
+    proof = found.schedule.proof
+    assert proof is not None, "it was proven"
+    text = f"{proof.text}; registers do not suffice: {breaches[0].text}"
+    return replace(found, schedule=replace(found.schedule, proof=replace(proof, text=text)))
+
+
+def _starts(problem: exact.ExactProblem, schedule: Schedule) -> tuple[int, ...]:
+    """Starts from stage 0 on, in the least stages."""
+    settled = _settled(problem, schedule)
+    (origin,) = settled.origins
+    early = min(time - origin for time in settled.starts) // settled.ii * settled.ii + origin
+    return tuple(time - early for time in settled.starts)
 
 
 def _settled(problem: exact.ExactProblem, schedule: Schedule) -> Schedule:
@@ -84,8 +110,8 @@ def _settled(problem: exact.ExactProblem, schedule: Schedule) -> Schedule:
     return better if is_right and better.stage_counts < schedule.stage_counts else schedule
 
 
-def exact_problem(problem: ModuloProblem) -> exact.ExactProblem:
-    """The same problem in the records of the exact scheduler, for one agent."""
+def exact_problem(problem: ModuloProblem, tiles: TilesInRegisters | None = None) -> exact.ExactProblem:
+    """The same problem in the records of the exact scheduler, for one agent, with `tiles` in registers."""
     names = _names(problem)
     groups = {op: f"group {number}" for number, members in enumerate(problem.groups) for op in members}
     ops = tuple(
@@ -112,7 +138,19 @@ def exact_problem(problem: ModuloProblem) -> exact.ExactProblem:
         )
         for number, ring in enumerate(problem.rings)
     )
-    return exact.ExactProblem(ops, _machine(problem), edges, rings)
+    machine = _machine(problem)
+    if tiles is None:
+        return exact.ExactProblem(ops, machine, edges, rings)
+    pools = tuple(exact.RegisterPool(agent, tiles.room, kept) for agent, kept in tiles.kept.items())
+    return exact.ExactProblem(ops, replace(machine, pools=pools), edges, rings, tuple(_values(tiles, names)))
+
+
+def _values(tiles: TilesInRegisters, names: Sequence[str]) -> Iterator[exact.RegisterValue]:
+    labels = [life.name for life in tiles.lives]
+    for number, life in enumerate(tiles.lives):
+        label = life.name if labels.count(life.name) == 1 else f"{life.name} #{number}"
+        uses = tuple(exact.RingRead(names[use.op], use.hold, use.distance) for use in life.uses)
+        yield exact.RegisterValue(label, names[life.definition], uses, life.words, pool=life.agent)
 
 
 def _names(problem: ModuloProblem) -> tuple[str, ...]:

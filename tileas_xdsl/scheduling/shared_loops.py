@@ -36,6 +36,7 @@ from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import TimedOp
 from tileas_xdsl.scheduling.moved_values import MovedTile, given_cycles, may_move, taken_cycles, with_moves
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
+from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, tiles_in_registers
 from tileas_xdsl.targets.machine_model import SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
 from tileas_xdsl.targets.timing import TimingTable
@@ -117,6 +118,23 @@ def missing_words(shared: SharedLoop, *, hands_over: bool) -> str | None:
 def missing_words_of_one(found: LoopProblem, *, hands_over: bool) -> str | None:
     """The same for one agent, of as many threads as each of several has."""
     return _missing(found, [found.ops], registers_each(1, 0, hands_over=hands_over))
+
+
+def tiles_of_shared(shared: SharedLoop, *, hands_over: bool) -> TilesInRegisters:
+    """What the computing agents hold in registers."""
+    names = slot_names(shared.count - 1)
+    runs = {
+        names[agent]: [op for op, its in zip(shared.problem.ops, shared.runs, strict=True) if agent in its]
+        for agent in range(COMPUTING, shared.count)
+    }
+    room = registers_each(shared.count, 1, hands_over=hands_over) - WORKING_REGISTERS
+    return tiles_in_registers(shared.problem, runs, shared.moves, room)
+
+
+def tiles_of_one(found: LoopProblem, *, hands_over: bool) -> TilesInRegisters:
+    """The same for one agent, of as many threads as each of several has."""
+    room = registers_each(1, 0, hands_over=hands_over) - WORKING_REGISTERS
+    return tiles_in_registers(found, {AGENT: found.ops}, (), room)
 
 
 def _missing(found: LoopProblem, runs: Sequence[Sequence[Operation]], registers: int) -> str | None:

@@ -13,10 +13,14 @@ import pytest
 
 from tests.support import slot_kernels as kernels
 from tests.support.joint_kernels import CYCLES, HEAD_64, blackwell, gemm, hopper
+from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.result import ExactSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
+from tileas_xdsl.scheduling.exact.solver import Answer, Limit
 from tileas_xdsl.scheduling.exact.validate import validate
+from tileas_xdsl.scheduling.exact.variables import Query
+from tileas_xdsl.targets.machine_model import SlotUse
 
 KIB = 1024
 
@@ -127,6 +131,26 @@ def test_fewer_exponentials_on_their_unit_do_not_help_on_blackwell() -> None:
     result = best(blackwell(2, exp=6), phases=False)
     assert (result.ii, result.schedule.agent_count) == (21, 3)
     assert [it.ii for it in result.trail.refuted if it.agents == 3] == [16, 17, 18, 19, 20]
+
+
+def test_what_20_would_need_on_blackwell() -> None:
+    """A second ALU, or a store of P of 2 units instead of 3; more agents, registers and free signals do not help."""
+    problem = blackwell(2, exp=6)
+    machine = problem.machine
+    file = machine.registers
+    assert file is not None
+    slots = tuple(replace(it, capacity=2) if it.name == "alu" else it for it in machine.slots)
+    quick = {"uses": (SlotUse("alu", 2),), "latency": 2, "issue": 2}
+    ops = tuple(replace(op, **quick) if op.name.startswith("store") else op for op in problem.ops)
+    free = tuple(replace(it, cycles=0) for it in machine.handshakes)
+    assert says(replace(problem, machine=replace(machine, slots=slots)), 20) is Answer.OPTIMAL
+    assert says(replace(problem, ops=ops), 20) is Answer.OPTIMAL
+    for other in (replace(machine, handshakes=free), replace(machine, registers=replace(file, budget=400))):
+        assert says(replace(problem, machine=other), 20) is Answer.INFEASIBLE
+
+
+def says(problem: ExactProblem, ii: int) -> Answer:
+    return Formulation(Query(problem, ii, problem.agents)).solve(Limit(30, 600))[0].answer
 
 
 def test_a_queue_lets_one_tile_reach_the_bound() -> None:

@@ -43,7 +43,7 @@ def _text(query: Query, group: RuleGroup) -> str:
         case RuleKind.BYTES:
             return _bytes_text(query.problem, group.name)
         case RuleKind.REGISTERS:
-            return _register_text(query)
+            return _pool_text(query.problem, group.name) if group.name else _register_text(query)
         case RuleKind.ISSUE:
             return _issue_text(query)
         case RuleKind.CARRIED:
@@ -75,8 +75,16 @@ def _bytes_text(problem: ExactProblem, name: str) -> str:
 
 def _register_text(query: Query) -> str:
     problem = query.problem
-    asked = [f"{it.name} {it.words}" for it in (*problem.values, *problem.constants) if it.words]
+    own = (it for it in problem.values if it.pool is None)
+    asked = [f"{it.name} {it.words}" for it in (*own, *problem.constants) if it.words]
     return f"registers: {_and(asked)} words of {_largest_budget(query)}"
+
+
+def _pool_text(problem: ExactProblem, name: str) -> str:
+    pool = next(pool for pool in problem.machine.pools if pool.name == name)
+    asked = [f"{it.name} {it.words}" for it in problem.values if it.pool == name and it.words]
+    beside = f" beside {pool.kept} that are kept" if pool.kept else ""
+    return f"registers of {name}: {_and(asked) or 'no values'} words of {pool.words}{beside}"
 
 
 def _largest_budget(query: Query) -> int:

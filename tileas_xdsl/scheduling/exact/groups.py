@@ -35,7 +35,7 @@ class RuleGroup:
 
     kind: RuleKind
     name: str = ""
-    """Of the slot, the space or the rule."""
+    """Of the slot, the space, the pool of registers or the rule."""
 
 
 def groups_of(problem: ExactProblem, agents: int) -> Iterator[RuleGroup]:
@@ -46,6 +46,7 @@ def groups_of(problem: ExactProblem, agents: int) -> Iterator[RuleGroup]:
     yield from (RuleGroup(RuleKind.BYTES, space.name) for space in problem.machine.spaces if space.name in held)
     if problem.machine.registers is not None:
         yield RuleGroup(RuleKind.REGISTERS)
+    yield from (RuleGroup(RuleKind.REGISTERS, pool.name) for pool in problem.machine.pools)
     if any(op.issue for op in problem.ops):
         yield RuleGroup(RuleKind.ISSUE)
     if any(it.distance for it in problem.dependences):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tileas_xdsl.scheduling.exact.problem import RegisterValue
+from tileas_xdsl.scheduling.exact.problem import RegisterPool, RegisterValue
 from tileas_xdsl.scheduling.exact.variables import TimePoint, Variables
 from tileas_xdsl.targets.warps import MOST_REGISTERS
 
@@ -34,11 +34,35 @@ class Life:
 
 def add_registers(of: Variables, agent: int, budget: IntVar) -> None:
     """At each row, the words of all values that live then fit what the constants leave of the budget."""
-    lives = [life for value in of.problem.values if value.words for life in _lives(of, value, agent)]
+    values = [value for value in of.problem.values if value.words and value.pool is None]
+    lives = [life for value in values for life in _lives(of, value, agent)]
     constants = [of.runs(it.op, agent) * it.words for it in of.problem.constants]
+    _fit(of, lives, of.model.total([budget, *(-it for it in constants)]))
+
+
+def add_pool(of: Variables, pool: RegisterPool) -> None:
+    """The same for the values of a pool, whoever runs what."""
+    values = [value for value in of.problem.values if value.words and value.pool == pool.name]
+    if pool.kept > pool.words or any(value.words > pool.free for value in values):
+        of.model.clause(of.model.never)
+        return
+    lives = [_held(of, value) for value in values]
+    _fit(of, lives, of.model.total([of.model.constant(pool.free)]))
+
+
+def _held(of: Variables, value: RegisterValue) -> Life:
+    """The life of a value of a pool."""
+    life = _life(of, ~of.model.never, of.execution(value.definition), value.words)
+    for read in value.uses:
+        _outlive(of, life, of.execution(read.op).time + of.ii * read.distance + read.hold)
+    _outlive(of, life, of.execution(value.definition).time)
+    return life
+
+
+def _fit(of: Variables, lives: list[Life], room: LinearExpr) -> None:
+    """The whole turns take their words at each row, the rests theirs at some."""
     left = of.model.integer(0, MOST_REGISTERS)
-    taken = of.model.total([left, *constants, *(life.turns * life.words for life in lives)])
-    of.model.at_least(budget - taken, 0)
+    of.model.at_least(room - of.model.total([left, *(life.turns * life.words for life in lives)]), 0)
     of.model.cumulative([(it, life.words) for life in lives for it in _twice(of, life)], left)
 
 

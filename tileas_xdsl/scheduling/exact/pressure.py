@@ -12,7 +12,8 @@ from tileas_xdsl.scheduling.exact.schedule import Schedule
 def words_of(problem: ExactProblem, schedule: Schedule, agent: int) -> int:
     """Words a thread that the agent needs, with its constants, in its fullest cycle."""
     constants = sum(it.words for it in problem.constants if schedule.agents[problem.positions[it.op]] == agent)
-    lives = [(value.words, *life) for value in problem.values for life in _life(problem, schedule, value, agent)]
+    own = [value for value in problem.values if value.pool is None]
+    lives = [(value.words, *life) for value in own for life in _life(problem, schedule, value, agent)]
     turns = sum(words * ((end - start) // schedule.ii) for words, start, end in lives)
     starts = sorted({start % schedule.ii for _, start, _ in lives})
     rests = [sum(_rest_at(row, *life, schedule.ii) for life in lives) for row in starts]

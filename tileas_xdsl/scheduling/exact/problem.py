@@ -112,6 +112,8 @@ class RegisterValue:
     """Registers of each thread."""
     move: Move | None = None
     """None: it does not leave the agent that defines it."""
+    pool: str | None = None
+    """Which pool of the machine it takes its registers from; None: those of the agent that defines it."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,23 @@ class RegisterFile:
     """Whether the result of a queued op has its registers from its issue on, or only while it executes."""
 
 
+@dataclass(frozen=True)
+class RegisterPool:
+    """
+    The registers of one thread of an agent that is no choice of the solver's: the problem says which values it holds.
+
+    `kept` of its `words` are taken for the whole kernel.
+    """
+
+    name: str
+    words: int
+    kept: int = 0
+
+    @property
+    def free(self) -> int:
+        return max(0, self.words - self.kept)
+
+
 DEFAULT_HANDSHAKES = (Handshake(MBARRIER, 92), Handshake(NAMED, 30))
 """Cycles one way, measured on B200 (facebookexperimental/triton, `paper_joint_solver`); elsewhere an estimate."""
 
@@ -191,7 +210,8 @@ class MachineLimits:
     queue: int = 0
     """How many cycles before its execution an asynchronous op may be issued."""
     registers: RegisterFile | None = None
-    """None: registers are not modelled."""
+    """None: registers of the agents that the solver chooses are not modelled."""
+    pools: tuple[RegisterPool, ...] = ()
     warps: int = 32
     """Of a block: 1024 threads."""
     ceiling: int | None = None
@@ -288,14 +308,23 @@ def _check_names(problem: ExactProblem) -> None:
     kinds = _distinct("kind of handshake", (handshake.kind for handshake in machine.handshakes))
     _distinct("ring", (ring.name for ring in problem.rings))
     _distinct("register value", (value.name for value in problem.values))
-    for kind, known, name, user in _names_used(problem, ops, slots, spaces, kinds):
+    pools = _distinct("register pool", (pool.name for pool in machine.pools))
+    for value in problem.values:
+        if value.pool is not None and value.move is not None:
+            raise ProblemError(f"register value '{value.name}' may be moved, and is given the pool '{value.pool}'")
+    for kind, known, name, user in _names_used(problem, ops, slots, spaces, kinds, pools):
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
             raise ProblemError(f"{user} names the {kind} '{name}', which the problem does not have; it has: {there}")
 
 
 def _names_used(
-    problem: ExactProblem, ops: frozenset[str], slots: frozenset[str], spaces: frozenset[str], kinds: frozenset[str]
+    problem: ExactProblem,
+    ops: frozenset[str],
+    slots: frozenset[str],
+    spaces: frozenset[str],
+    kinds: frozenset[str],
+    pools: frozenset[str],
 ) -> Iterator[tuple[str, frozenset[str], str, str]]:
     """What kind of name, which ones there are, the name, and who uses it."""
     for op in problem.ops:
@@ -313,6 +342,8 @@ def _names_used(
     for value in problem.values:
         user = f"register value '{value.name}'"
         yield from (("op", ops, name, user) for name in (value.definition, *(read.op for read in value.uses)))
+        if value.pool is not None:
+            yield "register pool", pools, value.pool, user
         if value.move is not None:
             yield "space", spaces, value.move.space, user
             yield "kind of handshake", kinds, value.move.handshake, user
@@ -379,6 +410,9 @@ def _numbers_of_machine(machine: MachineLimits) -> Iterator[tuple[str, int, int]
         yield f"the bytes of the space '{space.name}'", space.bytes, 0
         yield f"the static bytes of the space '{space.name}'", space.static, 0
     yield from ((f"the cycles of the handshake '{it.kind}'", it.cycles, 0) for it in machine.handshakes)
+    for pool in machine.pools:
+        yield f"the words of the register pool '{pool.name}'", pool.words, 0
+        yield f"the words that the register pool '{pool.name}' keeps", pool.kept, 0
     yield "the number of named barriers", machine.named_barriers, 0
     yield "the length of the queue", machine.queue, 0
     yield "the number of warps", machine.warps, 1

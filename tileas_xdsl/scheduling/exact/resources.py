@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tileas_xdsl.scheduling.exact.agents import possible_warps, register_budgets, round_warps
 from tileas_xdsl.scheduling.exact.groups import RuleGroup, RuleKind
-from tileas_xdsl.scheduling.exact.lifetimes import add_registers
+from tileas_xdsl.scheduling.exact.lifetimes import add_pool, add_registers
 from tileas_xdsl.scheduling.exact.problem import NAMED, SlotLimit
 from tileas_xdsl.scheduling.exact.variables import Variables, twice
 from tileas_xdsl.targets.warps import MOST_REGISTERS
@@ -34,6 +34,9 @@ def add_resources(of: Variables) -> None:
             of.model.at_most(bytes_in(of, space.name), space.bytes - space.static)
     if of.query.keeps(RuleGroup(RuleKind.BARRIERS)) and len(of.agents) > 1:
         of.model.at_most(_named_signals(of), of.problem.machine.named_barriers)
+    for pool in of.problem.machine.pools:
+        if of.query.keeps(RuleGroup(RuleKind.REGISTERS, pool.name)):
+            add_pool(of, pool)
     _add_block(of)
 
 

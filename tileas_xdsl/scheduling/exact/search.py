@@ -34,6 +34,9 @@ from tileas_xdsl.scheduling.exact.variables import Query
 LEAST_SECONDS = 1e-3
 """What a solve gets when next to nothing is left: enough for what presolve decides."""
 
+FEW_STAGES = (4, 6)
+"""Among so many a schedule is sought first, where any will do."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -65,6 +68,23 @@ def solve(
     if start is not None:
         _check_start(problem, start)
     return _Search(problem, limits, start).run()
+
+
+def any_schedule(problem: ExactProblem, ii: int, seconds: float) -> Schedule | None:
+    """
+    A schedule of few stages with that interval, and with starts as early as can be had, if one is found within so many
+    deterministic seconds of the solver. Where registers are short this is much the smaller question; that there is none
+    proves nothing.
+    """
+    limit = Limit(seconds / len(FEW_STAGES), Limits().wall_seconds)
+    for stages in FEW_STAGES:
+        formulation = Formulation(Query(problem, ii, problem.agents, few_stages=stages))
+        _, schedule = formulation.solve(limit)
+        if schedule is not None:
+            _, objective = formulation.objectives[-1]
+            formulation.minimise(objective)
+            return formulation.solve(limit)[1] or schedule
+    return None
 
 
 def _check_start(problem: ExactProblem, start: Schedule) -> None:

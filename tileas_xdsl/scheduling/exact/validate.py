@@ -107,6 +107,7 @@ class _Unrolled:
         yield from self.full_spaces()
         yield from self.wrong_transfers()
         yield from self.full_registers()
+        yield from self.full_pools()
         yield from self.wrong_stages()
         yield from self.wrong_agents()
 
@@ -274,13 +275,28 @@ class _Unrolled:
                 if self.agent(use.op) == agent and self.issue(use.op, use.distance) < done:
                     yield Breach("transfer", f"{use.op} uses {value.name} before agent {agent} has read it at {done}")
 
+    def full_pools(self) -> Iterator[Breach]:
+        for pool in self.problem.machine.pools:
+            spans: list[RowSpan] = []
+            for value in self.problem.values:
+                if value.pool == pool.name:
+                    begin = self.start(value.definition, 0)
+                    end = max([begin, *(self.end_of(read, 0) for read in value.uses)])
+                    shifts = (self.schedule.ii * iteration for iteration in self.iterations)
+                    spans += [RowSpan(begin + shift, end + shift, value.words, value.name) for shift in shifts]
+            peak = _peak(spans)
+            if pool.kept + peak.amount > pool.words:
+                text = f"{pool.name} needs {pool.kept + peak.amount} of {pool.words} words at {peak.start}: {peak.who}"
+                yield Breach("registers", text)
+
     def full_registers(self) -> Iterator[Breach]:
         if self.problem.machine.registers is None:
             return
         budgets = _budgets(self.problem, self.warps())
         for agent in range(self.schedule.agent_count):
             kept = sum(it.words for it in self.problem.constants if self.agent(it.op) == agent)
-            spans = [span for value in self.problem.values for span in self.lives(value, agent)]
+            own = [value for value in self.problem.values if value.pool is None]
+            spans = [span for value in own for span in self.lives(value, agent)]
             peak = _peak(spans)
             if budgets is not None and kept + peak.amount > budgets[agent]:
                 text = f"agent {agent} needs {kept + peak.amount} of {budgets[agent]} words at {peak.start}: {peak.who}"

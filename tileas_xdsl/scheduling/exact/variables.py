@@ -36,13 +36,16 @@ class Query:
     """Constraints to leave out: for explanations."""
     from_time_0: bool = False
     """Whether the first start is at 0, rather than the first op in row 0."""
+    few_stages: int | None = None
+    """Where any schedule will do: no more stages than that. To refute this proves nothing."""
 
     def keeps(self, group: RuleGroup) -> bool:
         return group not in self.without
 
     @cached_property
     def stages(self) -> int:
-        return stages_needed(self.problem, self.ii, self.agents)
+        needed = stages_needed(self.problem, self.ii, self.agents)
+        return needed if self.few_stages is None else min(needed, self.few_stages)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,10 @@ class GenerateSchedulePass(ModulePass):
         `exact`, which proves the least interval within `exact-limit` deterministic seconds of its solver, and puts what
         is proven into `proof` and `lower_bound` of `nv_tileas.schedule`. With `exact-agents` of 2 a producer and a
         computing agent share the loop, with 3 a producer and one or two of them, as few as reach the least interval;
-        ops get an `agent`. `auto` takes as few agents as reach it, be it one.
+        ops get an `agent`. `auto` takes as few agents as reach it, be it one. With 3 and `auto` work that hangs
+        together may be dealt: a tile in registers that one computing agent makes and the other one uses is moved, which
+        `proof` says with its bytes; the move itself is `tileas-materialize-schedule`'s to write. Where tiles in
+        registers do not fit a thread of the agent that holds them, `proof` says how many words they take.
         `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. With
         `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on the rings as deep
         as they are. A loop that
@@ -78,11 +81,14 @@ class GenerateSchedulePass(ModulePass):
         `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
 
     Requires
-        Verified IR. Only innermost loops are scheduled, and those whose inner loops are one op to them.
+        Verified IR. Only innermost loops are scheduled, and those whose inner loops are one op to them. For tiles to
+        move, a target with a table of times, and tiles of fixed size in registers, read in the iteration that makes
+        them.
 
     Refuses
         An unknown capability or strategy, naming those that there are; a number of agents that nothing is scheduled
-        for, or without `exact`; a loop that agents cannot share, where 2 or 3 are asked for; `exact` without its
+        for, or without `exact`; a loop that agents cannot share, where 2 or 3 are asked for, also because what an agent
+        carries from iteration to iteration has no room in its registers; `exact` without its
         solver, with the command that installs it; ops that wait for each other within one iteration; a ring of which
         not even one copy fits, with the bytes that are missing.
     """

@@ -18,9 +18,9 @@ from tileas_xdsl.scheduling.exact.search import Limits
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
-from tileas_xdsl.scheduling.modulo.search import SearchLimits, schedule
+from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.moved_values import MovedTile
-from tileas_xdsl.scheduling.proven import ProvenSchedule, exact_problem, proven_schedule
+from tileas_xdsl.scheduling.proven import ProvenSchedule, exact_problem, in_registers, proven_schedule
 from tileas_xdsl.scheduling.shared_loops import (
     OneAgentError,
     SharedLoop,
@@ -30,6 +30,8 @@ from tileas_xdsl.scheduling.shared_loops import (
     missing_words_of_one,
     partitions_of,
     slot_names,
+    tiles_of_one,
+    tiles_of_shared,
 )
 from tileas_xdsl.targets.timing import TimingTable
 
@@ -89,7 +91,7 @@ def exact_schedule(
     interval. `found` is the heuristic's for one agent. Raises `OneAgentError`, `SolverMissing`.
     """
     if asked.agents == 1:
-        return 1, (), _proven(found, asked)
+        return 1, (), _of_one(problem, found, asked).schedule
     reasons: list[str] = []
     alone = list(_alone(problem, found, asked, reasons))
     try:
@@ -123,7 +125,7 @@ def _alone(problem: LoopProblem, found: ModuloSchedule, asked: Exactly, reasons:
         return
     missing = missing_words_of_one(problem, hands_over=asked.hands_over)
     if missing is None:
-        yield Candidate(1, (), _proven(found, asked))
+        yield _of_one(problem, found, asked)
     else:
         reasons.append(f"with 1, {missing}")
 
@@ -140,7 +142,9 @@ def _candidates(problem: LoopProblem, asked: Exactly, reasons: list[str]) -> Ite
 
 def _shared(shared: SharedLoop, asked: Exactly) -> Candidate:
     """Stages between agents become slots of rings, which memory limits, so `num-stages` does not."""
-    return Candidate(shared.count, shared.agents, _proven(_heuristic(shared, asked), asked))
+    found = _proven(_heuristic(shared, asked), asked)
+    tiles = tiles_of_shared(shared, hands_over=asked.hands_over)
+    return Candidate(shared.count, shared.agents, in_registers(found, tiles, asked.seconds / 2).schedule)
 
 
 def _heuristic(shared: SharedLoop, asked: Exactly) -> ModuloSchedule:
@@ -161,8 +165,8 @@ def _dealt(
     rivals: list[tuple[int, ModuloSchedule, SharedLoop]] = []
     try:
         for rival in dealt_partitions(problem, best.schedule.ii, table):
-            if missing_words(rival, hands_over=asked.hands_over) is None:
-                start = _heuristic(rival, asked)
+            start = _start_of(rival, asked)
+            if start is not None:
                 rivals.append((bounds_of(exact_problem(start.problem)).mii, start, rival))
     except TooManyError:
         return [], least
@@ -179,8 +183,20 @@ def _dealt(
         bounds.append(min(reached, proven.result.lower_bound))
         if proven.schedule.ii < reached:
             reached = proven.schedule.ii
-            found.append(Candidate(rival.count, rival.agents, proven.schedule, rival.moves))
+            tiles = tiles_of_shared(rival, hands_over=asked.hands_over)
+            fitting = in_registers(proven, tiles, asked.seconds / 2).schedule
+            found.append(Candidate(rival.count, rival.agents, fitting, rival.moves))
     return found, min(bounds)
+
+
+def _start_of(rival: SharedLoop, asked: Exactly) -> ModuloSchedule | None:
+    """The heuristic's schedule; None where what is carried, or one copy of each ring, does not fit."""
+    if missing_words(rival, hands_over=asked.hands_over) is not None:
+        return None
+    try:
+        return _heuristic(rival, asked)
+    except InfeasibleError:
+        return None
 
 
 def _without_computing(shared: Candidate) -> int:
@@ -212,10 +228,15 @@ def _rival(count: int, reached: int, rivals: Sequence[Candidate]) -> str:
     return f"with {count}, II = {best} is the best known, >= {least}"
 
 
-def _proven(start: ModuloSchedule, asked: Exactly) -> ModuloSchedule:
+def _of_one(problem: LoopProblem, found: ModuloSchedule, asked: Exactly) -> Candidate:
+    tiles = tiles_of_one(problem, hands_over=asked.hands_over)
+    return Candidate(1, (), in_registers(_proven(found, asked), tiles, asked.seconds / 2).schedule)
+
+
+def _proven(start: ModuloSchedule, asked: Exactly) -> ProvenSchedule:
     found = proven_schedule(start, Limits(seconds=asked.seconds))
     assert isinstance(found, ProvenSchedule), "the search starts from a schedule"
-    return found.schedule
+    return found
 
 
 def _saying(found: ModuloSchedule, more: str, least: int) -> ModuloSchedule:
