@@ -34,6 +34,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerCommitOp,
     ProducerWriteOp,
 )
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.interfaces import EffectResource
@@ -155,6 +156,8 @@ def touched_bytes(op: Operation) -> dict[str, int]:
         if space == "register":
             continue
         touched[space] = touched.get(space, 0) + _bytes_through(op, effect.target)
+    if isinstance(op, ConvertLayoutOp) and (space := memory_space(op.result.type)) != "register":
+        touched[space] = touched.get(space, 0) + tile_bytes(op.result.type)
     return touched
 
 
@@ -248,10 +251,11 @@ def _payload_bytes(op: RegionOp) -> int:
 
 
 def _slot_write(op: RegionOp, table: TimingTable) -> OpTime:
-    """A synchronous write of a slot: the bytes of its payload, to where it lies."""
-    types: Sequence[Attribute] = op.payload or [value.type for value in (*op.yielded, *op.values)]
+    """A synchronous write of a slot: the bytes of its payload, to where it lies; a view is read from where it is."""
+    given = [value for value in (*op.yielded, *op.values) if isinstance(value.type, ShapedType)]
+    written: Sequence[Attribute] = op.payload or [value.type for value in given]
     touched: dict[str, int] = {}
-    for type_ in types:
+    for type_ in (*written, *(value.type for value in given if is_view(value))):
         space = memory_space(type_)
         if space != "register":
             touched[space] = touched.get(space, 0) + tile_bytes(type_)

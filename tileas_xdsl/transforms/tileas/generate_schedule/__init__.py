@@ -76,8 +76,7 @@ class GenerateSchedulePass(ModulePass):
         registers do not fit a thread of the agent that holds them, `proof` says how many words they take.
         `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. With
         `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on the rings as deep
-        as they are. A loop that
-        is too small, that nothing asynchronous happens in, or that has
+        as they are. A loop that is too small, that nothing asynchronous happens in, or that has
         `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
 
     Requires
@@ -88,9 +87,9 @@ class GenerateSchedulePass(ModulePass):
     Refuses
         An unknown capability or strategy, naming those that there are; a number of agents that nothing is scheduled
         for, or without `exact`; a loop that agents cannot share, where 2 or 3 are asked for, also because what an agent
-        carries from iteration to iteration has no room in its registers; `exact` without its
-        solver, with the command that installs it; ops that wait for each other within one iteration; a ring of which
-        not even one copy fits, with the bytes that are missing.
+        carries from iteration to iteration has no room in its registers; `exact` without its solver, with the command
+        that installs it; ops that wait for each other within one iteration; a ring of which not even one copy fits,
+        with the bytes that are missing.
     """
 
     name = "tileas-generate-schedule"
