@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.ir import ROOT, parse, print_custom, run_passes
+from tileas_xdsl.pipelines import TileIRPass
 from tileas_xdsl.tools import main as command
+from tileas_xdsl.tools.compile import OF_THE_DRIVER
 from tileas_xdsl.transforms.tileas.materialize_schedule import ONE_COMPUTES
 
 EXAMPLE = ROOT / "examples/gemm_loop.mlir"
@@ -77,3 +79,29 @@ def test_an_unknown_target_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir", "--target", "sm_75") == 2
     assert "no machine model of sm_75: choose one of sm_80" in capsys.readouterr().err
     assert not (tmp_path / "out.mlir").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "needed"),
+    [
+        (("--num-ctas", "2"), "num-ctas=2 needs the pass tileas-plan-cta, which does not exist yet"),
+        (("--opt-level", "3"), "opt-level=3 needs the pass convert-nv-tile-func-to-llvm"),
+        (("--v2-opt-level", "1"), "v2-opt-level=1 needs the pass convert-nv-tile-func-to-llvm"),
+        (("--index-bitwidth", "64"), "index-bitwidth=64 needs the pass convert-nv-tile-func-to-llvm"),
+        (("--enable-random-delay",), "enable-random-delay=true needs the pass convert-nv-tile-func-to-llvm"),
+    ],
+)
+def test_options_of_the_original_driver_without_effect_are_refused_by_name(
+    option: tuple[str, ...], needed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compiled(EXAMPLE, "-o", tmp_path / "out.mlir", *option) == 2
+    assert needed in capsys.readouterr().err
+    assert not (tmp_path / "out.mlir").exists()
+
+
+def test_the_options_of_the_original_driver_have_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        compiled("--help")
+    said = " ".join(capsys.readouterr().out.split())
+    for name in OF_THE_DRIVER:
+        assert TileIRPass.__dataclass_fields__[name].metadata["help"] in said

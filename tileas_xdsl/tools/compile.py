@@ -37,6 +37,9 @@ from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
 
+OF_THE_DRIVER = ("num_warps", "num_ctas", "opt_level", "v2_opt_level", "index_bitwidth", "enable_random_delay")
+"""Options of TileAS' driver that are no options of ours; `TileIRPass` has their help, and says which have an effect."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
@@ -55,6 +58,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     machine_code.add_arguments(parser)
     parser.add_argument("--save-temps", metavar="DIR", help="write the program down behind every pass")
     parser.add_argument("--remarks", action="store_true", help="show what the passes remark")
+    others = parser.add_argument_group(
+        "options of TileAS' driver", "All but --num-warps are refused: they have no effect."
+    )
+    for name in OF_THE_DRIVER:
+        option, flag = TileIRPass.__dataclass_fields__[name], f"--{name.replace('_', '-')}"
+        help_text: str = option.metadata["help"]
+        if isinstance(option.default, bool):
+            others.add_argument(flag, action="store_true", help=help_text)
+        else:
+            others.add_argument(flag, type=int, metavar="N", default=option.default, help=help_text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,8 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
         dynamic_persistent=arguments.dynamic_persistent,
         layouts=wanted is not None,
         threads=wanted is not None,
+        **{name: getattr(arguments, name) for name in OF_THE_DRIVER},
     )
     driver.refuse_unknown_target()
+    driver.refuse_unbuilt_options()
     steps = driver.steps() if wanted is None else machine_code.steps(driver, module, arguments.threads)
     written: dict[str, str] = {}
     decisions: list[str] = []
