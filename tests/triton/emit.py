@@ -17,6 +17,7 @@ from tests.triton.pairs import (
     ARCHITECTURES,
     EXAMPLE_SIGNATURE,
     EXAMPLES,
+    FOUND,
     SIGNATURES,
     TRITON_KERNELS,
     pairs,
@@ -107,7 +108,10 @@ def texts() -> Iterator[tuple[str, str]]:
     for name, constants in EXAMPLES.items():
         module, _context = stages_to_ttgir(matmul.matmul, EXAMPLE_SIGNATURE, constants, 90)
         yield f"{ROOT}/examples/gluon/{name}.ttgir", str(module)
-    for name, (kernel, arch, signature, constants) in TRITON_KERNELS.items():
+    for name, (kernel, arch, signature, constants) in {**TRITON_KERNELS, **FOUND}.items():
+        signature = {
+            each: kind for each, kind in signature.items() if each in getattr(triton_kernels, kernel).arg_names
+        }
         module, _context = stages_to_ttgir(getattr(triton_kernels, kernel), signature, constants, arch)
         yield f"{name}.ttgir", str(module)
         yield f"{name}.generic", generic.text(module)

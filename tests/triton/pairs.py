@@ -123,3 +123,16 @@ TRITON_KERNELS: dict[str, tuple[str, int, dict[str, str], dict[str, Any]]] = {
     ),
 }
 """Name of the file -> kernel, architecture, signature and constants."""
+
+POINTERS = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr", "d_ptr"), "*bf16")
+FOUND: dict[str, tuple[str, int, dict[str, str], dict[str, Any]]] = {
+    "read_twice-90": ("read_twice", 90, {**POINTERS, "K": "i32"}, {"BM": 64, "BK": 64}),
+    "multiplied_twice-100": ("multiplied_twice", 100, {**POINTERS, "K": "i32"}, {"BM": 64, "BK": 64}),
+}
+"""
+Kernels that are right, and are wrong when Triton 3.9 has pipelined them, in the same form.
+
+A tile that is multiplied and also read by the threads gets a slot less than one that is only multiplied, and is copied
+over while the product may still read it. And of two products of one tile in tensor memory only the first is waited for
+before the next tile is stored there.
+"""

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.triton.pairs import TRITON_KERNELS, Case, Pair, pairs
+from tests.triton.pairs import FOUND, TRITON_KERNELS, Case, Pair, pairs
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Finding, Verdict
 from tileas_xdsl.diagnostics import location_of
@@ -122,6 +122,14 @@ def test_what_triton_pipelines_by_itself_is_right(name: str) -> None:
     args = {"M": 128, "N": 256, "K": 320} if "persistent" in name else {"M": 128, "N": 128, "K": 320}
     report = check(module_of(name), args=args, timeout=None)
     assert report.findings == []
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_triton_pipelines_wrongly_is_found(name: str) -> None:
+    report = check(module_of(name), timeout=60)
+    assert report.kinds == ["race"]
+    assert {finding.violation.message.partition(" on ")[0] for finding in report.findings} == {"write after read"}
+    assert report.findings[0].arguments["turns"] <= 3
 
 
 # What is refused ------------------------------------------------------------------------------------------------------

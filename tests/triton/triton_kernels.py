@@ -67,3 +67,36 @@ def matmul_persistent(
             y = b_desc.load([k * BK, column])
             acc = tl.dot(x, y, acc)
         c_desc.store([row, column], acc.to(tl.float16))
+
+
+# What Triton 3.9 makes of these is wrong: see `FOUND` in `pairs.py`.
+
+
+@triton.jit
+def read_twice(a_ptr, b_ptr, c_ptr, K, BM: tl.constexpr, BK: tl.constexpr):
+    rows = tl.arange(0, BM)
+    depth = tl.arange(0, BK)
+    acc = tl.zeros((BM, BM), dtype=tl.float32)
+    total = tl.zeros((BM,), dtype=tl.float32)
+    for k in range(tl.cdiv(K, BK)):
+        a = tl.load(a_ptr + rows[:, None] * K + depth[None, :] + k * BK)
+        b = tl.load(b_ptr + depth[:, None] * BM + rows[None, :] + k * BK * BM)
+        acc = tl.dot(a, b, acc)
+        total += tl.sum(b.to(tl.float32), axis=0)
+    tl.store(c_ptr + rows[:, None] * BM + rows[None, :], acc + total[None, :])
+
+
+@triton.jit
+def multiplied_twice(a_ptr, b_ptr, c_ptr, d_ptr, K, BM: tl.constexpr, BK: tl.constexpr):
+    rows = tl.arange(0, BM)
+    depth = tl.arange(0, BK)
+    first = tl.zeros((BM, BM), dtype=tl.float32)
+    second = tl.zeros((BM, BM), dtype=tl.float32)
+    for k in range(tl.cdiv(K, BK)):
+        a = tl.load(a_ptr + rows[:, None] * K + depth[None, :] + k * BK)
+        b = tl.load(b_ptr + depth[:, None] * BM + rows[None, :] + k * BK * BM)
+        c = tl.load(c_ptr + depth[:, None] * BM + rows[None, :] + k * BK * BM)
+        doubled = (a * 2.0).to(a.dtype)
+        first = tl.dot(doubled, b, first)
+        second = tl.dot(doubled, c, second)
+    tl.store(d_ptr + rows[:, None] * BM + rows[None, :], first * second)
