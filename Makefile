@@ -1,5 +1,8 @@
 # `make demo` and `make test` do everything on a machine that has Python >= 3.11, git and make.
 
+# Tests start many processes: each would compile all of our modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

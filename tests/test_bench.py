@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
-from bench import startup, throughput
+from bench import compile_time, startup, throughput
 from tests.support.ir import parse
 
 
@@ -48,3 +48,12 @@ def test_the_variants_of_startup_differ_by_our_plug_in_and_nothing_else(variant:
     ).stdout
     assert "canonicalize" in listed
     assert ("verify-dominance" in listed) is known
+
+
+def test_compile_time_has_our_own_row_where_there_is_no_peer(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(compile_time, "RUNS", 1)
+    monkeypatch.setattr(compile_time, "find_spec", lambda _name: None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownLambdaType]
+    (row,) = compile_time.measure()
+    assert row["compiler"] == "tileas compile"
+    assert 0 < row["inside s"] < row["whole process s"]
+    assert row["over Triton"] is None

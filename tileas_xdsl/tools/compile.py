@@ -11,12 +11,15 @@ every pass. Exit status 0: compiled. 2: the input is wrong, or a pass refused it
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import BinaryIO, get_args
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
@@ -71,6 +74,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    with _without_collector():
+        return _compile(arguments)
+
+
+@contextmanager
+def _without_collector() -> Generator[None]:
+    """Python's collector of cycles would walk over all ops again and again, and they are in use until the end."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _compile(arguments: argparse.Namespace) -> int:
     wanted = machine_code.wanted(arguments)
     module = read_module(arguments.file)
     driver = TileIRPass(
@@ -86,11 +106,13 @@ def run(arguments: argparse.Namespace) -> int:
     driver.refuse_unknown_target()
     driver.refuse_unbuilt_options()
     steps = driver.steps() if wanted is None else machine_code.steps(driver, module, arguments.threads)
+    context = full_context()
     written: dict[str, str] = {}
     decisions: list[str] = []
     with recorded_diagnostics() as said:
         for number, step in enumerate(steps):
-            _apply(step, module)
+            is_read_next = step.name in machine_code.HANDED_ON and arguments.save_temps is None
+            _apply(step, module, context, verify=not is_read_next)
             decisions += decisions_behind(step.name, module)
             if arguments.save_temps is not None:
                 written[f"{number:02}-{step.name}.mlir"] = printed(module)
@@ -109,10 +131,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _apply(step: ModulePass, module: ModuleOp) -> None:
+def _apply(step: ModulePass, module: ModuleOp, context: Context, *, verify: bool) -> None:
     try:
-        step.apply(full_context(), module)
-        module.verify()
+        step.apply(context, module)
+        if verify:
+            module.verify()
     except (PassFailedException, VerifyException) as error:
         raise InputError([str(error)]) from None
 

@@ -29,6 +29,8 @@ from tileas_xdsl.tools.errors import InputError
 
 LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
 KINDS = (LLVM_IR, PTX, CUBIN)
+HANDED_ON = ("convert-nv-tileas-to-llvm", "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
+"""Passes whose thousands of ops the last one behind them takes on at once: only what that makes is verified."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

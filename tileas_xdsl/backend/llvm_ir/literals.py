@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from math import copysign, inf
 from typing import Any, cast
 
-import ml_dtypes
-import numpy as np
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
@@ -49,20 +48,15 @@ def constant(value: Attribute, type_: Attribute, op: Operation) -> str:
 
 def number(value: float, type_: Attribute, op: Operation) -> str:
     """The literal for one number, or for a vector that holds it everywhere; a float that is too large is infinite."""
-    with np.errstate(over="ignore"):
-        return _number(value, type_, op)
-
-
-def _number(value: float, type_: Attribute, op: Operation) -> str:
     match type_:
         case IntegerType(width=width):
             return ("true" if int(value) & 1 else "false") if width.data == 1 else str(int(value))
         case Float16Type():
-            return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
+            return f"0xH{struct.unpack('<H', _packed(value, '<e'))[0]:04X}"
         case BFloat16Type():
-            return f"0xR{int(np.asarray(value, ml_dtypes.bfloat16).view(np.uint16)):04X}"
+            return f"0xR{_bfloat16(value):04X}"
         case Float32Type():
-            return _double(float(np.float32(value)))
+            return _double(struct.unpack("<f", _packed(value, "<f"))[0])
         case Float64Type():
             return _double(float(value))
         case VectorType():
@@ -70,6 +64,22 @@ def _number(value: float, type_: Attribute, op: Operation) -> str:
             return _aggregate([value] * vector.get_shape()[0], vector.element_type, "<>", op)
         case _:
             refuse(op, f"is a number of type '{type_}', which LLVM IR has no text for", "use integers or floats")
+
+
+def _packed(value: float, code: str) -> bytes:
+    """The bytes of `value` rounded to a narrower float; what is too large for it is infinite."""
+    try:
+        return struct.pack(code, value)
+    except OverflowError:
+        return struct.pack(code, copysign(inf, value))
+
+
+def _bfloat16(value: float) -> int:
+    import ml_dtypes  # numpy comes with it, which few modules need
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return int(np.asarray(value, ml_dtypes.bfloat16).view(np.uint16))
 
 
 def _double(value: float) -> str:

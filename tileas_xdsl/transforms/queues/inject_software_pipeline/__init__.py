@@ -37,6 +37,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.async_queue import BlockOp
 from tileas_xdsl.dialects.async_queue_annotations import (
+    KEYS,
     Annotations,
     erase_annotations,
     read_annotations,
@@ -147,6 +148,8 @@ class InjectSoftwarePipelinePass(ChoosingPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         drafts: list[tuple[Operation, Operation]] = []
         for function in functions_in(op):
+            if not any(key in inner.attributes for inner in function.walk() for key in KEYS):
+                continue
             draft = function.clone()
             if requests := _requests(draft):
                 self._pipeline(requests)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -99,6 +100,7 @@ def number_type(type_: Attribute) -> Attribute | None:
             return type_ if type(type_) in FLOATS else None
 
 
+@lru_cache(maxsize=1024)
 def types_for(type_: Attribute) -> Sequence[Attribute] | None:
     """The types of the values that stand for a value of this type; None if there are none."""
     if isinstance(type_, LLVMPointerType | LLVMArrayType | LLVMStructType):

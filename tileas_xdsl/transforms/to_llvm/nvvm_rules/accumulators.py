@@ -93,9 +93,29 @@ def _dominates(block: Block, other: Block, dominators: dict[Block, Block]) -> bo
 def _wait(wait: WgmmaWaitGroupSyncOp, waited_for: dict[SSAValue, list[Use]]) -> list[SSAValue]:
     """The accumulators behind the wait, which takes its place and returns them; their later uses are changed."""
     emit = Emitter(Builder(InsertPoint.before(wait)))
-    parts = [(value, list(_parts(value, emit))) for value in waited_for]
-    registers = [register for _, of_value in parts for register in of_value]
     text = f"wgmma.wait_group.sync.aligned {wait.group.value.data};"
+    if len(waited_for) == 1:
+        made = [_waited(value, text, emit) for value in waited_for]
+    else:
+        made = _all_waited(list(waited_for), text, emit)
+    for joined, uses in zip(made, waited_for.values(), strict=True):
+        for use in uses:
+            use.operation.operands[use.index] = joined
+    Rewriter.erase_op(wait)
+    return made
+
+
+def _waited(value: SSAValue, text: str, emit: Emitter) -> SSAValue:
+    """The only accumulator: what the assembly returns is of its type."""
+    assert isinstance(value.type, llvm.LLVMStructType)
+    registers = list(_parts(value, emit))
+    return emit.assembled(text, value.type, registers, range(len(registers)))
+
+
+def _all_waited(values: Sequence[SSAValue], text: str, emit: Emitter) -> list[SSAValue]:
+    """Several go through one wait, and each is put together again."""
+    parts = [(value, list(_parts(value, emit))) for value in values]
+    registers = [register for _, of_value in parts for register in of_value]
     after = iter(emit.assembly(text, [each.type for each in registers], registers, range(len(registers))))
     made: list[SSAValue] = []
     for value, of_value in parts:
@@ -103,10 +123,7 @@ def _wait(wait: WgmmaWaitGroupSyncOp, waited_for: dict[SSAValue, list[Use]]) -> 
         for number in range(len(of_value)):
             place = DenseArrayBase.from_list(i64, [number])
             joined = emit.builder.insert(llvm.InsertValueOp(place, joined, next(after))).res
-        for use in waited_for[value]:
-            use.operation.operands[use.index] = joined
         made.append(joined)
-    Rewriter.erase_op(wait)
     return made
 
 

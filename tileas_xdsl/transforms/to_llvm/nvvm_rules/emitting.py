@@ -73,22 +73,37 @@ class Emitter:
         The outputs of PTX. `$0`, `$1`, ... count outputs, then inputs; the last inputs share the registers of the
         outputs `tied`. Nothing in memory moves across it: LLVM cannot know what it does there.
         """
+        match outputs:
+            case []:
+                self._asm(text, outputs, inputs, tied, [])
+                return []
+            case [only]:
+                return list(self._asm(text, outputs, inputs, tied, [only]).results)
+            case _:
+                joined = self.assembled(text, llvm.LLVMStructType.from_type_list(outputs), inputs, tied)
+                return [self.part(joined, number, type_) for number, type_ in enumerate(outputs)]
+
+    def assembled(
+        self, text: str, struct: llvm.LLVMStructType, inputs: Sequence[SSAValue], tied: Sequence[int] = ()
+    ) -> SSAValue:
+        """The same with the outputs, two or more, as the one struct that LLVM gives."""
+        outputs = list(struct.types)
+        return self._asm(text, outputs, inputs, tied, [struct]).results[0]
+
+    def _asm(
+        self,
+        text: str,
+        outputs: Sequence[Attribute],
+        inputs: Sequence[SSAValue],
+        tied: Sequence[int],
+        types: Sequence[Attribute],
+    ) -> llvm.InlineAsmOp:
         free = inputs[: len(inputs) - len(tied)]
         constraints = [f"={register(type_)}" for type_ in outputs] + [register(value.type) for value in free]
         constraints += [*map(str, tied), "~{memory}"]
-        result = _result_type(outputs)
-        types = [] if result is None else [result]
         op = llvm.InlineAsmOp(text, ",".join(constraints), inputs, types, has_side_effects=True)
         self.builder.insert(op)
-        if len(outputs) < 2:
-            return list(op.results)
-        return [self.part(op.results[0], number, type_) for number, type_ in enumerate(outputs)]
-
-
-def _result_type(outputs: Sequence[Attribute]) -> Attribute | None:
-    if not outputs:
-        return None
-    return outputs[0] if len(outputs) == 1 else llvm.LLVMStructType.from_type_list(outputs)
+        return op
 
 
 REGISTERS: dict[Attribute, str] = {i1: "b", i16: "h", i32: "r", i64: "l"}

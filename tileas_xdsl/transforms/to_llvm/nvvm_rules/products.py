@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DenseArrayBase, f32, i32, i64
-from xdsl.dialects.llvm import InsertValueOp, LLVMStructType, UndefOp
+from xdsl.dialects.builtin import f32, i32, i64
+from xdsl.dialects.llvm import LLVMStructType
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.dialects.nvvm import wgmma
@@ -44,12 +44,7 @@ def _product(op: wgmma.WgmmaMmaAsyncOp, emit: Emitter) -> SSAValue:
     types = list(op.inouts.type.types)
     before = [emit.part(op.inouts, number, type_) for number, type_ in enumerate(types)]
     inputs = [op.descriptor_a, op.descriptor_b, *before]
-    after = emit.assembly(_instruction(op, len(types)), types, inputs, range(len(types)))
-    found: SSAValue = emit.builder.insert(UndefOp(op.inouts.type)).res
-    for number, value in enumerate(after):
-        place = DenseArrayBase.from_list(i64, [number])
-        found = emit.builder.insert(InsertValueOp(place, found, value)).res
-    return found
+    return emit.assembled(_instruction(op, len(types)), op.inouts.type, inputs, range(len(types)))
 
 
 @refusal(wgmma.WgmmaMmaAsyncOp)
