@@ -8,7 +8,7 @@ Tile code as the code of single threads: one rule an op, one file a family.
     shared_memory.py, accesses.py  where slots and barriers lie; loads and stores of shared memory, ldmatrix
     global_memory.py, copies.py    tiles of arrays: cp.async, loads, stores, what lies outside
     pipelines.py                   rings as mbarriers
-    products.py, shapes.py, elementwise.py, conversions.py, control.py
+    products.py, sinking.py, shapes.py, elementwise.py, conversions.py, control.py
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.fitting import refuse_misfits
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import array_of
 from tileas_xdsl.transforms.to_llvm.tiles.pipelines import init_barriers
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATIC, SharedMemory
+from tileas_xdsl.transforms.to_llvm.tiles.sinking import sink_loads
 from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Participants, Team, Warps, switch_in, warps_of_block
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import attributes_of, bind_parameters, parameters_of
@@ -121,6 +122,7 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     made = func.FuncOp(
         function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=attributes_of(parameters)
     )
+    sink_loads(made)
     made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
     made.attributes[THREADS] = DenseArrayBase.from_list(i32, [warps.threads, 1, 1])
     switch = switch_in(function)

@@ -67,17 +67,16 @@ def _dot(op: DotOp, threads: Threads) -> None:
     grid = Grid.of(form, a.tile, b.tile, c.tile)
     sums = list(c.values)
     for k in range(grid.steps):
-        for m in range(grid.rows):
-            left = _factor(threads, a, grid.a.numbers(m, k))
-            for n in range(grid.columns):
-                right = _factor(threads, b, grid.b.numbers(k, n))
-                numbers = grid.c.numbers(m, n)
-                own = [sums[number] for number in numbers]
-                extents = (shape.m, shape.n, shape.k)
-                product = threads.result(MmaSyncOp(left, right, own, extents, (kind, kind)))
-                for position, number in enumerate(numbers):
-                    place = DenseArrayBase.from_list(i64, [position])
-                    sums[number] = threads.result(llvm.ExtractValueOp(place, product, own[position].type))
+        lefts = [_factor(threads, a, grid.a.numbers(m, k)) for m in range(grid.rows)]
+        rights = [_factor(threads, b, grid.b.numbers(k, n)) for n in range(grid.columns)]
+        for m, n in grid.order:
+            numbers = grid.c.numbers(m, n)
+            own = [sums[number] for number in numbers]
+            extents = (shape.m, shape.n, shape.k)
+            product = threads.result(MmaSyncOp(lefts[m], rights[n], own, extents, (kind, kind)))
+            for position, number in enumerate(numbers):
+                place = DenseArrayBase.from_list(i64, [position])
+                sums[number] = threads.result(llvm.ExtractValueOp(place, product, own[position].type))
     result = tile_of(op.results[0].type)
     assert result is not None
     threads.give(op.results[0], Registers(result, tuple(sums)))
@@ -128,6 +127,13 @@ class Grid:
     a: Fragments
     b: Fragments
     c: Fragments
+
+    @property
+    def order(self) -> Sequence[tuple[int, int]]:
+        """Row and column of one product after the other; the fragments of the shorter side are those that stay."""
+        if self.rows < self.columns:
+            return [(m, n) for n in range(self.columns) for m in range(self.rows)]
+        return [(m, n) for m in range(self.rows) for n in range(self.columns)]
 
     @staticmethod
     def of(form: Mma, a: Tile, b: Tile, c: Tile) -> Grid:
