@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 
 from tests.support.corpora import each
 from tests.support.ir import ROOT, parse, run_passes
-from tests.support.ptx import ptx_of
+from tests.support.ptx import assembled, ptx_of
 from tests.support.thread_kernels import DOWN, PASS
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp, ProduceOneAsyncOp
@@ -116,17 +116,22 @@ def test_a_product_goes_on_while_the_one_before_is_waited_for() -> None:
 @each("case", CASES, 4)
 def test_fences(case: tuple[str, int]) -> None:
     """
-    One when the barriers are made; one in front of each group of products, for the registers; none between proxies:
-    what TMA writes and wgmma reads is of one proxy, and no thread touches it.
+    One when the barriers are made; one in front of each group of products, for the registers; one between proxies,
+    where threads have written what TMA stores. None for the rings: what TMA writes and wgmma reads is of one proxy.
     """
     ptx = _ptx(*case)
     assert len(re.findall(r"fence\.mbarrier_init", ptx)) == 1
     assert len(re.findall(r"wgmma\.fence", ptx)) == len(re.findall(r"wgmma\.commit_group", ptx))
-    assert "fence.proxy.async" not in ptx
+    proxies = re.findall(r"fence\.proxy\S+|cp\.async\.bulk\.tensor\.2d\.(?:shared|global)", ptx)
+    assert proxies.count("fence.proxy.async.shared::cta;") == 1
+    assert proxies.index("fence.proxy.async.shared::cta;") > proxies.index("cp.async.bulk.tensor.2d.shared")
+    assert proxies.index("fence.proxy.async.shared::cta;") < proxies.index("cp.async.bulk.tensor.2d.global")
 
 
 @pytest.mark.parametrize("strategy", ["unspecialize", "warp-specialize"])
-def test_agents_have_registers_and_barriers_of_their_own_only_where_there_are_agents(strategy: str) -> None:
+def test_agents_have_registers_of_their_own(strategy: str) -> None:
     ptx = _ptx(strategy, 3)
     moved = re.findall(r"setmaxnreg\.(dec|inc)\.sync\.aligned\.u32\s+(\d+)", ptx)
+    if strategy == "warp-specialize":
+        assembled(ptx, TARGET)
     assert moved == ([("dec", "40"), ("inc", "232")] if strategy == "warp-specialize" else [])

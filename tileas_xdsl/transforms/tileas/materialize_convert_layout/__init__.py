@@ -11,11 +11,11 @@ through shared memory (tag 1); or, within warps (tag 0),
                                            %s = shuffle %a {atom_descriptor} : S -> D
                                       ->   %b = convert_layout %s {atom_plan = <tag = 0, ...>} : D -> D
 
-with a `copy` in place of the `shuffle` where registers are only selected, and neither where they are renamed. What is
-possible, and what it costs, follows from the layouts (`layouts/conversion.py`); the first feasible plan by cost is
-taken.
+with a `copy` in place of the `shuffle` where registers are only selected, and neither where they are renamed. For a
+store that TMA can do (sm_90), the tile stays in shared memory: `alloc_tensor` and `copy`. What is possible, and what it
+costs, follows from the layouts (`layouts/conversion.py`); the first feasible plan by cost is taken.
 
-`query.py` plans, `expand.py` rewrites, `narrow.py` has the bytes of narrow floats.
+`query.py` plans, `expand.py` rewrites, `narrow.py` has the bytes of narrow floats, `tensor_stores.py` stores by TMA.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
     conflicts,
     query,
 )
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.tensor_stores import leave_in_shared_memory
 
 DIAGNOSTIC = "failed to query target spec for convert_layout"
 """What TileAS says of every failure of this pass, byte for byte."""
@@ -54,8 +55,9 @@ class MaterializeConvertLayoutPass(ModulePass):
         As the module's docstring shows: each `convert_layout` whose two layouts say their bits, last one first. A load
         from shared memory stays a `convert_layout`, with its plan. A conversion that has a plan is done: a second run
         changes nothing. Below 16 bytes, `reg2reg-vec-size` leaves copies of single elements, and the first op of the
-        chain gets `nv_tileas.root_reg_to_reg_copy_op`. With `reinterpret-to-i8`, tiles of narrow floats are converted
-        as bytes.
+        chain gets `nv_tileas.root_reg_to_reg_copy_op`. In front of a store that TMA can do, which stands in no loop or
+        branch, a conversion that would go through shared memory ends there (`tensor_stores.py`). With
+        `reinterpret-to-i8`, tiles of narrow floats are converted as bytes.
 
     Requires
         Verified IR. Layouts in words say nothing about threads: a conversion between two of them is left as it is.
@@ -84,6 +86,7 @@ class MaterializeConvertLayoutPass(ModulePass):
         for function, capability in zip(functions_in(op), capabilities, strict=True):
             options = Options(self.reg2reg_vec_size, self.reinterpret_to_i8, capability)
             clear_status(function, self.name)
+            leave_in_shared_memory(function, options)
             for conversion in _bottom_up(function):
                 _materialize(function, conversion, options, self.name, errors)
         errors.raise_if_any()

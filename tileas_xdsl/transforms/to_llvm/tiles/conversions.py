@@ -24,7 +24,8 @@ from tileas_xdsl.layouts.exchange import exchange
 from tileas_xdsl.transforms.to_llvm.tiles.accesses import load, store
 from tileas_xdsl.transforms.to_llvm.tiles.exchanges import exchange_registers, no_exchange
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile, tile_of
 
 
@@ -73,6 +74,8 @@ def _copy(op: CopyOp, threads: Threads) -> None:
     assert access is not None
     threads.meet()
     store(threads, held, target, access)
+    if any(is_stored_by_tma(use.operation) for use in op.operands[1].uses):
+        fence_for_engines(threads)
     threads.meet()
 
 

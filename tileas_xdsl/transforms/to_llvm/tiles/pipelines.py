@@ -83,7 +83,7 @@ def init_barriers(threads: Threads, participants: Participants) -> None:
             for first, count in ((ring.full, arrivals.full), (ring.empty, arrivals.empty)):
                 for slot in range(ring.depth):
                     threads.insert(MBarrierInitOp(threads.at_shared(first(slot)), threads.number(count)))
-        if threads.maps:
+        if any(ring.access.is_by_tma for ring in threads.memory.rings.values()):
             # What TMA completes at a barrier has to come behind its beginning.
             threads.insert(FenceMbarrierInitOp())
 

@@ -1,0 +1,104 @@
+"""
+Conversions for stores that TMA does: the tile is left in shared memory, whence the copy engine takes it.
+
+    %s = convert_layout %t : R -> S        %s = convert_layout %t : R -> M
+    tiled_store %c[..], %s : S        ->   tiled_store %c[..], %s : M
+
+S would be brought together through shared memory anyway, and read back into registers in order to be stored. M is a
+layout that a box of TMA has; of those the one that the threads write with the fewest wavefronts.
+(PTX ISA, "cp.async.bulk.tensor"; CUDA Driver API, `cuTensorMapEncodeTiled`.)
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, linear_layout
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.layouts.atoms import FIRST_TMA, box_of
+from tileas_xdsl.layouts.forms import Swizzled
+from tileas_xdsl.layouts.moves import is_memory, moves
+from tileas_xdsl.layouts.staging import store_staging
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, abilities, stays_in_registers
+
+
+def leave_in_shared_memory(function: Operation, options: Options) -> None:
+    """
+    Let conversions end in shared memory whose only use is a store that TMA can do from there. An array is stored to by
+    TMA alone or not at all: it becomes a tensor map, and stores of two proxies to one place have no order.
+    """
+    if options.capability < FIRST_TMA:
+        return
+    wanted: dict[SSAValue, list[tuple[ConvertLayoutOp, TensorType[Attribute]] | None]] = {}
+    for op in function.walk():
+        if isinstance(op, TiledStoreOp):
+            wanted.setdefault(op.base, []).append(_retargeted(op, options))
+    for array, found in wanted.items():
+        retargeted = [each for each in found if each is not None]
+        if len(retargeted) == array.uses.get_length() and _is_dense_argument(array):
+            for conversion, tile in retargeted:
+                Rewriter.replace_value_with_new_type(conversion.result, tile)
+
+
+def _retargeted(store: TiledStoreOp, options: Options) -> tuple[ConvertLayoutOp, TensorType[Attribute]] | None:
+    """The conversion of what is stored, and the type that it gets; None where TMA does not store it."""
+    op = store.value.owner
+    if not isinstance(op, ConvertLayoutOp) or op.atom_plan is not None or not op.result.has_one_use():
+        return None
+    if store.mask is not None or store.token or bound_atom(store) is not None:
+        return None
+    if not _stands_once(store) or not _goes_through_memory(op, options):
+        return None
+    tile = _boxed(op.source, options)
+    return None if tile is None else (op, tile)
+
+
+def _stands_once(op: Operation) -> bool:
+    """Whether an op is in no loop or branch: there a store would have to be waited for before its memory is reused."""
+    parent = op.parent_op()
+    while isinstance(parent, AgentSwitchOp):
+        parent = parent.parent_op()
+    return isinstance(parent, func.FuncOp)
+
+
+def _is_dense_argument(array: SSAValue) -> bool:
+    """Whether an array is an argument of the function, row behind row."""
+    if not isinstance(array, BlockArgument) or not isinstance(array.block.parent_op(), func.FuncOp):
+        return False
+    kind = array.type
+    return isinstance(kind, MemRefType) and isinstance(cast("MemRefType[Attribute]", kind).layout, NoneAttr)
+
+
+def _goes_through_memory(op: ConvertLayoutOp, options: Options) -> bool:
+    first, second, bits = linear_layout(op.source.type), linear_layout(op.result.type), element_bits(op.source.type)
+    if first is None or second is None or bits is None or bits < 8 or is_memory(first) or is_memory(second):
+        return False
+    plans = moves(first, second, bits, abilities(options.capability, options.width))
+    return bool(plans) and not stays_in_registers(plans[0])
+
+
+def _boxed(source: SSAValue, options: Options) -> TensorType[Attribute] | None:
+    """The type of the tile in the best layout that a TMA store accepts; None where it accepts none."""
+    tile, layout, bits = (
+        cast("TensorType[Attribute]", source.type),
+        linear_layout(source.type),
+        element_bits(source.type),
+    )
+    assert layout is not None
+    assert bits is not None
+    most = abilities(options.capability).shared_bytes
+    stores_matrices = abilities(options.capability).matrix_stores
+    for width, memory, access in store_staging(layout, bits, matrix_stores=stores_matrices):
+        fits = (bits << memory.output_bits) // 8 <= most
+        if fits and not access.needs_select and box_of(memory, bits) is not None:
+            smem = LayoutAttr.of("smem", form=Swizzled(width))
+            return TensorType(tile.element_type, tile.get_shape(), smem)
+    return None
