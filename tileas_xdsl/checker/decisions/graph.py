@@ -14,7 +14,7 @@ that each decision can be taken from there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
@@ -29,7 +29,7 @@ from tileas_xdsl.machine.core.happens_before import Access
 
 LONGEST_WAY = 4_000
 """Questions after which an execution that finds nothing new is led to its end, at the latest."""
-PATIENCE = 4
+PATIENCE = 2
 """Questions without anything new after which an execution is led to its end."""
 
 Word = tuple[bool, ...]
@@ -150,7 +150,8 @@ class Graph:
 class Explorer:
     """
     The guide of one execution. It follows `way`, goes on to what is not known yet, and leaves all loops once it has
-    learnt nothing for a while. On a way that is known it does not look at the state, and neither when it leaves.
+    learnt nothing for a while. On a way that is known it does not look at the state, and neither when it leaves. (That
+    each decision leads to a lattice is known from visits which generate the one that it is taken from.)
     """
 
     graph: Graph
@@ -162,6 +163,10 @@ class Explorer:
     """The numbers of the questions whose decisions showed something new."""
     in_vain: int = 0
     """For how many questions nothing new was learnt."""
+    ahead: deque[bool] = field(default_factory=deque[bool])
+    """The decisions on a known way to something that is not known."""
+    destination: State | None = None
+    """Where that way leads."""
 
     def decided(self) -> bool | None:
         """What is decided without a look at the state; None if that is needed."""
@@ -171,6 +176,9 @@ class Explorer:
         if number < len(self.way) - 1:
             self.word.append(self.way[number])
             return self.way[number]
+        if self.ahead:
+            self.word.append(self.ahead.popleft())
+            return self.word[-1]
         if self.in_vain > PATIENCE and number - 1 not in self.fresh:
             self.word.append(False)
             return False
@@ -180,32 +188,52 @@ class Explorer:
         number = len(self.word)
         state, numbers = self.graph.state_at(question, tuple(self.word))
         self._note_target(number - 1, state)
+        if self.destination is not None and state is not self.destination:
+            raise _not_the_same(question.op)
+        self._stay()
         goes_on = self.way[number] if number < len(self.way) else self._next(state, numbers)
         if state.decisions[goes_on].learn_from(numbers):
             self.fresh.add(number)
             self.in_vain = 0
         elif number >= len(self.way):
             self.in_vain += 1
+            if self.in_vain > PATIENCE:
+                self._stay()
         self.word.append(goes_on)
         self.asked[number] = (state, goes_on, question)
         return goes_on
 
     def _next(self, state: State, numbers: Vector) -> bool:
-        """The first decision on the shortest way to what is not known."""
+        """The first decision on the shortest way to what is not known; the others are noted."""
         for goes_on in (True, False):
             if state.is_open(goes_on) and state.decisions[goes_on].would_learn_from(numbers):
                 return goes_on
-        seen, ahead = {state}, deque((target, goes_on) for goes_on, target in state.targets())
-        while ahead:
-            there, first = ahead.popleft()
-            if there in seen:
-                continue
-            seen.add(there)
-            if there.is_open(True) or there.is_open(False):
-                return first
-            ahead.extend((target, first) for _, target in there.targets())
+        before: dict[State, tuple[State, bool]] = {}
+        waiting = deque([state])
+        while waiting:
+            there = waiting.popleft()
+            for goes_on, target in there.targets():
+                if target is state or target in before:
+                    continue
+                before[target] = there, goes_on
+                if target.is_open(True) or target.is_open(False):
+                    return self._set_out(state, target, before)
+                waiting.append(target)
         self.in_vain = PATIENCE + 1
         return False
+
+    def _set_out(self, start: State, end: State, before: Mapping[State, tuple[State, bool]]) -> bool:
+        """Begin to go from `start` to `end`; `before` has the last decision on the way to each state."""
+        self.destination = there = end
+        while there is not start:
+            there, goes_on = before[there]
+            self.ahead.appendleft(goes_on)
+        return self.ahead.popleft()
+
+    def _stay(self) -> None:
+        """Do not go anywhere any more."""
+        self.destination = None
+        self.ahead.clear()
 
     def _note_target(self, number: int, state: State | None) -> None:
         """The decision of question `number` has led to `state`, or to the end."""
@@ -214,16 +242,22 @@ class Explorer:
         before, goes_on, question = self.asked[number]
         decision = before.decisions[goes_on]
         if decision.is_known and decision.target is not state:
-            raise NoProofError(sentence(question.op, "does not always come to the same state from one like this"))
+            raise _not_the_same(question.op)
         decision.target, decision.is_known = state, True
 
     def take_visits(self, run: SteeredRun) -> None:
         """The execution has come to its end, and is right: keep the visits that have shown something new."""
+        if self.destination is not None:
+            raise _not_the_same(self.destination.op)
         self._note_target(len(self.word) - 1, None)
         for number in sorted(self.fresh):
             state, goes_on, question = self.asked[number]
             following = self.asked[number + 1][2] if number + 1 < len(self.word) else None
             state.decisions[goes_on].visits.append(_visit(run, question, following))
+
+
+def _not_the_same(op: Operation) -> NoProofError:
+    return NoProofError(sentence(op, "does not always come to the same state from one like this"))
 
 
 def _visit(run: SteeredRun, question: LoopHead, following: LoopHead | None) -> Visit:
