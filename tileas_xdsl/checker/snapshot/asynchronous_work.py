@@ -5,7 +5,7 @@ from __future__ import annotations
 from tileas_xdsl.checker.snapshot.snapshot import Drawing, UnknownStateError, draws_thing, draws_value
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Following, Joining
 from tileas_xdsl.machine.core.execution import Completion, Countdown
-from tileas_xdsl.machine.core.happens_before import Knowledge
+from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, join
 from tileas_xdsl.machine.core.late_values import LateValue
 from tileas_xdsl.machine.core.synchronization import (
     PromiseGroup,
@@ -33,7 +33,7 @@ def _work(drawing: Drawing, work: AsyncWork) -> None:
         raise UnknownStateError("work that looks at its operands when it is performed")
     drawing.thing(work.issuer)
     drawing.clock(work.mind.clock)
-    drawing.works(work.mind.works)
+    _works_before(drawing, work)
     drawing.moments(work.observers)
     drawing.moment(TURN, work.turn)
     for touch in work.touches:
@@ -43,6 +43,38 @@ def _work(drawing: Drawing, work: AsyncWork) -> None:
     drawing.sequence(work.blockers)
     if not work.complete:
         drawing.sequence(work.signals)
+
+
+def _works_before(drawing: Drawing, work: AsyncWork) -> None:
+    """
+    What whoever learns of `work` learns with it: of the works that it depends on, however indirectly, those that matter
+    by themselves, and all that the others make known. So a product that depends on the one before, and so on, does not
+    draw them all.
+    """
+    known: Clock = {}
+    fenced: dict[str, Clock] = {}
+    stack, seen = list(work.mind.works), {work}
+    named: list[AsyncWork] = []
+    while stack:
+        before = stack.pop()
+        if before in seen or drawing.is_settled(before):
+            continue
+        seen.add(before)
+        if before in drawing.works_that_matter:
+            named.append(before)
+            continue
+        join(known, before.mind.clock)
+        for space, clock in before.mind.fenced.items():
+            join(fenced.setdefault(space, {}), clock)
+        stack.extend(before.mind.works)
+    drawing.works(sorted(named, key=_serial))
+    drawing.clock(known)
+    drawing.fenced(fenced)
+    drawing.brought_along(seen.difference(named, [work]))
+
+
+def _serial(work: AsyncWork) -> int:
+    return work.serial
 
 
 @draws_thing(Event)

@@ -25,8 +25,9 @@ Through Symmetry", 1996), applied to one deterministic execution.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -157,6 +158,8 @@ class Drawing:
     _moments: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
     _settled: dict[AsyncWork, bool] = field(default_factory=dict[AsyncWork, bool])
+    _brought_along: list[Collection[AsyncWork]] = field(default_factory=list[Collection[AsyncWork]])
+    """Works that somebody learns of with another one: drawn at the end, by those among them that have names."""
 
     def __post_init__(self) -> None:
         self.actors = actors_of(self.machine)
@@ -167,6 +170,16 @@ class Drawing:
         if found is None:
             found = self._settled[work] = is_settled(work, self.actors)
         return found
+
+    @cached_property
+    def works_that_matter(self) -> Collection[AsyncWork]:
+        """Those under way, those that may be left undrained, and those with accesses that others may race with."""
+        machine = self.machine
+        return {*machine.works_under_way(), *self.unsettled.works(machine, self.actors), *machine.works_in_histories()}
+
+    def brought_along(self, works: Collection[AsyncWork]) -> None:
+        """Somebody learns of `works`, none of which has to be drawn, with another one."""
+        self._brought_along.append(works)
 
     # What a state is made of -----------------------------------------------------------------------------------------
 
@@ -293,6 +306,8 @@ class Drawing:
     def finished(self) -> Snapshot:
         """The finished snapshot, each clock in it drawn by which of the moments that matter it knows."""
         rows = self._gathered()
+        for works in self._brought_along:
+            self.literal(tuple(sorted(name for work in works if (name := self._names.get(id(work))) is not None)))
         order = {agent: sorted(moments) for agent, moments in self._moments.items()}
         drawn = [thing.number for thing in self.things if isinstance(thing, Agent)]
         numbered = enumerate([*drawn, *sorted(set(order) - set(drawn))])

@@ -340,6 +340,11 @@ class Machine:
         for history in self._histories.values():
             yield from (access for access in history.all() if access.agent is agent and access.work is None)
 
+    def works_in_histories(self) -> Iterator[AsyncWork]:
+        """The works with accesses that a later one may still race with."""
+        for history in self._histories.values():
+            yield from (access.work for access in history.all() if access.work is not None)
+
     def note_access(self, access: Access, mind: Mind) -> None:
         """Record an access; each conflict with an earlier one becomes a violation."""
         base = access.region.base
