@@ -11,6 +11,7 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import OpenBound, OpenLoop, place_of
+from tileas_xdsl.machine.core.synchronization import EndOfAgents
 
 NO_COMPARISONS: Mapping[Operation, OpenComparison] = {}
 OpsWith = Callable[[OpenBound], Sequence[Operation]]
@@ -53,8 +54,8 @@ class Ahead:
         """Whether a loop with the term of `bound` is ahead of `agent`, in the present turn of its loop of `depth`."""
         frames = [frame for _, frames in reversed(list(activations(agent))) for frame in frames]
         if not frames:
-            # It has not begun yet.
-            return bool(ops(bound))
+            # It has not begun yet; or it has left the whole function to agents that it has started, and awaits them.
+            return bool(ops(bound)) and not isinstance(agent.waiting_for, EndOfAgents)
         around = [place for place, (_, op) in enumerate(frames) if op in self.loops]
         inherited = len(place_of(agent)) - len(around)
         skipped = depth - inherited

@@ -5,9 +5,9 @@ Which loops of a function are left open, and which of them turn equally often.
       for %j = 0 to %t          term: the induction variable around it
       for %k = 0 to 1024        term: constant 1024
 
-A bound is an argument, a long constant, or the induction variable of an open loop, plus a constant. An argument may
-also be compared with a constant, and in a loop that it bounds with any number (`%k + 2 < %n`). One that is used in any
-other way decides something else as well: then nothing is left open.
+A bound is an argument, a long constant, or the induction variable of an open loop, plus a constant, perhaps clipped at
+0 (`origins`). An argument may also be compared with a constant, and in a loop that it bounds with any number
+(`%k + 2 < %n`). One that is used in any other way decides something else as well: then nothing is left open.
 """
 
 from __future__ import annotations
@@ -22,6 +22,14 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.checker.decisions.origins import (
+    MIRRORED,
+    WIDENING,
+    Origin,
+    behind_captures,
+    clipped_at_zero,
+    origin_of,
+)
 from tileas_xdsl.checker.proof.outcomes import NoProofError
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.interfaces import AgentLikeOpInterface
@@ -31,7 +39,6 @@ from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, OpenLoop
 
 LONG = 128
 """Loops with a constant bound above this are left open."""
-WIDENING = (arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp)
 UPPER = 1
 """Which operand of an `scf.for` is its upper bound."""
 
@@ -96,7 +103,6 @@ SIGNED = {
     "sge": (False, 0, True),
 }
 """Predicate p -> (equality, a, negated) such that x p y if, and only if, x is less than (equal to) y + a, or not."""
-MIRRORED = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle"}
 
 
 def _open_comparison(use: Use, term: str, names: dict[BlockArgument, str], depth: int) -> OpenComparison | None:
@@ -105,31 +111,47 @@ def _open_comparison(use: Use, term: str, names: dict[BlockArgument, str], depth
     if not isinstance(op, arith.CmpiOp):
         return None
     other = 1 - use.index
+    mine, theirs = origin_of(op.operands[use.index]), origin_of(op.operands[other])
+    constant = constant_integer(behind_captures(op.operands[other]))
     predicate = CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
-    how = SIGNED.get(MIRRORED.get(predicate, predicate) if use.index else predicate)
-    if how is None or _root(op.operands[other])[0] in names:
+    name = MIRRORED.get(predicate, predicate) if use.index else predicate
+    if name.startswith("u") and (mine.is_clipped or mine.offset >= 0) and _is_never_negative(theirs, constant):
+        name = f"s{name[1:]}"
+    how = SIGNED.get(name)
+    if how is None or theirs.root in names:
         return None
     equals, added, negated = how
-    _, offset = _root(use.operation.operands[use.index])
-    constant = constant_integer(_behind_captures(op.operands[other]))
-    return OpenComparison(term, other, added - offset, equals, negated, constant, depth)
+    if mine.is_clipped and (constant is None or constant + added < 1):
+        # Where it is clipped, it is 0: that compares alike with numbers from 1 on.
+        return None
+    return OpenComparison(term, other, added - mine.offset, equals, negated, constant, depth)
+
+
+def _is_never_negative(number: Origin, constant: int | None) -> bool:
+    """Whether a number that is compared is a constant or the induction variable of a loop, and not negative."""
+    if constant is not None:
+        return constant >= 0
+    root = number.root
+    loop = root.block.parent_op() if isinstance(root, BlockArgument) and root.index == 0 else None
+    first = constant_integer(behind_captures(loop.lb)) if isinstance(loop, scf.ForOp) else None
+    return first is not None and first + number.offset >= 0
 
 
 def _open_loop(op: scf.ForOp, names: dict[BlockArgument, str], loops: dict[Operation, OpenLoop]) -> OpenLoop | None:
-    step = constant_integer(_behind_captures(op.step))
-    if step is None or step <= 0:
+    first, step = (constant_integer(behind_captures(value)) for value in (op.lb, op.step))
+    bound = origin_of(op.ub)
+    if step is None or step <= 0 or (bound.is_clipped and (first is None or first < 0)):
         return None
-    root, offset = _root(op.ub)
-    starts_alike = constant_integer(_behind_captures(op.lb)) is not None
+    root, offset = bound.root, bound.offset
     constant = constant_integer(root)
     if isinstance(root, BlockArgument) and root in names:
-        return OpenLoop(names[root] if starts_alike else None, offset)
+        return OpenLoop(names[root] if first is not None else None, offset)
     if constant is not None:
-        return OpenLoop(constant if starts_alike else None, offset) if constant + offset > LONG else None
+        return OpenLoop(constant if first is not None else None, offset) if constant + offset > LONG else None
     around = _open_loop_around(op, loops)
     if around is not None and root is around.body.block.args[0]:
-        counts_up = (first := constant_integer(_behind_captures(around.lb))) is not None and first >= 0
-        return OpenLoop(INDUCTION if starts_alike and counts_up else None, offset)
+        counts_up = (start := constant_integer(behind_captures(around.lb))) is not None and start >= 0
+        return OpenLoop(INDUCTION if first is not None and counts_up else None, offset)
     return None
 
 
@@ -139,38 +161,6 @@ def _open_loop_around(op: Operation, loops: dict[Operation, OpenLoop]) -> scf.Fo
     while parent is not None and parent not in loops:
         parent = parent.parent_op()
     return parent if isinstance(parent, scf.ForOp) else None
-
-
-def _root(value: SSAValue) -> tuple[SSAValue, int]:
-    """What `value` is computed from by adding a constant, and that constant."""
-    offset = 0
-    while True:
-        value = _behind_captures(value)
-        owner = value.owner
-        if isinstance(owner, WIDENING):
-            value = owner.input
-        elif isinstance(owner, arith.AddiOp | arith.SubiOp) and (step := constant_integer(owner.rhs)) is not None:
-            value = owner.lhs
-            offset += step if isinstance(owner, arith.AddiOp) else -step
-        elif isinstance(owner, arith.AddiOp) and (step := constant_integer(owner.lhs)) is not None:
-            value = owner.rhs
-            offset += step
-        else:
-            return value, offset
-
-
-def _behind_captures(value: SSAValue) -> SSAValue:
-    """What agents have captured under the name `value`."""
-    while isinstance(value, BlockArgument):
-        op = value.block.parent_op()
-        agents = AgentLikeOpInterface.of(op)
-        if op is None or agents is None or not agents.hands_operands_in:
-            break
-        place = value.index - (len(value.block.args) - len(op.operands))
-        if place < 0:
-            break
-        value = op.operands[place]
-    return value
 
 
 def _deciding(argument: SSAValue) -> Iterator[Use]:
@@ -183,7 +173,7 @@ def _deciding(argument: SSAValue) -> Iterator[Use]:
                 operand is use.operation.operands[use.index] or constant_integer(operand) is not None
                 for operand in use.operation.operands
             )
-            if is_sum:
+            if is_sum or clipped_at_zero(use.operation) is use.operation.operands[use.index]:
                 stack.extend(use.operation.results)
             elif AgentLikeOpInterface.of(use.operation) is not None:
                 # Where the regions have no names of their own for it, they use it themselves.

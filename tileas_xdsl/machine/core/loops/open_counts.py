@@ -163,16 +163,17 @@ class OpenCounts(SharedPart):
         if loop.term is None or (loop.term == INDUCTION and len(place) != loop.depth):
             bound = OpenBound(None, place, start - loop.offset)
         else:
-            bound = self._bound(loop.term, place)
+            bound = self.bounds.get((loop.term, place)) or self._fresh(loop.term, place)
         turns = OpenTurns(start, step, bound, loop.offset)
         agent.part(Progress).turns.append(turns)
         return turns
 
     def _bound(self, term: Hashable, place: Place) -> OpenBound:
-        bound = self.bounds.get((term, place)) or self.compared.get((term, place))
-        if bound is None:
-            bound = self.bounds[term, place] = OpenBound(term, place, self.least.get(term, 0))
-            self.begun.append(bound)
+        return self.bounds.get((term, place)) or self.compared.get((term, place)) or self._fresh(term, place)
+
+    def _fresh(self, term: Hashable, place: Place) -> OpenBound:
+        bound = self.bounds[term, place] = OpenBound(term, place, self.least.get(term, 0))
+        self.begun.append(bound)
         return bound
 
     def bound_for(self, agent: Agent, term: Hashable) -> OpenBound:
@@ -200,14 +201,18 @@ class OpenCounts(SharedPart):
         return {term: sorted(lows) for term, lows in found.items()}
 
     def forget(self, machine: Machine, ahead: Foresight) -> None:
-        """Forget the bounds with which nobody may begin a loop any more. What runs has its bound."""
+        """
+        Forget the bounds with which nobody may begin a loop any more. What runs has its bound. An agent that is in a
+        loop with a bound is not asked whether another one follows: while it turns, the bound grows without end, so that
+        no state would ever recur. The other loop has a bound of its own then.
+        """
         for key, bound in list(self.bounds.items()):
-            if not any(ahead.may_begin(agent, bound) for agent in machine.live):
+            if not any(ahead.may_begin(agent, bound) for agent in machine.live if not is_bounded_by(agent, bound)):
                 self.compared[key] = self.bounds.pop(key)
         for key, bound in list(self.compared.items()):
             if not any(ahead.may_compare(agent, bound) for agent in machine.live):
                 del self.compared[key]
-            elif not any(bound is turns.bound for agent in machine.live for turns in agent.part(Progress).turns):
+            elif not any(is_bounded_by(agent, bound) for agent in machine.live):
                 bound.forget_beyond(self.settled_from(bound.term))
 
     def draw(self, canvas: Canvas) -> None:
@@ -228,6 +233,11 @@ def place_of(agent: Agent) -> Place:
     if parent is not None and isinstance(parent.waiting_for, EndOfAgents) and agent in parent.waiting_for.agents:
         around = place_of(parent)
     return (*around, *((turns.bound, turns.induction) for turns in agent.part(Progress).turns))
+
+
+def is_bounded_by(agent: Agent, bound: OpenBound) -> bool:
+    """Whether `agent` is in a loop with that bound."""
+    return any(bound is turns.bound for turns in agent.part(Progress).turns)
 
 
 def rank(agent: Agent) -> tuple[int, ...]:

@@ -1,0 +1,111 @@
+"""
+What a bound is computed from: a number and a constant, perhaps clipped at 0.
+
+    %ahead = arith.subi %n, %c3                       %n - 3
+    %more  = arith.cmpi uge, %n, %c4
+    %safe  = arith.select %more, %ahead, %c0          %n - 3, clipped at 0
+    %same  = arith.maxsi %ahead, %c0                  the same
+
+A loop from 0 on turns equally often with a bound and with that bound clipped: not at all below 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import arith
+from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
+from xdsl.ir import BlockArgument, SSAValue
+
+from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.interfaces import AgentLikeOpInterface
+
+WIDENING = (arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp)
+"""Ops that leave a number that is not negative as it is."""
+GREATER = {"sge": 0, "uge": 0, "sgt": 1, "ugt": 1}
+"""Predicate -> a such that x p y if, and only if, x is at least y + a, of numbers that are not negative."""
+MIRRORED = {
+    "slt": "sgt",
+    "sle": "sge",
+    "sgt": "slt",
+    "sge": "sle",
+    "ult": "ugt",
+    "ule": "uge",
+    "ugt": "ult",
+    "uge": "ule",
+}
+"""Predicate p -> q such that x p y if, and only if, y q x."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """`root` + `offset`; or 0, if it `is_clipped` and that is negative."""
+
+    root: SSAValue
+    offset: int = 0
+    is_clipped: bool = False
+
+    def plus(self, distance: int) -> Origin | None:
+        """This and `distance`; None where it is clipped before that."""
+        return None if self.is_clipped and distance else replace(self, offset=self.offset + distance)
+
+
+def origin_of(value: SSAValue) -> Origin:
+    """What `value` is computed from, as far back as that goes."""
+    value = behind_captures(value)
+    owner = value.owner
+    found: Origin | None = None
+    if isinstance(owner, WIDENING):
+        found = origin_of(owner.input)
+    elif isinstance(owner, arith.AddiOp | arith.SubiOp) and (step := constant_integer(owner.rhs)) is not None:
+        found = origin_of(owner.lhs).plus(step if isinstance(owner, arith.AddiOp) else -step)
+    elif isinstance(owner, arith.AddiOp) and (step := constant_integer(owner.lhs)) is not None:
+        found = origin_of(owner.rhs).plus(step)
+    elif (clipped := clipped_at_zero(owner)) is not None:
+        found = replace(origin_of(clipped), is_clipped=True)
+    return found or Origin(value)
+
+
+def clipped_at_zero(op: object) -> SSAValue | None:
+    """The value x if the result of `op` is x clipped at 0, else None."""
+    if isinstance(op, arith.MaxSIOp):
+        return next((x for x, zero in (op.operands, op.operands[::-1]) if constant_integer(zero) == 0), None)
+    if not isinstance(op, arith.SelectOp) or constant_integer(op.rhs) != 0:
+        return None
+    condition = behind_captures(op.cond).owner
+    if not isinstance(condition, arith.CmpiOp):
+        return None
+    chosen, asked = origin_of(op.lhs), _at_least(condition)
+    if asked is None or asked[0] is not chosen.root or chosen.is_clipped:
+        return None
+    # It is chosen from `least` on; from -offset on it is not negative, and there, or just before, it is 0.
+    return op.lhs if asked[1] + chosen.offset in (0, 1) else None
+
+
+def _at_least(comparison: arith.CmpiOp) -> tuple[SSAValue, int] | None:
+    """(root, c) if `comparison` says whether the root is at least c, which is positive."""
+    predicate = CMPI_COMPARISON_OPERATIONS[comparison.predicate.value.data]
+    for place, name in ((0, predicate), (1, MIRRORED.get(predicate, predicate))):
+        origin, limit = origin_of(comparison.operands[place]), constant_integer(comparison.operands[1 - place])
+        if limit is None or name not in GREATER:
+            continue
+        limit += GREATER[name]
+        # An offset below 0 would wrap around where the comparison is without signs.
+        plain = origin.offset >= 0 or origin.is_clipped or name.startswith("s")
+        if limit > 0 and plain and limit - origin.offset > 0:
+            return origin.root, limit - origin.offset
+    return None
+
+
+def behind_captures(value: SSAValue) -> SSAValue:
+    """What agents have captured under the name `value`."""
+    while isinstance(value, BlockArgument):
+        op = value.block.parent_op()
+        agents = AgentLikeOpInterface.of(op)
+        if op is None or agents is None or not agents.hands_operands_in:
+            break
+        place = value.index - (len(value.block.args) - len(op.operands))
+        if place < 0:
+            break
+        value = op.operands[place]
+    return value
