@@ -1,0 +1,221 @@
+"""
+What could go wrong in proofs of nests (`checker.decisions`), trap by trap: a right program is proved, and a wrong one
+beside it is found at its smallest call, or not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.checker.nest_programs import PARTS, nest
+from tests.checker.test_decisions import RIGHT, proves
+from tests.support.ir import parse
+from tileas_xdsl.checker.decisions import graph, prove
+from tileas_xdsl.checker.proof.outcomes import NoProofError
+from tileas_xdsl.checker.snapshot.settled import Reach
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+
+TIMEOUT = 120
+PAIRS = [*product((0, 1, 2, 3, 5), repeat=2), (1, 9), (9, 1)]
+ARRIVE = "%f9 = llvm.getelementptr %full[%c0] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64\nnvvm.mbarrier.arrive %f9 : "
+ARRIVE += "!llvm.ptr<3>"
+
+
+def assert_proved(text: str, pairs: Iterable[tuple[int, int]] = PAIRS) -> None:
+    """It is proved by states, and right call by call."""
+    report = check(parse(text), timeout=TIMEOUT)
+    assert report.verdict_line == "safe for every trip count", str(report)
+    assert "k" in report.proofs_by_decisions
+    for n, m in pairs:
+        assert check(parse(text), args={"n": n, "m": m}, prove=False).verdict is Verdict.SAFE, (n, m)
+
+
+def assert_found(text: str, n: int, m: int) -> None:
+    """It is wrong, and the smallest call that is wrong is reported."""
+    assert not proves(text)
+    report = check(parse(text), timeout=TIMEOUT)
+    assert report.findings, str(report)
+    assert report.findings[0].arguments == {"n": n, "m": m}
+
+
+# 3, 5: handshakes of tiles beside those of steps ---------------------------------------------------------------------
+
+
+def with_tile_buffers(slots: int, buffers: int, *, waits: bool = True, parity: str = "%tbit", late: bool = True) -> str:
+    """
+    Beside the ring of steps there are `buffers` for tiles: the producer fills one before the steps of its tile, and the
+    consumer reads it behind them, or before them if not `late`. The producer waits for it to be free, if it `waits`.
+    """
+
+    def place(name: str) -> str:
+        return f"""
+      %ts = arith.remui %t, %buffers : i32
+      %tr = arith.divui %t, %buffers : i32
+      %tbit = arith.andi %tr, %c1 : i32
+      %tturn = arith.xori %tbit, %c1 : i32
+      %tf = llvm.getelementptr %tfull[%ts] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+      %te = llvm.getelementptr %tempty[%ts] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+      %{name} = llvm.getelementptr %tiles[%ts] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<256 x f32>
+"""
+
+    wait = "nvvm.mbarrier.try_wait.parity %te, %tturn, %ticks : !llvm.ptr<3>, i32, i32\n" if waits else ""
+    fill = (
+        f"{place('into')}{wait}nvvm.mbarrier.arrive.expect_tx %tf, %bytes : !llvm.ptr<3>, i32\n"
+        "nvvm.cp.async.bulk.shared.cluster.global %into, %src, %tf, %bytes : !llvm.ptr<3>, <1>\n"
+    )
+    read = (
+        f"{place('from')}nvvm.mbarrier.try_wait.parity %tf, {parity}, %ticks : !llvm.ptr<3>, i32, i32\n"
+        f"%tv = llvm.load %from : !llvm.ptr<3> -> f32\n{PARTS['fence'].replace('{{', '{').replace('}}', '}')}\n"
+        "nvvm.mbarrier.arrive %te : !llvm.ptr<3>\n"
+    )
+    text = nest(
+        slots,
+        arguments=", %tiles: !llvm.ptr<3>, %tfull: !llvm.ptr<3>, %tempty: !llvm.ptr<3>",
+        head=f"""%buffers = arith.constant {buffers} : i32
+  scf.for %b = %c0 to %buffers step %c1 : i32 {{
+    %f = llvm.getelementptr %tfull[%b] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+    %e = llvm.getelementptr %tempty[%b] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+    nvvm.mbarrier.init %f, %c1 : !llvm.ptr<3>, i32
+    nvvm.mbarrier.init %e, %c1 : !llvm.ptr<3>, i32
+  }}""",
+        consumer_after_tile=read if late else "",
+    )
+    before_steps = "%k1 = scf.for %j"
+    producer, _, consumer = text.partition(before_steps)
+    consumer = consumer if late else consumer.replace(before_steps, read + before_steps)
+    return producer + fill + before_steps + consumer
+
+
+def test_trap_3_without_steps_nothing_keeps_the_agents_together() -> None:
+    assert_proved(with_tile_buffers(2, 1))
+    # With three steps in a ring of two, the producer cannot begin a tile before the consumer has begun the last one.
+    careless = with_tile_buffers(2, 1, waits=False, late=False)
+    assert check(parse(careless), args={"n": 4, "m": 3}, prove=False).verdict is Verdict.SAFE
+    assert_found(careless, 2, 0)
+
+
+def test_trap_5_a_ring_of_steps_and_one_of_tiles() -> None:
+    assert_proved(with_tile_buffers(2, 2), [(0, 3), (1, 4), (2, 5), (3, 1), (5, 2), (6, 0)])
+    assert_found(with_tile_buffers(2, 2, parity="%c0"), 3, 0)
+
+
+# 4: counts that stay the same ----------------------------------------------------------------------------------------
+
+SAME = (
+    "%steps = arith.subi %k1, %k0 : i32\n%all = arith.muli %t, %steps : i32\n"
+    f"%is = arith.cmpi ne, %all, %k0 : i32\nscf.if %is {{\n{ARRIVE}\n}}"
+)
+"""An arrival too many, where the tiles so far have had another number of steps than this one."""
+
+
+def test_trap_4_right_while_the_count_stays_the_same() -> None:
+    report = check(parse(nest(2, consumer_after_tile=SAME)), timeout=TIMEOUT)
+    assert report.verdict is Verdict.SAFE, "no call has another count in each tile"
+    assert not report.is_proved
+    grows = nest(2, steps="%c0 to %t step %c1", consumer_steps="%c0 to %t step %c1", consumer_after_tile=SAME)
+    assert check(parse(grows), timeout=TIMEOUT).findings[0].arguments["n"] == 3, (
+        "behind two tiles nobody waits any more"
+    )
+
+
+# 10: leftovers -------------------------------------------------------------------------------------------------------
+
+STORE = (
+    "%o = llvm.getelementptr %out[%t] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array<256 x f32>\n"
+    "nvvm.cp.async.bulk.global.shared.cta %o, %aside, %bytes : <1>, <3>\nnvvm.cp.async.bulk.commit.group"
+)
+
+
+def stores(end: str) -> str:
+    """A store per tile, of what nobody writes any more, for which only the end waits: `end`."""
+    text = nest(
+        2,
+        arguments=", %aside: !llvm.ptr<3>",
+        read="%v = llvm.load %slot : !llvm.ptr<3> -> f32",
+        consumer_after_tile=STORE,
+        consumer_after=end,
+    )
+    return text.replace(
+        "out[%t] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array",
+        "out[%far] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array",
+    ).replace(
+        "%o = llvm.getelementptr %out[%far]", "%far = arith.muli %t, %c1024 : i32\n%o = llvm.getelementptr %out[%far]"
+    )
+
+
+def test_trap_10_stores_for_which_only_the_end_waits() -> None:
+    assert_proved(stores("nvvm.cp.async.bulk.wait_group 0"), [(0, 0), (1, 0), (5, 2), (9, 1)])
+    assert_found(stores(""), 1, 0)
+
+
+# 11 to 13: the graph itself ------------------------------------------------------------------------------------------
+
+
+def test_trap_11_another_successor_of_one_state_is_an_error() -> None:
+    explorer = graph.Explorer(graph.Graph(10))
+    op = next(iter(parse(nest(2)).walk()))
+    one, other = (graph.State(number, op, (), [((), ())]) for number in range(2))
+    question: Any = type("Question", (), {"op": op})
+    explorer.asked[0] = (one, True, question)
+    note = explorer._note_target  # pyright: ignore[reportPrivateUsage]
+    note(0, other)
+    note(0, other)
+    with pytest.raises(NoProofError, match="does not always come to the same state"):
+        note(0, one)
+
+
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[Reach]:
+    """What each search begins with, of those that are made from now on."""
+    begun: list[Reach] = []
+    original = prove._Search._explore  # pyright: ignore[reportPrivateUsage]
+
+    def explore(self: Any, found: graph.Graph, reach: Reach) -> bool:
+        begun.append(reach)
+        return original(self, found, reach)
+
+    monkeypatch.setattr(prove._Search, "_explore", explore)  # pyright: ignore[reportPrivateUsage]
+    return begun
+
+
+def test_trap_12_a_search_that_reaches_more_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = searches(monkeypatch)
+    assert proves(RIGHT["two slots"])
+    assert 2 <= len(begun) <= 3
+    assert begun[0] == Reach()
+    assert begun[-1].by
+
+
+def test_trap_13_every_decision_is_visited_in_every_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[graph.Graph] = []
+    original = prove._check  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(prove, "_check", lambda graph, *rest: (found.append(graph), original(graph, *rest)))  # pyright: ignore
+    assert proves(RIGHT["two slots"])
+    for state in found[0].states.values():
+        for decision in state.decisions.values():
+            assert decision.lattice.volume == state.lattice.volume
+            assert len(decision.visits) > state.lattice.rank
+    decision.visits.clear()
+    decision.lattice = type(decision.lattice)()
+    decision.base = None
+    assert list(found[0].open_decisions())
+
+
+# 14: one loop beside a nest -------------------------------------------------------------------------------------------
+
+
+def test_trap_14_a_flat_consumer_beside_a_nested_producer_is_refused() -> None:
+    flat = nest(
+        2,
+        consumer_before="%product = arith.muli %n, %m : i32",
+        consumer_tiles="%c0 to %c1 step %c1",
+        consumer_steps="%c0 to %product step %c1",
+    )
+    report = check(parse(flat), trip_counts=[0, 1, 2, 3], prove=True, timeout=TIMEOUT)
+    assert report.verdict is Verdict.SAFE
+    assert not report.is_proved
+    assert "'arith.muli' takes 'n', which also bounds loops that are left open" in str(report)
