@@ -15,6 +15,7 @@ from xdsl.printer import Printer
 from xdsl.universe import Universe
 
 from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.diagnostics import recorded_diagnostics
 
 ROOT = Path(__file__).parents[2]
 """The checkout."""
@@ -70,6 +71,17 @@ def run_passes(module: ModuleOp, spec: str) -> ModuleOp:
 
     PassPipeline.parse_spec(universe().all_passes, spec, verify).apply(context(), module)
     return module
+
+
+def through(text: str, spec: str) -> ModuleOp:
+    """What passes make of a program; what they remark is dropped."""
+    with recorded_diagnostics():
+        return run_passes(parse(text), spec)
+
+
+def example(name: str) -> str:
+    """The text of a program in examples/."""
+    return (ROOT / "examples" / f"{name}.mlir").read_text()
 
 
 def chunks(path: Path) -> list[str]:

@@ -13,13 +13,13 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 
 from tests.support.corpora import each
-from tests.support.ir import ROOT, parse, print_custom, run_passes
+from tests.support.ir import example, parse, print_custom, run_passes, through
 from tests.support.materialize_async import ORDERS, attention, gemm
 from tests.support.random_tile_kernels import assert_right_and_safe, random_kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
-from tileas_xdsl.diagnostics import failed_softly, recorded_diagnostics
+from tileas_xdsl.diagnostics import failed_softly
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.machine.running import run
@@ -29,17 +29,6 @@ PASS = "tileas-materialize-schedule"
 AUS = f"{PASS}{{use-aus=true}}"
 QUEUES = "tileas-queue-to-pipeline,tileas-materialize-async"
 SPLIT = "tileir{compute-capability=sm_90 pipeline-strategy=warp-specialize unspecialized-pipeline-num-stages=1}"
-
-
-def through(text: str, spec: str) -> ModuleOp:
-    with recorded_diagnostics():
-        module = run_passes(parse(text), spec)
-    verify_dominance(module)
-    return module
-
-
-def example(name: str) -> str:
-    return (ROOT / "examples" / f"{name}.mlir").read_text()
 
 
 def reason(module: ModuleOp) -> str:

@@ -13,12 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from tests.support.corpora import each
-from tests.support.ir import ROOT, parse, print_custom, run_passes
+from tests.support.ir import example, parse, print_custom, run_passes, through
 from tests.support.materialize_async import ARRAYS, DOT, LOAD_A, LOAD_B, ORDERS, PRODUCT, assert_kept, program
 from tests.support.random_tile_kernels import assert_right_and_safe, random_kernel
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
-from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
 from tileas_xdsl.machine.running import run
@@ -26,15 +25,6 @@ from tileas_xdsl.machine.running import run
 PASS = "tileas-remove-dead-work"
 QUEUES = f"tileas-queue-to-pipeline,tileas-materialize-async,tileas-optimize-pipeline-region,{PASS}"
 LOOPS = f"tileas-materialize-async,tileas-unspecialized-pipeline{{num-stages=2}},tileas-optimize-pipeline-region,{PASS}"
-
-
-def through(text: str, spec: str) -> ModuleOp:
-    with recorded_diagnostics():
-        return run_passes(parse(text), spec)
-
-
-def example(name: str) -> str:
-    return (ROOT / "examples" / f"{name}.mlir").read_text()
 
 
 def waits(module: ModuleOp) -> list[Operation]:

@@ -14,7 +14,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32
 
 from tests.support.corpora import each
-from tests.support.ir import ROOT, parse, print_custom, run_passes
+from tests.support.ir import example, parse, print_custom, run_passes, through
 from tests.support.materialize_async import ORDERS, attention, gemm
 from tests.support.random_tile_kernels import assert_right_and_safe, random_kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
@@ -37,17 +37,6 @@ EXAMPLES: dict[str, Callable[[int], dict[str, Any]]] = {"gemm_queue": gemm, "att
 def driver(stages: int, target: str = "sm_90") -> str:
     options = f"compute-capability={target} unspecialized-pipeline-num-stages={stages}"
     return f"tileir{{pipeline-strategy=warp-specialize {options}}}"
-
-
-def through(text: str, spec: str) -> ModuleOp:
-    with recorded_diagnostics():
-        module = run_passes(parse(text), spec)
-    verify_dominance(module)
-    return module
-
-
-def example(name: str) -> str:
-    return (ROOT / "examples" / f"{name}.mlir").read_text()
 
 
 def decided(module: ModuleOp) -> str | None:
