@@ -7,6 +7,7 @@ Each command runs in a process of its own that may take 20 seconds of processor 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -134,7 +135,8 @@ def test_a_run_ends_where_it_stands(name: str, tmp_path: Path) -> None:
 def test_a_timeline_that_takes_too_long_is_not_drawn(tmp_path: Path) -> None:
     done = within_the_limit(tmp_path, NO_PROGRESS, "timeline", "p.mlir", "-o", "x.svg", "--timeout", TIMEOUT)
     assert (done.returncode, done.stdout) == (OUT_OF_TIME, "")
-    assert done.stderr.startswith("p.mlir:4:3: error: 'scf.while' op is still running after 2 s of processor time")
+    somewhere = r"p\.mlir:(4:3: error: 'scf\.while'|5:5: error: 'scf\.condition')"
+    assert re.match(rf"{somewhere} op is still running after 2 s of processor time", done.stderr)
     assert not (tmp_path / "x.svg").exists()
 
 

@@ -29,11 +29,12 @@ from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerT
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.checker.verdict.steering import PARTITIONS, idle_branches, steers, take_idle_branches
+from tileas_xdsl.checker.verdict.steering import idle_branches, steers, take_idle_branches
+from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
+from tileas_xdsl.dialects.triton.tt import FuncOp
 from tileas_xdsl.machine.arguments import argument_names, find_function
 from tileas_xdsl.machine.core.meaning import facts_of
 
-FUNCTION = "tt.func"
 MOST_TRIED = 5000
 """Combinations of arguments that are tried to make loops turn as often as they do in a mistake."""
 
@@ -55,25 +56,25 @@ def _remainder(left: int, right: int) -> int:
     return left - right * _quotient(left, right)
 
 
-BINARY: dict[str, Callable[[int, int], int]] = {
-    "arith.addi": operator.add,
-    "arith.subi": operator.sub,
-    "arith.muli": operator.mul,
-    "arith.divsi": _quotient,
-    "arith.divui": _quotient,
-    "arith.ceildivsi": _rounded_up,
-    "arith.floordivsi": _rounded_down,
-    "arith.remsi": _remainder,
-    "arith.remui": _remainder,
-    "arith.minsi": min,
-    "arith.maxsi": max,
+BINARY: dict[type[Operation], Callable[[int, int], int]] = {
+    arith.AddiOp: operator.add,
+    arith.SubiOp: operator.sub,
+    arith.MuliOp: operator.mul,
+    arith.DivSIOp: _quotient,
+    arith.DivUIOp: _quotient,
+    arith.CeilDivSIOp: _rounded_up,
+    arith.FloorDivSIOp: _rounded_down,
+    arith.RemSIOp: _remainder,
+    arith.RemUIOp: _remainder,
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
 }
-"""Name of an op -> what it computes of two integers that do not overflow."""
-CONVERSIONS = frozenset({"arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast"})
+"""Kind of op -> what it computes of two integers that do not overflow."""
+CONVERSIONS: frozenset[type[Operation]] = frozenset({arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp})
 COMPUTING = BINARY.keys() | CONVERSIONS
 
 Formula = tuple[Any, ...]
-"""`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or an op and its operands."""
+"""`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or an op's kind, operands."""
 Count = tuple[Formula, Formula, Formula]
 """How often a loop turns: from the first, to the second, by steps of the third."""
 
@@ -116,13 +117,13 @@ class Counted:
 
 def counted(function: Operation) -> Counted | None:
     """A copy of `function` in a copy of its module; None where it is no kernel of Triton with such a loop."""
-    if function.name != FUNCTION:
+    if not isinstance(function, FuncOp):
         return None
     if not any(True for _ in _loops_of_formulas(function)) and not any(True for _ in idle_branches(function)):
         return None
     module = function.get_toplevel_object()
     assert isinstance(module, Operation)
-    copy, body = find_function(module.clone(), cast("Any", function).sym_name.data)
+    copy, body = find_function(module.clone(), function.sym_name.data)
     names = tuple(argument_names(body))
     take_idle_branches(copy)
     loops = list(_loops_of_formulas(copy))
@@ -190,7 +191,7 @@ def _is_even(count: Count) -> bool:
 
 def _core(formula: Formula) -> Formula:
     """`formula` without constants that are added to it."""
-    while formula[0] in ("arith.addi", "arith.subi") and formula[2][0] == "constant":
+    while formula[0] in (arith.AddiOp, arith.SubiOp) and formula[2][0] == "constant":
         formula = formula[1]
     return formula
 
@@ -203,7 +204,7 @@ def _stay(count: Count) -> bool:
 def _is_in_a_loop(value: SSAValue) -> bool:
     owner = value.owner
     above = owner.parent_op()
-    if isinstance(value, BlockArgument) and above is not None and above.name != FUNCTION:
+    if isinstance(value, BlockArgument) and above is not None and not isinstance(above, FuncOp):
         return True
     while above is not None:
         if isinstance(above, scf.ForOp | scf.WhileOp):
@@ -218,8 +219,8 @@ def _formula(value: SSAValue) -> Formula:
     op = cast("OpResult", value).op
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return ("constant", op.value.value.data)
-    if op.name in COMPUTING:
-        return (op.name, *map(_formula, op.operands))
+    if type(op) in COMPUTING:
+        return (type(op), *map(_formula, op.operands))
     number = facts_of(op).number_of_block
     return ("data", value) if number is None else ("grid", number(op))
 
@@ -228,9 +229,9 @@ def _formula_of_argument(value: BlockArgument) -> Formula:
     around = value.block.parent_op()
     if around is None:
         return ("data", value)
-    if around.name == FUNCTION:
+    if isinstance(around, FuncOp):
         return ("argument", value.index)
-    return _formula(around.operands[value.index]) if around.name == PARTITIONS else ("data", value)
+    return _formula(around.operands[value.index]) if isinstance(around, WarpSpecializePartitionsOp) else ("data", value)
 
 
 def _leaves(formula: Formula) -> Iterator[Formula]:
@@ -267,9 +268,9 @@ def _number(formula: Formula, given: Mapping[Formula, int]) -> int:
             return int(str(formula[1]).startswith("num_programs"))
         case "argument" | "data":
             return given[formula]
-        case name:
+        case kind:
             numbers = [_number(part, given) for part in formula[1:]]
-            return numbers[0] if name in CONVERSIONS else BINARY[name](*numbers)
+            return numbers[0] if kind in CONVERSIONS else BINARY[kind](*numbers)
 
 
 # The copy -------------------------------------------------------------------------------------------------------------
@@ -336,9 +337,9 @@ def _captured(turns: SSAValue, op: Operation | None) -> SSAValue:
     region = op.parent_region() if op is not None else None
     while region is not None:
         around = region.parent_op()
-        if around is None or around.name == FUNCTION:
+        if around is None or isinstance(around, FuncOp):
             return turns
-        if around.name == PARTITIONS:
+        if isinstance(around, WarpSpecializePartitionsOp):
             return _capture(around, _captured(turns, around), region)
         region = around.parent_region()
     return turns

@@ -15,10 +15,10 @@ from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
+from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
 from tileas_xdsl.machine.core.handles import synchronises
 from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
 
-PARTITIONS = "ttg.warp_specialize.partitions"
 IDLE = frozenset({"arith", "math", "tt", "scf"})
 """Dialects whose ops touch neither shared nor tensor memory."""
 BOUNDS = 3
@@ -45,7 +45,11 @@ def _decides(use: Use) -> bool:
     op = use.operation
     if use.index < facts_of(op).deciding:
         return True
-    if op.name.partition(".")[0] in IDLE or op.name == PARTITIONS or not _is_number(op.operands[use.index]):
+    if (
+        op.name.partition(".")[0] in IDLE
+        or isinstance(op, WarpSpecializePartitionsOp)
+        or not _is_number(op.operands[use.index])
+    ):
         return False
     return use.index not in positions_that_may_move(op)
 
@@ -62,7 +66,7 @@ def _reached(use: Use) -> Iterator[SSAValue]:
         yield from (around.body.block.args[index + 1], around.results[index])
     elif isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp):
         yield around.results[index]
-    elif op.name == PARTITIONS:
+    elif isinstance(op, WarpSpecializePartitionsOp):
         yield from (region.blocks[0].args[index] for region in op.regions)
     else:
         yield from op.results
