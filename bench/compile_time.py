@@ -1,5 +1,5 @@
 """
-Processor time from a matrix product to a cubin: `tileas compile`, and Triton on the same product (extra `layouts`).
+Processor time from a matrix product to a cubin: `tileas compile`, and Triton on the same product (extra `triton`).
 
 Both are whole processes, with their children: the start of Python, imports, LLVM and ptxas. *Inside* leaves out the
 start and the imports that a long process pays once. Triton's cache is off. The processes alternate; each number is the

@@ -4,7 +4,7 @@ turn, by tensor descriptors, with 3 stages; the products of a warpgroup.
 
     python -m bench.triton_matmul OUT.cubin        writes the cubin, and says how many seconds it took inside
 
-Only `triton` is needed (extra `layouts`): no GPU, no torch.
+Only `triton` is needed (extra `triton`): no GPU, no torch.
 """
 
 from __future__ import annotations
