@@ -8,7 +8,6 @@ arrays that it is given hold what `contents` says; what it returns is awaited an
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,15 +102,6 @@ def arguments_of(program: Native) -> list[Any]:
     return given
 
 
-def _printed(lowered: str) -> str:
-    """What a module prints. MLIR's runtime, which takes seconds, has been seen to hang, so it gets a second try."""
-    libraries = ("mlir_runner_utils", "mlir_async_runtime")
-    try:
-        return run_main(lowered, "-O0", libraries=libraries, timeout=60)
-    except subprocess.TimeoutExpired:
-        return run_main(lowered, "-O0", libraries=libraries, timeout=120)
-
-
 def run_natively(programs: Sequence[Native]) -> list[list[float]]:
     """For each program what it returns (tokens left out), then the final contents of its arrays, in order."""
     if not programs:
@@ -124,7 +114,7 @@ def run_natively(programs: Sequence[Native]) -> list[list[float]]:
     calls = "\n".join(f"  func.call @main_{number}() : () -> ()" for number in range(len(programs)))
     main = f"func.func @main() {{\n{calls}\n  return\n}}"
     lowered = mlir_opt("\n".join([*functions, *mains, main]), *LOWERING)
-    printed = _printed(lowered)
+    printed = run_main(lowered, "-O0", libraries=("mlir_runner_utils", "mlir_async_runtime"), timeout=120)
     answers: list[list[float]] = []
     for word in printed.split():
         if word == "1e+20":  # what each caller prints first

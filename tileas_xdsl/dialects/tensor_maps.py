@@ -19,6 +19,7 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     DenseArrayBase,
     DictionaryAttr,
     FixedBitwidthType,
@@ -88,6 +89,9 @@ class TensorMap:
             return f"has a box that is not {rank} numbers from 1 to {MOST_ELEMENTS}"
         if self.swizzle not in SWIZZLES:
             return f"has a swizzle of {self.swizzle} bytes; there are {', '.join(map(str, SWIZZLES))}"
+        row = self.array.get_shape()[-1]
+        if rank > 1 and row != DYNAMIC_INDEX and row * self.element_bytes % CHUNK:
+            return f"has rows of {row * self.element_bytes} bytes, which is no multiple of {CHUNK}"
         if self.row_bytes % CHUNK:
             return f"has boxes with rows of {self.row_bytes} bytes, which is no multiple of {CHUNK}"
         if self.swizzle and self.row_bytes > self.swizzle:

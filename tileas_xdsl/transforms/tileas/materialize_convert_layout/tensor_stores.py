@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -23,7 +23,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
-from tileas_xdsl.layouts.atoms import FIRST_TMA, box_of
+from tileas_xdsl.layouts.atoms import FIRST_TMA, INNER_BYTES, box_of
 from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.layouts.moves import is_memory, moves
 from tileas_xdsl.layouts.staging import store_staging
@@ -43,7 +43,7 @@ def leave_in_shared_memory(function: Operation, options: Options) -> None:
             wanted.setdefault(op.base, []).append(_retargeted(op, options))
     for array, found in wanted.items():
         retargeted = [each for each in found if each is not None]
-        if len(retargeted) == array.uses.get_length() and _is_dense_argument(array):
+        if len(retargeted) == array.uses.get_length() and _has_a_map(array):
             for conversion, tile in retargeted:
                 Rewriter.replace_value_with_new_type(conversion.result, tile)
 
@@ -69,12 +69,16 @@ def _stands_once(op: Operation) -> bool:
     return isinstance(parent, func.FuncOp)
 
 
-def _is_dense_argument(array: SSAValue) -> bool:
-    """Whether an array is an argument of the function, row behind row."""
+def _has_a_map(array: SSAValue) -> bool:
+    """Whether an array is an argument of the function, row behind row, and rows are multiples of what TMA takes."""
     if not isinstance(array, BlockArgument) or not isinstance(array.block.parent_op(), func.FuncOp):
         return False
     kind = array.type
-    return isinstance(kind, MemRefType) and isinstance(cast("MemRefType[Attribute]", kind).layout, NoneAttr)
+    if not isinstance(kind, MemRefType) or not isinstance(cast("MemRefType[Attribute]", kind).layout, NoneAttr):
+        return False
+    row, element = kind.get_shape()[-1:], cast("MemRefType[Attribute]", kind).element_type
+    bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 0
+    return bits > 0 and (not row or row[0] == DYNAMIC_INDEX or row[0] * bits % (8 * INNER_BYTES) == 0)
 
 
 def _goes_through_memory(op: ConvertLayoutOp, options: Options) -> bool:

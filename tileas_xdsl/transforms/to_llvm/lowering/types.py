@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -101,15 +100,15 @@ def number_type(type_: Attribute) -> Attribute | None:
 
 
 @lru_cache(maxsize=1024)
-def types_for(type_: Attribute) -> Sequence[Attribute] | None:
+def types_for(type_: Attribute) -> tuple[Attribute, ...] | None:
     """The types of the values that stand for a value of this type; None if there are none."""
     if isinstance(type_, LLVMPointerType | LLVMArrayType | LLVMStructType):
-        return [type_]
+        return (type_,)
     number = number_type(type_)
     if number is not None:
-        return [number]
+        return (number,)
     buffer = buffer_type(type_)
-    return buffer.types if buffer is not None else None
+    return tuple(buffer.types) if buffer is not None else None
 
 
 def element_bytes(type_: Attribute) -> int:
