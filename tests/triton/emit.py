@@ -22,6 +22,7 @@ from tests.triton.pairs import (
     TRITON_KERNELS,
     pairs,
 )
+from tileas_xdsl.triton.compiling import module_of_stages
 
 HERE = Path(__file__).parent
 TEXTS = HERE / "ttgir"
@@ -30,13 +31,11 @@ ROOT = HERE.parents[1]
 
 def stages_to_ttgir(function: Any, signature: dict[str, str], constants: dict[str, Any], arch: int) -> Any:
     """Triton's module of `function`, as far as TTGIR."""
-    from triton._C.libtriton import ir  # type: ignore[import-not-found]
     from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource, make_backend
+    from triton.compiler import ASTSource
     from triton.experimental.gluon._runtime import GluonASTSource
 
     target = GPUTarget("cuda", arch, 32)
-    backend = make_backend(target)
     kind = GluonASTSource if function.is_gluon() else ASTSource
     attributes = {
         (number,): [["tt.divisibility", 16]]
@@ -46,20 +45,7 @@ def stages_to_ttgir(function: Any, signature: dict[str, str], constants: dict[st
     given = {(function.arg_names.index(name),): value for name, value in constants.items()}
     full = {**signature, **dict.fromkeys(constants, "constexpr")}
     source = kind(function, full, given, None if function.is_gluon() else attributes)
-    options = backend.parse_options({"num_warps": 4, "num_stages": 3, **source.parse_options()})
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    stages: dict[str, Any] = {}
-    backend.add_stages(stages, options, source.language)
-    codegen = backend.get_codegen_implementation(options)
-    module = source.make_ir(target, options, codegen, backend.get_module_map(), context)
-    metadata: dict[str, Any] = {}
-    for name, stage in stages.items():
-        module = stage(module, metadata)
-        if name == "ttgir":
-            break
-    return module, context
+    return module_of_stages(source, target, {"num_warps": 4, "num_stages": 3})
 
 
 class GenericForm:

@@ -67,7 +67,8 @@ def text_of_stages(function: Any, source: Any, target: Any, name: str, options: 
     """
     with driver_for(target, name):
         try:
-            return _with_short_names(_run_stages(source, target, options))
+            module, _context = module_of_stages(source, target, options)
+            return _with_short_names(str(module))
         except Exception as error:
             said = str(error).strip() or type(error).__name__
             cause = error.__cause__
@@ -77,7 +78,8 @@ def text_of_stages(function: Any, source: Any, target: Any, name: str, options: 
             raise InputError([f"{place_of_kernel(function)}: error: {about}: {indented}"]) from None
 
 
-def _run_stages(source: Any, target: Any, options: Mapping[str, Any]) -> str:
+def module_of_stages(source: Any, target: Any, options: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The TTGIR of `source` as Triton's module, and the context that it lives in."""
     from triton._C import libtriton  # pyright: ignore
     from triton.compiler import make_backend  # pyright: ignore
 
@@ -95,7 +97,7 @@ def _run_stages(source: Any, target: Any, options: Mapping[str, Any]) -> str:
     for stage, run in stages.items():
         module = run(module, metadata)
         if stage == "ttgir":
-            return str(module)
+            return module, context
     raise ValueError(f"Triton has no stage 'ttgir' for {target}")
 
 
