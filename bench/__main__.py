@@ -1,4 +1,9 @@
-"""Run the measurements, print each as a table, and keep them as JSON under `build/bench/`."""
+"""
+Run the measurements, print each as a table, and keep them as JSON under `build/bench/`.
+
+A measurement that yields its rows has each printed as soon as it is there, and kept: so a long one that is ended early
+leaves what it has measured.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import ast
 import json
 import platform
 import sys
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -42,6 +48,11 @@ def table(name: str, about: str, rows: list[dict[str, Any]]) -> Table:
     return shown
 
 
+def line(row: dict[str, Any]) -> str:
+    """A row that stands alone."""
+    return ", ".join(f"{column} {cell(value)}" for column, value in row.items())
+
+
 def cell(value: object) -> str:
     if value is None:
         return ""
@@ -72,10 +83,15 @@ def main() -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     console = Console()
     for name in names:
-        rows: list[dict[str, Any]] = import_module(f"bench.{name}").measure()
+        rows: list[dict[str, Any]] = []
+        found: Iterable[dict[str, Any]] = import_module(f"bench.{name}").measure()
+        for row in found:
+            rows.append(row)
+            record = {"measurement": name, "about": known[name], "setting": setting(), "rows": rows}
+            (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
+            if isinstance(found, Iterator):
+                print(line(row), flush=True)
         console.print(table(name, known[name], rows))
-        record = {"measurement": name, "about": known[name], "setting": setting(), "rows": rows}
-        (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2) + "\n")
     console.print(f"JSON: {RESULTS}")
     return 0
 

@@ -11,7 +11,7 @@ the interval by as much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xdsl.context import Context
@@ -68,6 +68,6 @@ def busy(timed: TimedRun) -> int:
     return last.working + last.served
 
 
-def measure() -> list[dict[str, Any]]:
+def measure() -> Iterator[dict[str, Any]]:
     """A row for each kernel."""
-    return [row(kernel) for kernel in KERNELS]
+    yield from (row(kernel) for kernel in KERNELS)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import StringIO
-from itertools import pairwise
 from math import log
 from typing import Any
 
@@ -37,6 +36,8 @@ func.func @f(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %d: memref<?x?xf32>, %o: 
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : !c
 """
+
+LOOPS = (20, 60, 200, 600, 2000)
 
 ADDITIONS = 20
 """With so many additions, the body of a loop has 50 ops when it is scheduled."""
@@ -139,11 +140,14 @@ def _read_and_written(text: str) -> tuple[ModuleOp, float]:
     return modules[-1], taken
 
 
-def with_exponents(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_exponents(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The rows, each but the first with the exponent of the growth since the one before."""
-    for smaller, larger in pairwise(rows):
-        larger["exponent"] = log(larger["total"] / smaller["total"]) / log(larger["ops"] / smaller["ops"])
-    return list(rows)
+    before: dict[str, Any] | None = None
+    for row in rows:
+        if before is not None:
+            row["exponent"] = log(row["total"] / before["total"]) / log(row["ops"] / before["ops"])
+        yield row
+        before = row
 
 
 def _pass(name: str, options: Mapping[str, Any]) -> ModulePass:
@@ -155,14 +159,11 @@ def _apply(one: ModulePass, module: ModuleOp) -> None:
         one.apply(Context(), module)
 
 
-def measure() -> list[dict[str, Any]]:
+def measure() -> Iterator[dict[str, Any]]:
     """One row for each module."""
     measured(many_loops(1), PREPARED)  # what is loaded and cached at the first use
-    rows = with_exponents(
-        [{"module": f"{loops} loops", **measured(many_loops(loops), PREPARED)} for loops in (20, 60, 200, 600, 2000)]
-    )
-    rows.append({"module": "a body of 300 ops", **measured(many_loops(1, 270), PREPARED)})
+    yield from with_exponents({"module": f"{loops} loops", **measured(many_loops(loops), PREPARED)} for loops in LOOPS)
+    yield {"module": "a body of 300 ops", **measured(many_loops(1, 270), PREPARED)}
     for pairs, stages in ((100, 2), (1000, 2), (1000, 4)):
         row = measured(many_pairs(pairs), unscheduled(stages), result=True)
-        rows.append({"module": f"{pairs} pairs, {stages} stages", **row})
-    return rows
+        yield {"module": f"{pairs} pairs, {stages} stages", **row}
