@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import count, product
 
 import pytest
 from xdsl.dialects import scf
@@ -17,21 +17,26 @@ from tests.support.random_problems import random_problem
 from tests.support.scheduled_kernels import KERNELS
 from tests.support.scheduled_loops import after, prepared
 from tests.transforms.test_dealt_loops import attention, chain
+from tileas_xdsl.scheduling.exact.checks import ProblemError, check_problem
+from tileas_xdsl.scheduling.exact.horizon import serial_ii
+from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import (
     ExactProblem,
     MachineLimits,
     Move,
     OpSpec,
-    ProblemError,
+    RegisterFile,
     RegisterPool,
     RegisterValue,
     RingRead,
     SlotLimit,
-    check_problem,
 )
+from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, any_schedule, solve
+from tileas_xdsl.scheduling.exact.solver import Answer, Limit
 from tileas_xdsl.scheduling.exact.validate import validate
+from tileas_xdsl.scheduling.exact.variables import Query
 from tileas_xdsl.scheduling.loop_problem import LoopProblem, loop_problem
 from tileas_xdsl.scheduling.proven import exact_problem
 from tileas_xdsl.scheduling.register_tiles import TilesInRegisters, words_of
@@ -118,8 +123,23 @@ def test_a_schedule_that_holds_too_much_is_wrong() -> None:
 def test_what_never_fits_is_told_in_numbers() -> None:
     result = solve(three(5))
     assert isinstance(result, NoSchedule)
-    assert result.text == "no schedule up to the serial II of 6: registers of core: %a 3 and %b 3 words of 5"
+    assert result.text == "no schedule at any II: registers of core: c needs %a 3 and %b 3 at once, 6 words of 5"
     assert isinstance(solve(three(2), QUICK), NoSchedule)
+
+
+@each("seed", range(200, 260), 12)
+def test_an_op_that_needs_too_much_at_once_is_refuted_by_the_solver_too(seed: int) -> None:
+    """With one word less than the hungriest op needs there is no schedule, not even where iterations do not overlap."""
+    problem = random_problem(seed, registers=True)
+    least = next(words for words in count() if crowded_op(with_words(problem, words)) is None)
+    tight = with_words(problem, least - 1)
+    assert isinstance(solve(tight, QUICK), NoSchedule)
+    query = Query(tight, serial_ii(tight, 1), 1)
+    assert Formulation(query).solve(Limit(10, 600))[0].answer is Answer.INFEASIBLE
+
+
+def with_words(problem: ExactProblem, words: int) -> ExactProblem:
+    return replace(problem, machine=replace(problem.machine, registers=RegisterFile(words, reserve=0)))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support import slot_kernels as kernels
+from tileas_xdsl.scheduling.exact.checks import ProblemError, check_problem
 from tileas_xdsl.scheduling.exact.problem import (
     SHARED,
     Constant,
@@ -16,13 +17,11 @@ from tileas_xdsl.scheduling.exact.problem import (
     ExactRing,
     Move,
     OpSpec,
-    ProblemError,
     RegisterValue,
     RingRead,
     SlotLimit,
     Space,
     Together,
-    check_problem,
 )
 from tileas_xdsl.targets.machine_model import SlotUse
 

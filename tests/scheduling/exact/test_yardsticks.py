@@ -15,7 +15,8 @@ from tests.support import slot_kernels as kernels
 from tests.support.joint_kernels import CYCLES, HEAD_64, blackwell, gemm, hopper
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
-from tileas_xdsl.scheduling.exact.result import ExactSchedule
+from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op
+from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.solver import Answer, Limit
 from tileas_xdsl.scheduling.exact.validate import validate
@@ -151,6 +152,21 @@ def test_what_20_would_need_on_blackwell() -> None:
 
 def says(problem: ExactProblem, ii: int) -> Answer:
     return Formulation(Query(problem, ii, problem.agents)).solve(Limit(30, 600))[0].answer
+
+
+def test_with_140_words_blackwell_has_no_schedule_at_any_interval() -> None:
+    """
+    S and P lie in the registers of the agent that computes the exponentials, whichever that is: 192 words of 140.
+
+    That is told without the solver, for all intervals at once; the solver says the same of one sub-tile at some.
+    """
+    for tiles in (1, 2):
+        result = solve(blackwell(tiles, budget=140))
+        assert isinstance(result, NoSchedule)
+        assert result.text == "no schedule at any II: registers: exp0 needs S0 128 and P0 64 at once, 192 words of 140"
+        assert result.trail.seconds == 0
+    assert crowded_op(blackwell(2, budget=192)) is None
+    assert {says(blackwell(1, budget=140, agents=2), ii) for ii in (13, 21, 40, 80)} == {Answer.INFEASIBLE}
 
 
 def test_a_queue_lets_one_tile_reach_the_bound() -> None:

@@ -190,10 +190,14 @@ class NoSchedule:
     complete: bool
     """Whether each interval up to the serial one was refuted."""
     conflict: BindingConflict | None
+    at_any_ii: bool = False
+    """Whether the conflict has nothing to do with the interval."""
 
     @property
     def text(self) -> str:
         why = "" if self.conflict is None else f": {self.conflict}"
+        if self.at_any_ii:
+            return f"no schedule at any II{why}"
         if self.complete:
             return f"no schedule up to the serial II of {self.last}{why}"
         return f"no schedule found up to II = {self.last}; {', '.join(self.trail.limits_hit)}{why}"

@@ -13,10 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
+from tileas_xdsl.scheduling.exact.checks import check_problem
 from tileas_xdsl.scheduling.exact.explain import explain
 from tileas_xdsl.scheduling.exact.horizon import serial_ii
 from tileas_xdsl.scheduling.exact.model import Formulation
-from tileas_xdsl.scheduling.exact.problem import ExactProblem, check_problem
+from tileas_xdsl.scheduling.exact.problem import ExactProblem
+from tileas_xdsl.scheduling.exact.registers_at_once import crowded_op
 from tileas_xdsl.scheduling.exact.result import (
     BindingConflict,
     ExactSchedule,
@@ -134,6 +136,11 @@ class _Search:
         self.bounds = bounds_of(self.problem)
 
     def run(self) -> ExactSchedule | NoSchedule:
+        crowd = crowded_op(self.problem)
+        if crowd is not None:
+            ii, agents = self.bounds.mii, self.problem.agents
+            conflict = BindingConflict(ii, agents, (crowd.group,), (str(crowd),), irreducible=True)
+            return NoSchedule(self.problem, self._trail(), ii, complete=True, conflict=conflict, at_any_ii=True)
         last = serial_ii(self.problem, self.problem.agents) if self.start is None else self.start.ii
         last = max(last, self.bounds.mii)
         if self.limits.last is not None:
