@@ -199,3 +199,19 @@ ptxas info    : Function properties for k
 ptxas info    : Used 168 registers, used 3 barriers, 32784 bytes smem, 372 bytes cmem[0]
 """
     assert list(ptxas.reports_in(said)) == [ptxas.KernelReport("k", 168, 24, 32, 16, 32784, 3)]
+
+
+def test_products_that_do_not_overlap_are_read() -> None:
+    said = """ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to \
+non wgmma instructions reading accumulator registers of  a wgmma between start and end of the pipeline stage \
+in the function 'k'
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Used 136 registers
+ptxas info    : Compiling entry function 'm' for 'sm_90a'
+ptxas info    : Used 40 registers
+"""
+    reason = (
+        "non wgmma instructions reading accumulator registers of a wgmma between start and end of the pipeline stage"
+    )
+    found = {report.name: report.serialized for report in ptxas.reports_in(said)}
+    assert found == {"k": reason, "m": ""}

@@ -40,8 +40,12 @@ def ptx_of(module: ModuleOp, arch: str, passes: str = "convert-nvvm-to-llvm") ->
     return ptx_of_module(run_passes(module, passes), arch)
 
 
-def assembled(ptx: str, arch: str) -> KernelReport:
-    """What ptxas says of the only kernel in a text; it takes the text, and spills nothing."""
+def assembled(ptx: str, arch: str, *, one_by_one: bool = False) -> KernelReport:
+    """
+    What ptxas says of the only kernel in a text; it takes the text, spills nothing, and lets products overlap, unless
+    they are known to go on one by one.
+    """
     (report,) = assemble(ptx, arch, require_ptxas()).kernels
     assert report.spills == 0
+    assert bool(report.serialized) is one_by_one, report.serialized
     return report

@@ -69,6 +69,7 @@ def test_a_loop_becomes_a_kernel_of_agents(tmp_path: Path, capsys: pytest.Captur
     kernel = contract(tmp_path / "k.json")
     assert kernel["block"] == [256, 1, 1]
     assert kernel["spill_bytes"] == 0
+    assert kernel["serialized_products"] == ""
     assert [parameter["kind"] for parameter in kernel["parameters"][:2]] == ["tensor map", "tensor map"]
     assert "@gemm: 256 threads a block" in capsys.readouterr().out
 

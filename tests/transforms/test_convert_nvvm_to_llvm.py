@@ -219,6 +219,29 @@ def test_accumulators_pass_through_the_waits(level: str) -> None:
     assert any(re.search(rf"f(mul|add) float {taken}\b", line) for line in body)
 
 
+def test_accumulators_begin_behind_the_fence() -> None:
+    """Two sums that start at zero: LLVM has written both before the fence, and not between the two products."""
+    text = """llvm.func @f(%a: i64, %b: i64, %p: !llvm.ptr<1>) {
+  %zero = llvm.mlir.zero : ACC
+  nvvm.wgmma.fence.aligned
+  %d = nvvm.wgmma.mma_async %a, %b, %zero, PRODUCT : ACC -> ACC
+  %e = nvvm.wgmma.mma_async %a, %b, %zero, PRODUCT : ACC -> ACC
+  nvvm.wgmma.commit.group.sync.aligned
+  nvvm.wgmma.wait.group.sync.aligned 0
+  %x = llvm.extractvalue %d[1] : ACC
+  %y = llvm.extractvalue %e[1] : ACC
+  %z = llvm.fadd %x, %y : f32
+  llvm.store %z, %p : f32, !llvm.ptr<1>
+  llvm.return
+}""".replace("ACC", "!llvm.struct<(f32, f32, f32, f32)>").replace("PRODUCT", next(iter(PRODUCTS)))
+    module = run_passes(parse(text), PASS)
+    verify_dominance(module)
+    printed = assert_prints_as_mlir_translates(module, "default<O3>")
+    tied = f'"{",".join(["=f"] * 8)},{",".join(map(str, range(8)))},~{{memory}}"'
+    assert f'"wgmma.fence.sync.aligned;", {tied}' in printed
+    assert f'"wgmma.wait_group.sync.aligned 0;", {tied}' in printed
+
+
 def test_a_wait_behind_which_nothing_is_used_names_no_registers() -> None:
     text = AGED.replace("%x = llvm.extractvalue %acc[1]", "%x = llvm.extractvalue %zero[1]")
     (body,) = bodies(llvm_ir_of(run_passes(parse(text), PASS))).values()

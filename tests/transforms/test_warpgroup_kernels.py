@@ -185,11 +185,19 @@ def test_what_is_left_out_or_altered_is_found(mutant: Mutant) -> None:
 # The shape of the code ------------------------------------------------------------------------------------------------
 
 
+ONE_BY_ONE = {(name, "unspecialize") for name in ("chained_gemm", "attention_64", "attention_128")}
+"""
+Kernels in one agent whose products ptxas does not let overlap: behind the loop a result comes from either arm of a
+branch, which moves its registers while the tensor core writes them.
+"""
+
+
 @pytest.mark.parametrize("case", BOTH, **NAMES)
 def test_kernels_assemble_without_spills(case: tuple[Kernel, str]) -> None:
+    """And ptxas waits for no product where the kernel does not."""
     kernel, strategy = case
     ptx = ptx_of(threads_of(kernel.name, strategy, TARGET).clone(), TARGET, DOWN)
-    assembled(ptx, TARGET)
+    assembled(ptx, TARGET, one_by_one=(kernel.name, strategy) in ONE_BY_ONE)
     assert "cp.async.bulk.tensor" in ptx
     assert ("wgmma.mma_async" in ptx) == (kernel in PRODUCTS)
 

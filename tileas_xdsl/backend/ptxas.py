@@ -40,6 +40,8 @@ class KernelReport:
     stack: int
     shared: int
     barriers: int
+    serialized: str = ""
+    """Why it lets products of `wgmma` go on one by one, in its words; empty where they overlap as they are written."""
 
     @property
     def spills(self) -> int:
@@ -111,16 +113,20 @@ def _complaint(said: str, ptx: str) -> str:
 
 def reports_in(said: str) -> Iterator[KernelReport]:
     """What `--verbose` says of each kernel."""
+    losses = re.findall(r"wgmma\S* instructions are serialized due to (.*?) in (?:the )?function '(.*?)'", said)
+    serialized = {name: " ".join(reason.split()) for reason, name in losses}
     for part in re.split(r"Compiling entry function", said)[1:]:
-        name = re.search(r"'(.*?)'", part)
+        found = re.search(r"'(.*?)'", part)
+        name = found.group(1) if found is not None else "?"
         yield KernelReport(
-            name=name.group(1) if name is not None else "?",
+            name=name,
             registers=_number(r"Used (\d+) registers", part),
             spill_stores=_number(r"(\d+) bytes spill stores", part),
             spill_loads=_number(r"(\d+) bytes spill loads", part),
             stack=_number(r"(\d+) bytes stack frame", part),
             shared=_number(r"(\d+) bytes smem", part),
             barriers=_number(r"used (\d+) barriers", part),
+            serialized=serialized.get(name, ""),
         )
 
 

@@ -110,6 +110,7 @@ def _reported(report: KernelReport | None) -> dict[str, Any]:
         "stack_bytes": report.stack,
         "static_shared_bytes": report.shared,
         "barriers": report.barriers,
+        "serialized_products": report.serialized,
     }
 
 
@@ -122,6 +123,8 @@ def _lines(contracts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f"{contract['spill_bytes']:,} bytes spilled",
                 _shared_memory(contract["static_shared_bytes"], contract["dynamic_shared_bytes"]),
             ]
+            if contract["serialized_products"]:
+                words.append(f"products one by one ({contract['serialized_products']})")
         yield f"@{contract['name']}: {', '.join(words)}"
 
 

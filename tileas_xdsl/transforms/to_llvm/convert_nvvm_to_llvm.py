@@ -37,7 +37,8 @@ class ConvertNVVMToLLVMPass(ModulePass):
     - Every op of `nvvm` by its row of the table. Inline PTX keeps its place among the accesses to memory: it clobbers
       memory, which MLIR's does not.
     - A wait for `wgmma` behind which accumulators are used takes and returns them, in inline PTX: LLVM knows of no
-      other dependence between the two, and may compute with them before the wait.
+      other dependence between the two, and may compute with them before the wait. So does a fence with those of the
+      products behind it: first numbers are then in their registers before the first product starts.
     - An optional operand that is left out becomes the constant and the flag that the intrinsic has for it.
 
     Requires: pointers of `llvm`.

@@ -218,9 +218,9 @@ class Phases:
         run = {copy.planned.rank for copy in copies}
         merge = _Merge()
         for stream in (s for copy in copies for streams in copy.planned.makes for s in streams):
+            made = history.pop((stream, slot.number))
             if self._escapes(stream, slot, run):
-                missing = self._missing_value(stream, slot, section.site)
-                merge.add((stream, slot.number), history[stream, slot.number], missing)
+                merge.add((stream, slot.number), made, self._missing_value(stream, slot, section.site, history))
         history.update(self._close_guard(section.site, self._condition(section, guard), body, merge))
 
     def _emit_copy(
@@ -298,16 +298,20 @@ class Phases:
             for reader, age in self.plan.readers[stream]
         )
 
-    def _missing_value(self, stream: Stream, slot: PlannedSlot, site: Site) -> SSAValue:
+    def _missing_value(self, stream: Stream, slot: PlannedSlot, site: Site, history: History) -> SSAValue:
         """
         What the stream holds where its op did not run.
 
         In an epilogue slot of a short loop that is a value before the first iteration: with `N` iterations, that of
-        iteration `N + slot - stage`. Everywhere else nobody reads it.
+        iteration `N + slot - stage`. Everywhere else nobody reads it. Where there is one initial value, all iterations
+        before the first have it, so the value of the slot before stands for it: what an op updates in place, like the
+        registers of a sum, then stays where it is on both ways.
         """
         value = self._stand_in(stream)
-        if slot.slot.section is not Section.EPILOGUE or len(stream.initial) < 2:
+        if slot.slot.section is not Section.EPILOGUE or not stream.initial:
             return value
+        if len(stream.initial) == 1:
+            return history.get((stream, slot.number - 1), value)
         first_trips = stream.stage - slot.number - 1
         value = stream.initial[-1]
         for before in reversed(range(len(stream.initial) - 1)):

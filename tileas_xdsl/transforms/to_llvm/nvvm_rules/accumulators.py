@@ -1,13 +1,16 @@
 """
-Waits for `wgmma` take and return the registers that they wait for.
+Waits for `wgmma` take and return the registers that they wait for, and fences those of the products behind them.
 
-    %d = nvvm.wgmma.mma_async ..                     %d = ..
+    nvvm.wgmma.fence.aligned                         %a = llvm.inline_asm "wgmma.fence ..", "=f,..,0,.." %c
+    %d = nvvm.wgmma.mma_async .., %c                 %d = .. %a
     nvvm.wgmma.wait.group.sync.aligned 0      ->     %e = llvm.inline_asm "wgmma.wait_group ..", "=f,..,0,.." %d
     %x = llvm.extractvalue %d[0]                     %x = llvm.extractvalue %e[0]
 
 An intrinsic that waits names no registers, so that LLVM may compute with an accumulator before the wait. What passes
 through the wait stays behind it. Accumulators that are still being filled pass through as well: tied operands stay in
-their registers, and nothing is done to them.
+their registers, and nothing is done to them. An intrinsic that fences names none either, and LLVM would write the first
+numbers of an accumulator where it is used, between two products that the fence stands in front of. ptxas then fences
+and waits by itself, and lets the products of the function go on one by one.
 """
 
 from __future__ import annotations
@@ -21,18 +24,28 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
-from tileas_xdsl.dialects.nvvm.wgmma import WgmmaMmaAsyncOp, WgmmaWaitGroupSyncOp
+from tileas_xdsl.dialects.nvvm.wgmma import (
+    WgmmaFenceAlignedOp,
+    WgmmaGroupSyncAlignedOp,
+    WgmmaMmaAsyncOp,
+    WgmmaWaitGroupSyncOp,
+)
 from tileas_xdsl.transforms.to_llvm.nvvm_rules.emitting import Emitter
 
 CONSTANTS = (llvm.ZeroOp, llvm.UndefOp, llvm.ConstantOp)
 
 
 def tie_accumulators(root: Operation) -> None:
-    """Let each wait in `root` behind which accumulators are used return them."""
+    """Let each wait in `root` behind which accumulators are used return them, and each fence those of its products."""
     types = {op.results_.type for op in root.walk() if isinstance(op, WgmmaMmaAsyncOp)}
-    if types:
-        for region in root.regions:
-            _Tying(types).region(region, [])
+    if not types:
+        return
+    for region in root.regions:
+        _Tying(types).region(region, [])
+    for fence in [op for op in root.walk() if isinstance(op, WgmmaFenceAlignedOp)]:
+        starts = list(_products_behind(fence))
+        if starts:
+            _fence(fence, starts)
 
 
 class _Tying:
@@ -65,6 +78,18 @@ class _Tying:
             visible += [result for result in op.results if result.type in self.types]
 
 
+def _products_behind(fence: WgmmaFenceAlignedOp) -> Iterator[WgmmaMmaAsyncOp]:
+    """The products of the group behind a fence that begin a chain on an accumulator."""
+    chained: set[SSAValue] = set()
+    op = fence.next_op
+    while op is not None and not isinstance(op, WgmmaFenceAlignedOp | WgmmaGroupSyncAlignedOp):
+        if isinstance(op, WgmmaMmaAsyncOp):
+            if op.inouts not in chained:
+                yield op
+            chained.add(op.results_)
+        op = op.next_op
+
+
 def _uses_behind(value: SSAValue, wait: Operation, dominators: dict[Block, Block]) -> Iterator[Use]:
     """The uses of `value` that come only behind `wait`."""
     home = wait.parent
@@ -92,28 +117,38 @@ def _dominates(block: Block, other: Block, dominators: dict[Block, Block]) -> bo
 
 def _wait(wait: WgmmaWaitGroupSyncOp, waited_for: dict[SSAValue, list[Use]]) -> list[SSAValue]:
     """The accumulators behind the wait, which takes its place and returns them; their later uses are changed."""
-    emit = Emitter(Builder(InsertPoint.before(wait)))
     text = f"wgmma.wait_group.sync.aligned {wait.group.value.data};"
-    if len(waited_for) == 1:
-        made = [_waited(value, text, emit) for value in waited_for]
-    else:
-        made = _all_waited(list(waited_for), text, emit)
+    made = _passed_through(wait, text, list(waited_for))
     for joined, uses in zip(made, waited_for.values(), strict=True):
         for use in uses:
             use.operation.operands[use.index] = joined
-    Rewriter.erase_op(wait)
     return made
 
 
-def _waited(value: SSAValue, text: str, emit: Emitter) -> SSAValue:
+def _fence(fence: WgmmaFenceAlignedOp, starts: Sequence[WgmmaMmaAsyncOp]) -> None:
+    """The fence takes the accumulators of the products, which begin with what it returns."""
+    made = _passed_through(fence, "wgmma.fence.sync.aligned;", [product.inouts for product in starts])
+    for product, joined in zip(starts, made, strict=True):
+        product.operands[product.operands.index(product.inouts)] = joined
+
+
+def _passed_through(op: Operation, text: str, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """Assembly in place of `op`, and the accumulators as it returns them."""
+    emit = Emitter(Builder(InsertPoint.before(op)))
+    made = [_one_through(values[0], text, emit)] if len(values) == 1 else _all_through(values, text, emit)
+    Rewriter.erase_op(op)
+    return made
+
+
+def _one_through(value: SSAValue, text: str, emit: Emitter) -> SSAValue:
     """The only accumulator: what the assembly returns is of its type."""
     assert isinstance(value.type, llvm.LLVMStructType)
     registers = list(_parts(value, emit))
     return emit.assembled(text, value.type, registers, range(len(registers)))
 
 
-def _all_waited(values: Sequence[SSAValue], text: str, emit: Emitter) -> list[SSAValue]:
-    """Several go through one wait, and each is put together again."""
+def _all_through(values: Sequence[SSAValue], text: str, emit: Emitter) -> list[SSAValue]:
+    """Several go through one op, and each is put together again."""
     parts = [(value, list(_parts(value, emit))) for value in values]
     registers = [register for _, of_value in parts for register in of_value]
     after = iter(emit.assembly(text, [each.type for each in registers], registers, range(len(registers))))

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
+from tileas_xdsl.dialects.nvvm.wgmma import WgmmaGroupSyncAlignedOp, WgmmaWaitGroupSyncOp
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, all_types, lower, refusal, rule
 
 AXES = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
@@ -40,8 +41,28 @@ def _for(op: scf.ForOp, threads: Threads) -> None:
 @rule(scf.IfOp)
 def _if(op: scf.IfOp, threads: Threads) -> None:
     then, otherwise = _arm(op.true_region, threads), _arm(op.false_region, threads)
+    if not otherwise.blocks:
+        for wait in _waits_for_earlier_products(then.block):
+            wait.detach()
+            threads.insert(wait)
     branch = scf.IfOp(threads.of(op.cond), all_types(op.results), then, otherwise)
     threads.bind(op.results, threads.insert(branch).results)
+
+
+def _waits_for_earlier_products(arm: Block) -> list[WgmmaWaitGroupSyncOp]:
+    """
+    The waits of the only arm of a branch that are for products in front of it: they go there, too. Behind a loop that
+    may have no turns, the wait for its last product has its condition, and so has the product. Nobody who translates
+    the branch sees that the two go together: LLVM could use the sums in front of the wait, and ptxas waits for each
+    product by itself. Where the branch is not taken, there is nothing to wait for.
+    """
+    found: list[WgmmaWaitGroupSyncOp] = []
+    for op in arm.ops:
+        if any(isinstance(inner, WgmmaGroupSyncAlignedOp) for inner in op.walk()):
+            break
+        if isinstance(op, WgmmaWaitGroupSyncOp):
+            found.append(op)
+    return found
 
 
 def _arm(region: Region, threads: Threads) -> Region:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from xdsl.dialects import func
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntAttr
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.ages import Ages, Commit
 from tileas_xdsl.diagnostics import refuse as refuse_op
@@ -69,7 +71,21 @@ def _wait(op: AsyncWaitOp, threads: Threads) -> None:
         return
     if age.queue != QUEUE:
         refuse_op(op, "waits for something else than a product", "let pipelines hand over what is loaded")
-    threads.insert(WgmmaWaitGroupSyncOp(age.count))
+    await_products(threads, age.count)
+
+
+def await_products(threads: Threads, count: int) -> None:
+    """
+    Wait until no more than `count` groups are on their way. A wait right behind another one takes its place: ptxas lets
+    products go on one by one where it meets two in a row.
+    """
+    before = threads.block.last_op
+    while before is not None and is_side_effect_free(before):
+        before = before.prev_op
+    if isinstance(before, WgmmaWaitGroupSyncOp):
+        count = min(count, before.group.value.data)
+        Rewriter.erase_op(before)
+    threads.insert(WgmmaWaitGroupSyncOp(count))
 
 
 # Products -------------------------------------------------------------------------------------------------------------
@@ -84,7 +100,7 @@ def _async_dot(op: AsyncDotOp, threads: Threads) -> None:
 def multiply_at_once(op: DotOp, threads: Threads) -> None:
     """Start a product and wait for it."""
     multiply(op, threads)
-    threads.insert(WgmmaWaitGroupSyncOp(0))
+    await_products(threads, 0)
 
 
 def multiply(op: Product, threads: Threads) -> None:
@@ -131,7 +147,7 @@ def _in_shared_memory(op: Product, threads: Threads) -> tuple[SharedTile, Shared
         return threads.tile(op.a), b
     age = threads.ages.age(op.done if isinstance(op, AsyncDotOp) else op, op)
     if age is not None:
-        threads.insert(WgmmaWaitGroupSyncOp(age.count))
+        await_products(threads, age.count)
         threads.meet()
     return stage(threads, threads.registers(op.a)), b
 
