@@ -3,6 +3,7 @@ The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` s
 
     tileas check FILE        races and deadlocks, or a proof that there are none
     tileas compile FILE      the TileAS family on it, and what was decided
+    tileas course check N    the exercises of the course, judged
     tileas explain FILE      what each pass does to it, as one page
     tileas gui FILE          xDSL's view of it behind each pass, in the terminal
     tileas layout LAYOUT     who holds which element of a tile
@@ -29,6 +30,7 @@ from importlib import import_module
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "find races and deadlocks, each with a witness, or prove that there are none"),
     "compile": ("compile", "run the TileAS family on a program, and say what was decided"),
+    "course": ("course", "start an exercise of the course, and judge what became of it"),
     "explain": ("explain", "show what each pass does to a program, as one page"),
     "gui": ("gui", "show a program behind each pass in the terminal, with the viewer of xDSL"),
     "layout": ("layout", "show who holds which element of a tile, and what leads from one layout to another"),

@@ -1,0 +1,74 @@
+"""Prose of the pages in `docs/course/`: its sentences, and the first uses of the words in the glossary."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.support.ir import ROOT
+
+COURSE = ROOT / "docs" / "course"
+GLOSSARY = COURSE / "glossary.md"
+FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#.*$", re.MULTILINE)
+INLINE = re.compile(r"`[^`\n]*`")
+IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
+LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
+SENTENCE_ENDS = re.compile(r"(?<=[.!?])[\"”*)]*\s+(?=[\"“*(A-Z`0-9])")
+
+
+def chapters() -> list[Path]:
+    """The pages of the course, without its list of contents and its glossary."""
+    return sorted(COURSE.glob("[0-9][0-9]-*.md"))
+
+
+def terms() -> dict[str, str]:
+    """Word of the glossary -> what it means."""
+    found = re.findall(r"^### (.+)\n(.+)$", GLOSSARY.read_text(), re.MULTILINE)
+    return dict(found)
+
+
+def slug(term: str) -> str:
+    """The anchor of a heading."""
+    return term.replace(" ", "-")
+
+
+def blanked(text: str, *patterns: re.Pattern[str]) -> str:
+    """`text` with spaces in the place of what matches, so that positions stay."""
+    for pattern in patterns:
+        text = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    return text
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a page, without code, headings and tables; an inline code is one word."""
+    plain = FENCE.sub("\n\n", text)
+    plain = IMAGE.sub("", HEADING.sub("\n", plain))
+    plain = INLINE.sub("Code", LINK.sub(r"\1", plain))
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )", plain):
+        if not paragraph.lstrip().startswith("|"):
+            words = re.sub(r"^\s*(?:-|\d+\.) ", "", paragraph).split()
+            found += SENTENCE_ENDS.split(" ".join(words))
+    return [sentence for sentence in found if sentence.strip()]
+
+
+def first_use(text: str, term: str) -> re.Match[str] | None:
+    """
+    Where `term` is first used in the prose of a page: not in code, a heading or a link to another page. Group 1 is the
+    opening bracket of a link, if it is one to the glossary.
+    """
+    prose = blanked(text, FENCE, HEADING, INLINE, IMAGE)
+    for found in LINK.finditer(prose):
+        if found[2] != f"glossary.md#{slug(term)}":
+            prose = prose[: found.start()] + " " * len(found[0]) + prose[found.end() :]
+    for longer in terms():
+        if term in longer.split() and longer != term:
+            prose = blanked(prose, re.compile(rf"{longer}", re.IGNORECASE))
+    return re.search(rf"(\[)?(?<![\w-]){term}(?:s|es)?(?![\w-])", prose, re.IGNORECASE)
+
+
+def unlinked(text: str) -> list[str]:
+    """The words of the glossary that a page uses, and does not link where it does so first."""
+    found = {term: first_use(text, term) for term in terms()}
+    return [term for term, use in found.items() if use is not None and use[1] is None]

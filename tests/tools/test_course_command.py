@@ -1,0 +1,166 @@
+"""
+The exercises of the course: each start fails as it says, each solution passes, each wrong answer fails for its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tileas_xdsl.tools import main as command
+from tileas_xdsl.tools.exercises import Exercise, exercises, read_exercise
+from tileas_xdsl.tools.judging import judge
+
+ALL = exercises()
+WRONG = [(exercise, name) for exercise in ALL.values() for name in exercise.wrong]
+Course = Callable[..., tuple[int, list[str], str]]
+
+
+@pytest.fixture
+def course(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Course:
+    """`course(action, ...)` in a folder of its own: status, lines of output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, list[str], str]:
+        status = command.main(["course", *arguments])
+        captured = capsys.readouterr()
+        return status, captured.out.splitlines(), captured.err
+
+    return run
+
+
+# The three kinds of files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=lambda exercise: exercise.name)
+def test_a_start_fails_as_it_says(exercise: Exercise):
+    assert [unmet.kind for unmet in judge(exercise, exercise.start)][:1] == [exercise.fails]
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=lambda exercise: exercise.name)
+def test_a_solution_passes(exercise: Exercise):
+    assert judge(exercise, exercise.solution) == []
+
+
+@pytest.mark.parametrize(("exercise", "name"), WRONG, ids=lambda value: str(getattr(value, "name", value)))
+def test_a_wrong_answer_is_refused_for_its_reason(exercise: Exercise, name: str):
+    """For that reason first: what comes behind it may follow from it."""
+    assert [unmet.kind for unmet in judge(exercise, exercise.folder / name)][:1] == [exercise.wrong[name]]
+
+
+def test_there_are_enough_wrong_answers():
+    assert list(ALL) == list(range(1, 16))
+    assert len(WRONG) >= 26
+    assert min(len(exercise.wrong) for exercise in ALL.values()) >= 2
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=lambda exercise: exercise.name)
+def test_a_folder_holds_what_its_toml_names(exercise: Exercise):
+    files = {path.name for path in exercise.folder.iterdir() if path.is_file()}
+    answers = {exercise.start.name, exercise.solution.name, *exercise.wrong}
+    assert files == {"exercise.toml", *answers, *exercise.demand.programs}
+    assert exercise.hint
+    assert "TODO" in exercise.start.read_text()
+    assert not any("TODO" in (exercise.folder / name).read_text() for name in answers - {exercise.start.name})
+
+
+def test_a_misspelt_condition_is_no_condition_that_all_meet(tmp_path: Path):
+    folder = tmp_path / "01-some"
+    folder.mkdir()
+    (folder / "exercise.toml").write_text("[demand]\nmax_cycle = 3\n")
+    with pytest.raises(ValueError, match=r"01-some/exercise\.toml: unknown: max_cycle"):
+        read_exercise(folder)
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_exercise_from_its_start_to_its_solution(course: Course):
+    status, lines, _ = course("start", "4")
+    assert (status, len(lines)) == (0, 1)
+    assert lines[0].startswith("04-counts.mlir: Find the weakest wait")
+    file = Path("04-counts.mlir")
+    status, lines, _ = course("check", "4")
+    assert status == 1
+    assert lines == [
+        "not met: 572 cycles an iteration at n = 32; at most 320 are allowed",
+        "not met: 04-counts.mlir:31:5: over-wait: 'async_queue.wait' waits until at most 0 are in flight, where 2 "
+        "would do; it costs 3500 of 8390 cycles in @double(n = 8)",
+        "04-counts: 2 not met",
+    ]
+    file.write_text(file.read_text().replace("wait 0, 0\n    %x", "wait 0, 2\n    %x"))
+    assert course("check", "4") == (0, ["04-counts: all conditions are met"], "")
+    assert course("check", "04-counts", str(file))[0] == 0
+
+
+def test_the_list_the_hint_and_the_solution(course: Course):
+    assert course()[1] == course("list")[1]
+    assert len(course("list")[1]) == len(ALL)
+    assert course("hint", "4")[1] == [ALL[4].hint]
+    assert course("solution", "12")[1] == ALL[12].solution.read_text().splitlines()
+
+
+def test_all_conditions_but_one_give_one_line_with_the_missing_number(course: Course):
+    status, lines, _ = course("check", "5", str(ALL[5].folder / "wrong-five.mlir"))
+    assert status == 1
+    assert lines == ["not met: 20 bytes of shared memory; at most 16 are allowed", "05-rings: 1 not met"]
+
+
+def test_what_was_begun_is_not_overwritten(course: Course):
+    course("start", "1")
+    Path("01-asynchronous-work.mlir").write_text("mine")
+    status, lines, errors = course("start", "1")
+    assert (status, lines) == (2, [])
+    assert errors == "01-asynchronous-work.mlir: error: it is there already: remove it to start again\n"
+    assert Path("01-asynchronous-work.mlir").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "expected"),
+    [
+        ("1", "func.func @f(", "answer:1:14: error: "),
+        ("1", "", "answer:1:1: error: there is no operation in this file"),
+        ("12", "def f(:\n", "answer:1:7: error: invalid syntax"),
+        ("12", "1 / 0\n", "answer: error: it raises ZeroDivisionError: division by zero"),
+        ("12", "x = 1\n", "answer: error: it defines 0 passes; one is demanded"),
+        ("14", "\n", "answer: error: 0 lines with a layout; one is demanded"),
+        ("14", "smem, spiral\n", "error: 64x64xf32, #nv_tileas.layout<smem, spiral> does not parse"),
+    ],
+)
+def test_a_file_that_cannot_be_read_gives_one_line(course: Course, number: str, text: str, expected: str):
+    Path("answer").write_text(text)
+    status, lines, errors = course("check", number, "answer")
+    assert (status, lines) == (2, [])
+    assert errors.startswith(expected)
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["check", "99"], "error: there is no exercise 99: they are numbered 1 to 15\n"),
+        (["begin", "1"], "error: tileas course begin: there is list, start, check, hint, solution\n"),
+        (["start", "counts"], "error: there is no exercise counts: they are numbered 1 to 15\n"),
+        (["check"], "error: tileas course check: which exercise? `tileas course list` has them\n"),
+        (["check", "4"], "04-counts.mlir: error: no such file: `tileas course start 4` makes 04-counts.mlir\n"),
+        (["hint", "4", "x.mlir"], "error: tileas course hint: 'x.mlir' is one argument too many\n"),
+    ],
+)
+def test_a_wrong_command_line_gives_one_line(course: Course, arguments: list[str], expected: str):
+    assert course(*arguments) == (2, [], expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("func.func @double(%n: index) {\n  func.return\n}\n", "numbers"),
+        ('func.func @double(%n: index) {\n  "test.op"() : () -> ()\n  func.return\n}\n', "undecided"),
+        ("func.func private @double(%n: index)\n", "arguments"),
+    ],
+)
+def test_another_program_is_no_answer(text: str, kind: str, tmp_path: Path):
+    path = tmp_path / "other.mlir"
+    path.write_text(text)
+    assert [unmet.kind for unmet in judge(ALL[4], path)][:1] == [kind]
