@@ -52,6 +52,22 @@ def test_the_commands_of_a_page_run_in_a_fresh_environment(page: str, tmp_path: 
         assert fence.output is None or result.stdout == fence.output, str(fence)
 
 
+def test_the_wheel_has_the_course_and_the_examples(tmp_path: Path) -> None:
+    """From the wheel alone, without a checkout: an exercise is started and judged, and an example is checked."""
+    checkout, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere"
+    checkout.mkdir()
+    elsewhere.mkdir()
+    copy_checkout(checkout)
+    typed(checkout, [f"{PYTHON} -m venv env", "source env/bin/activate", "pip install --quiet ."])
+    use = f"source {checkout}/env/bin/activate"
+    typed(elsewhere, [use, "tileas course start 1", "tileas course check 1"], status=1)
+    typed(elsewhere, [use, "tileas course solution 1 > a.mlir", "tileas course check 1 a.mlir"])
+    typed(elsewhere, [use, "tileas check $VIRTUAL_ENV/share/tileas-xdsl/examples/double_buffer.mlir"])
+    answers = [path for path in (ROOT / "tileas_xdsl" / "course").glob("[0-9]*/*") if path.is_file()]
+    shipped = typed(elsewhere, [use, "python -c 'import tileas_xdsl; print(tileas_xdsl.__path__[0])'"]).stdout.strip()
+    assert [a.name for a in answers if not (Path(shipped) / a.relative_to(ROOT / "tileas_xdsl")).is_file()] == []
+
+
 def status_of(fence: Fence) -> int:
     return next((int(word.removeprefix("exit=")) for word in fence.tag if word.startswith("exit=")), 0)
 
