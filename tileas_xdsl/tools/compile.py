@@ -11,10 +11,8 @@ every pass. Exit status 0: compiled. 2: the input is wrong, or a pass refused it
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import BinaryIO, get_args
@@ -35,6 +33,7 @@ from tileas_xdsl.pipelines import Strategy, TileIRPass
 from tileas_xdsl.tools import machine_code
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context, read_module
+from tileas_xdsl.tools.main import without_collector
 from tileas_xdsl.tools.output_files import write_files, write_text
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER
 from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
@@ -74,20 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with _without_collector():
+    with without_collector():
         return _compile(arguments)
-
-
-@contextmanager
-def _without_collector() -> Generator[None]:
-    """Python's collector of cycles would walk over all ops again and again, and they are in use until the end."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _compile(arguments: argparse.Namespace) -> int:

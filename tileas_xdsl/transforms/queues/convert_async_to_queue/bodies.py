@@ -18,7 +18,7 @@ from tileas_xdsl.analysis.memory.effects import only_computes
 from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.async_queue import QueueScope
-from tileas_xdsl.dialects.upstream_arithmetic import STRUCTURED
+from tileas_xdsl.dialects.upstream_arithmetic import STRUCTURED, is_of
 from tileas_xdsl.interfaces import AgentLikeOpInterface, AsyncOpInterface, AsyncRegionOpInterface
 
 IN_PLACE = (scf.ForOp, scf.IfOp)
@@ -60,7 +60,7 @@ def _verify_op(op: Operation) -> None:
     if isinstance(op, IN_PLACE) or only_computes(op) or is_side_effect_free(op):
         return
     effects = get_effects(op)
-    if op.regions and type(op) not in STRUCTURED:
+    if op.regions and not is_of(op, STRUCTURED):
         refuse(op, "has regions that a scope cannot hold", "use scf.for and scf.if")
     if effects is None:
         refuse(op, "does in a task what nobody knows, and a scope only moves data", "inline it, or do it outside")

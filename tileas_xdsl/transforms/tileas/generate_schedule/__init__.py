@@ -35,7 +35,6 @@ from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import ROUNDS, InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.shared_loops import OneAgentError
 from tileas_xdsl.targets.machine_model import MachineModel
-from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS, AUTO, Exactly, exact_schedule
 from tileas_xdsl.transforms.tileas.generate_schedule.strategy import LARGEST, strategy_of
 from tileas_xdsl.transforms.tileas.generate_schedule.trace import write_trace
 
@@ -125,12 +124,16 @@ class GenerateSchedulePass(ModulePass):
             write_trace(self.schedule_trace_file, [(found.problem, found.schedule) for found in planned])
 
     def _check_agents(self) -> None:
+        if self.exact_agents == 1:
+            return
+        from tileas_xdsl.transforms.tileas.generate_schedule.exact import AGENTS
+
         if self.exact_agents not in AGENTS:
             raise PassFailedException(
                 f"{self.name}: exact-agents={self.exact_agents}; a loop is scheduled for one agent, or for a producer "
                 f"and one or two that compute: choose one of {', '.join(map(str, AGENTS))}"
             )
-        if self.exact_agents != 1 and self.strategy != EXACT:
+        if self.strategy != EXACT:
             raise PassFailedException(
                 f"{self.name}: exact-agents={self.exact_agents} contradicts strategy={self.strategy}; use "
                 f"strategy={EXACT}, or leave out exact-agents"
@@ -187,7 +190,9 @@ def plan_loop(
 def _exactly(
     problem: LoopProblem, found: ModuloSchedule, options: GenerateSchedulePass, model: MachineModel
 ) -> ScheduledLoop:
-    """The best schedule of `problem`, with what is proven of it."""
+    """The best schedule of `problem`, with what is proven of it. Only here the exact scheduler is loaded."""
+    from tileas_xdsl.transforms.tileas.generate_schedule.exact import AUTO, Exactly, exact_schedule
+
     asked = Exactly(
         options.exact_agents,
         float(options.exact_limit),

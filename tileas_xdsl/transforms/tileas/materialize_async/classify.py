@@ -34,7 +34,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, Sh
 from tileas_xdsl.dialects.nv_tileas.types import is_stage, is_token
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
 from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
-from tileas_xdsl.dialects.upstream_arithmetic import ON_TILES
+from tileas_xdsl.dialects.upstream_arithmetic import ON_TILES, is_of
 from tileas_xdsl.interfaces import LoopLikeOpInterface
 
 TMA, ASYNC_COPY, SYNC = "tma", "async_copy", "sync"
@@ -115,7 +115,7 @@ def is_tile_compute(op: Operation) -> bool:
     """Whether `op`, which takes a tile, ends a load chain."""
     if isinstance(op, COMPUTING):
         return True
-    return type(op) in ON_TILES and any(isa(o.type, TensorType[Attribute]) for o in op.operands)
+    return is_of(op, ON_TILES) and any(isa(o.type, TensorType[Attribute]) for o in op.operands)
 
 
 def _rearranged(use: Use) -> Sequence[SSAValue]:

@@ -35,7 +35,7 @@ from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.types import denotes_memory
 from tileas_xdsl.dialects.tiles.views import is_view, names_bytes_of_operand
-from tileas_xdsl.dialects.upstream_arithmetic import ARITHMETIC
+from tileas_xdsl.dialects.upstream_arithmetic import ARITHMETIC, is_of
 from tileas_xdsl.interfaces import (
     AgentLikeOpInterface,
     AsyncOpInterface,
@@ -215,7 +215,7 @@ def _computes(op: Operation) -> bool:
     Whether `op` computes new values, and not views, whatever the layout in their type says. A selection does not: it
     gives one of its operands.
     """
-    return type(op) in ARITHMETIC and not isinstance(op, arith.SelectOp)
+    return is_of(op, ARITHMETIC) and not isinstance(op, arith.SelectOp)
 
 
 # Slots held at once ---------------------------------------------------------------------------------------------------
