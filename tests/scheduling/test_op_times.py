@@ -61,3 +61,17 @@ def test_a_tile_that_is_converted_into_a_slot_is_written_twice_and_read_once(fil
     timed = simulate(module, "f", {"n": 8, "m": np.zeros((64, 128), np.float16)}, "sm_90")
     assert timed.cycles_per_iteration == op_time(op, model).agent + handshakes * model.timing.signal
     assert op_time(op, model).agent - (4 - handshakes) * model.timing.signal == 157 + 285
+
+
+@pytest.mark.parametrize(("fill", "handshakes"), [(WRITE, 4), (PRODUCE, 2)], ids=["producer_write", "produce_one"])
+def test_a_tile_that_stays_in_registers_is_not_written_at_all(fill: str, handshakes: int) -> None:
+    """A slot without a place in memory is the value itself: neither the schedule nor the timed machine charges it."""
+    body = BODY.replace("!v", "!x").replace("      %y = nv_tileas.convert_layout %x : (!x) -> !x\n", "")
+    fill = fill.replace(BODY, body.replace("yield %y", "yield %x")).replace("[!v]", "[!x]")
+    module = parse(LOOP.replace("FILL", fill))
+    op = next(op for op in module.walk() if isinstance(op, ProducerWriteOp | ProduceOp))
+    model = machine_model("sm_90")
+    assert model.timing is not None
+    timed = simulate(module, "f", {"n": 8, "m": np.zeros((64, 128), np.float16)}, "sm_90")
+    assert timed.cycles_per_iteration == 4 * model.timing.signal
+    assert op_time(op, model).agent == (4 - handshakes) * model.timing.signal
