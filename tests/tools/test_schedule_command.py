@@ -63,7 +63,7 @@ def test_the_report_says_who_runs_what(tmp_path: Path, capsys: pytest.CaptureFix
     assert schedule(kernel, "--strategy", "exact", "--agents", "auto", "--exact-limit", 2, "-o", file) == 0
     said = capsys.readouterr().out
     assert "proven optimum 64; II = 64 (proven: slot tma: " in said
-    assert "; 2 agents (proven: with 1, II >= 148)" in said
+    assert "; 2 agents (proven: with 1, II >= 149)" in said
     assert "  produce_one_async %at_filled: agent 0, stage 0" in said
     assert "  dot %sum: agent 1, stage " in said
     headings = {text.text for text in ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}text")}

@@ -2,8 +2,7 @@
 Modulo scheduling by proof: the problem of the heuristic scheduler, solved by the exact one.
 
 One problem, two schedulers: what the heuristic finds is the start of the exact search, so that the answer is never
-slower, and their two intervals can stand beside each other. Registers are counted in what comes of it: where the tiles
-in flight are too many, a schedule with the same interval is sought that has fewer, and if none is found, that is said.
+slower, and their two intervals can stand beside each other. `fitting.py` has registers bind as well.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tileas_xdsl.scheduling.exact import problem as exact
 from tileas_xdsl.scheduling.exact.cycles import CycleEdge, earliest_starts
 from tileas_xdsl.scheduling.exact.result import ExactSchedule, NoSchedule
 from tileas_xdsl.scheduling.exact.schedule import Schedule
-from tileas_xdsl.scheduling.exact.search import Limits, any_schedule, solve
+from tileas_xdsl.scheduling.exact.search import Limits, solve
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem
 from tileas_xdsl.scheduling.modulo.schedule import IntervalProof, ModuloSchedule
@@ -31,6 +30,8 @@ class ProvenSchedule:
 
     schedule: ModuloSchedule
     result: ExactSchedule
+    fits: bool = True
+    """Whether its tiles fit their registers, where these are counted."""
 
     @property
     def text(self) -> str:
@@ -45,34 +46,16 @@ def proven_schedule(start: ModuloSchedule, limits: Limits | None = None) -> Prov
     Raises `SolverMissing` where there is no solver.
     """
     problem = exact_problem(start.problem)
-    result = solve(problem, limits or Limits(), _exact_schedule(start))
+    result = solve(problem, limits or Limits(), as_exact(start))
     if isinstance(result, NoSchedule):
         return result
-    starts = _starts(problem, result.schedule)
+    starts = starts_of(problem, result.schedule)
     proof = IntervalProof(result.text, result.lower_bound, start)
     found = ModuloSchedule(start.problem, result.ii, starts, start.strategy, start.bounds, proof=proof)
     return ProvenSchedule(found, result)
 
 
-def in_registers(found: ProvenSchedule, tiles: TilesInRegisters, seconds: float) -> ProvenSchedule:
-    """
-    `found`, if `tiles` fit their registers in it; else one with the same interval in which they do, if that is found
-    within so many deterministic seconds; else `found`, with what it would need in its proof.
-    """
-    problem = exact_problem(found.schedule.problem, tiles)
-    breaches = validate(problem, _exact_schedule(found.schedule))
-    if not breaches:
-        return found
-    fitting = any_schedule(problem, found.schedule.ii, seconds)
-    if fitting is not None:
-        return replace(found, schedule=replace(found.schedule, starts=_starts(problem, fitting)))
-    proof = found.schedule.proof
-    assert proof is not None, "it was proven"
-    text = f"{proof.text}; registers do not suffice: {breaches[0].text}"
-    return replace(found, schedule=replace(found.schedule, proof=replace(proof, text=text)))
-
-
-def _starts(problem: exact.ExactProblem, schedule: Schedule) -> tuple[int, ...]:
+def starts_of(problem: exact.ExactProblem, schedule: Schedule) -> tuple[int, ...]:
     """Starts from stage 0 on, in the least stages."""
     settled = _settled(problem, schedule)
     (origin,) = settled.origins
@@ -167,6 +150,6 @@ def _machine(problem: ModuloProblem) -> exact.MachineLimits:
     return exact.MachineLimits(slots, spaces, ceiling=None if problem.ceiling >= NO_LIMIT else problem.ceiling)
 
 
-def _exact_schedule(start: ModuloSchedule) -> Schedule:
+def as_exact(start: ModuloSchedule) -> Schedule:
     agents = (0,) * len(start.starts)
     return Schedule(start.ii, start.starts, start.starts, agents, start.copies, (0,))

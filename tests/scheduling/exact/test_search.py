@@ -105,10 +105,18 @@ def test_a_limit_is_never_an_optimum() -> None:
 def test_unknown_intervals_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two intervals go unanswered: the bound stays below them, whatever is found above."""
     forget_intervals(monkeypatch, {20, 21})
-    result = found(kernels.SMALL_GEMM)
+    soon = Dependence("m", "a", -1000)
+    result = found(replace(kernels.SMALL_GEMM, dependences=(*kernels.SMALL_GEMM.dependences, soon)))
     assert (result.ii, result.lower_bound, result.proven) == (32, 20, False)
     assert result.text == "II <= 32, >= 20 (16-19, 22-31 refuted, 20-21 unknown)"
     assert result.trail.limits_hit[0].startswith("II = 20 with up to 1 agents was given up after ")
+
+
+def test_where_schedules_stretch_a_refutation_does_for_smaller_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_intervals(monkeypatch, {20, 21})
+    result = found(kernels.SMALL_GEMM)
+    assert (result.ii, result.proven) == (32, True)
+    assert [it.ii for it in result.trail.refuted if it.ii in (20, 21)] == []
 
 
 def forget_intervals(monkeypatch: pytest.MonkeyPatch, intervals: set[int]) -> None:
@@ -257,7 +265,7 @@ def test_registers_that_never_fit_in_numbers() -> None:
     values = (RegisterValue("x", "a", (RingRead("b", 1),), 100), RegisterValue("y", "a", (RingRead("b", 1),), 100))
     machine = MachineLimits((), registers=RegisterFile(150, reserve=0))
     problem = ExactProblem(ops, machine, (Dependence("a", "b", 1),), values=values)
-    assert never(problem).text.endswith(": registers: x 100 and y 100 words of 150")
+    assert never(problem).text.endswith(": registers: a needs x 100 and y 100 at once, 200 words of 150")
 
 
 def test_an_op_that_asks_for_more_than_there_is() -> None:

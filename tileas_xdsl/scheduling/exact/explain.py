@@ -43,7 +43,7 @@ def _text(query: Query, group: RuleGroup) -> str:
         case RuleKind.BYTES:
             return _bytes_text(query.problem, group.name)
         case RuleKind.REGISTERS:
-            return _pool_text(query.problem, group.name) if group.name else _register_text(query)
+            return pool_text(query.problem, group.name) if group.name else _register_text(query)
         case RuleKind.ISSUE:
             return _issue_text(query)
         case RuleKind.CARRIED:
@@ -80,7 +80,8 @@ def _register_text(query: Query) -> str:
     return f"registers: {_and(asked)} words of {_largest_budget(query)}"
 
 
-def _pool_text(problem: ExactProblem, name: str) -> str:
+def pool_text(problem: ExactProblem, name: str) -> str:
+    """The words that are asked of a pool of registers, and how many there are."""
     pool = next(pool for pool in problem.machine.pools if pool.name == name)
     asked = [f"{it.name} {it.words}" for it in problem.values if it.pool == name and it.words]
     beside = f" beside {pool.kept} that are kept" if pool.kept else ""

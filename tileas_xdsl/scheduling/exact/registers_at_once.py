@@ -25,6 +25,8 @@ class CrowdedOp:
     """Values and constants with their words."""
     room: int
     pool: str | None = None
+    kept: int = 0
+    """Words of the pool that are taken for the whole kernel."""
 
     @property
     def words(self) -> int:
@@ -37,17 +39,22 @@ class CrowdedOp:
     def __str__(self) -> str:
         of = f" of {self.pool}" if self.pool else ""
         held = " and ".join(f"{name} {words}" for name, words in self.held)
-        return f"registers{of}: {self.op} needs {held} at once, {self.words} words of {self.room}"
+        beside = f" beside {self.kept} that are kept" if self.kept else ""
+        return f"registers{of}: {self.op} needs {held} at once, {self.words} words of {self.room}{beside}"
 
 
 def crowded_op(problem: ExactProblem) -> CrowdedOp | None:
     """The first op whose values do not fit together, if there is one; then the problem has no schedule at all."""
-    rooms: dict[str | None, int] = {pool.name: pool.free for pool in problem.machine.pools}
+    crowds = (crowd for op in problem.ops for crowd in _crowds(problem, op.name))
+    return next((crowd for crowd in crowds if crowd.held and crowd.words + crowd.kept > crowd.room), None)
+
+
+def _crowds(problem: ExactProblem, op: str) -> Iterator[CrowdedOp]:
+    """What lies in each pool, and with the agent, at the start of the op."""
+    for pool in problem.machine.pools:
+        yield CrowdedOp(op, tuple(_held(problem, op, pool.name)), pool.words, pool.name, pool.kept)
     if problem.machine.registers is not None:
-        rooms[None] = _largest_budget(problem)
-    crowds = (CrowdedOp(op.name, tuple(_held(problem, op.name, pool)), rooms[pool], pool)
-              for op in problem.ops for pool in rooms)  # fmt: skip
-    return next((crowd for crowd in crowds if crowd.words > crowd.room), None)
+        yield CrowdedOp(op, tuple(_held(problem, op, None)), _largest_budget(problem))
 
 
 def _held(problem: ExactProblem, op: str, pool: str | None) -> Iterator[tuple[str, int]]:

@@ -16,6 +16,7 @@ from tileas_xdsl.scheduling.exact.groups import RuleGroup
 from tileas_xdsl.scheduling.exact.pressure import budgets_of, warps_of, words_of
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
 from tileas_xdsl.scheduling.exact.schedule import Schedule, bytes_of, order_of, stages_of
+from tileas_xdsl.scheduling.exact.stretching import schedules_stretch
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class ExactSchedule:
 
     @property
     def proven(self) -> bool:
-        """Whether every smaller interval was refuted."""
+        """Whether every smaller interval was refuted: by itself, or with a larger one where schedules stretch."""
         return self.lower_bound == self.ii
 
     @cached_property
@@ -110,6 +111,8 @@ class ExactSchedule:
         bound = self.trail.bounds.mii
         while bound in refuted:
             bound += 1
+        if refuted and schedules_stretch(self.problem):
+            bound = max(bound, max(refuted) + 1)
         return min(bound, self.ii)
 
     @cached_property
@@ -163,6 +166,8 @@ class ExactSchedule:
 
     def _what_is_known(self) -> str:
         refuted = sorted({it.ii for it in self.trail.refuted if it.agents == self.problem.agents})
+        if refuted and schedules_stretch(self.problem):
+            refuted = list(range(self.trail.bounds.mii, self.lower_bound))
         parts = [f"{ranges(refuted)} refuted"] if refuted else []
         unknown = [ii for ii in self.trail.unknown if ii < self.ii]
         untried = sorted(set(range(self.lower_bound, self.ii)) - set(refuted) - set(unknown))

@@ -3,6 +3,8 @@ The search: every interval from the lower bound on, until one has a schedule; th
 
 That `II - 1` has no schedule does not show that `II` is the least: feasibility is not monotone. Two ops of one row on
 one slot that must start exactly 3 cycles apart fit 2 and 4 rows and not 3. So each interval is refuted on its own.
+Where nothing must come soon enough (`stretching.py`), one refutation does for all below it; then, from a schedule of a
+heuristic, the search goes by halving.
 
 Limits are the solver's deterministic seconds. Each solve gets at most half of what is left, so that one hard interval
 does not take all. An interval without an answer is unknown, and never counted as refuted.
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
 from tileas_xdsl.scheduling.exact.checks import check_problem
 from tileas_xdsl.scheduling.exact.explain import explain
+from tileas_xdsl.scheduling.exact.halving import Halving
 from tileas_xdsl.scheduling.exact.horizon import serial_ii
 from tileas_xdsl.scheduling.exact.model import Formulation
 from tileas_xdsl.scheduling.exact.problem import ExactProblem
@@ -30,6 +33,7 @@ from tileas_xdsl.scheduling.exact.result import (
 )
 from tileas_xdsl.scheduling.exact.schedule import Schedule
 from tileas_xdsl.scheduling.exact.solver import Answer, Limit, SolverRun
+from tileas_xdsl.scheduling.exact.stretching import schedules_stretch
 from tileas_xdsl.scheduling.exact.validate import validate
 from tileas_xdsl.scheduling.exact.variables import Query
 
@@ -151,6 +155,8 @@ class _Search:
             found = self._try(ii)
             if found is not None:
                 return found
+            if self.start is not None and self.start.ii == last and schedules_stretch(self.problem):
+                return self._halve(self.start)
         return self._nothing_found(last)
 
     # Intervals and agents ---------------------------------------------------------------------------------------------
@@ -171,6 +177,20 @@ class _Search:
             fewest_proven &= len(self.unknown) == known
             del self.unknown[known:]
         return self._best(formulation, schedule, fewest_proven)
+
+    def _halve(self, start: Schedule) -> ExactSchedule | NoSchedule:
+        """Where one refutation does for all below it: between the first interval and that of `start`."""
+        refuted_up_to = max((it.ii for it in self.refuted), default=self.bounds.mii - 1)
+        halving = Halving(self.problem, refuted_up_to, start, max(self.left, 0))
+        halving.run()
+        self.refuted += halving.refuted
+        self.spent += halving.spent
+        self.left -= halving.spent
+        self.start = halving.schedule
+        self.unknown = list(range(halving.refuted_up_to + 1, self.start.ii))
+        if self.unknown:
+            self._note(f"II = {self.unknown[-1]} was given up")
+        return self._try(self.start.ii) or self._nothing_found(self.start.ii)
 
     def _solve(self, query: Query) -> tuple[Formulation, Schedule | None]:
         """First without moves, which is much the smaller question: a schedule that needs none is the better one."""

@@ -37,11 +37,14 @@ class IntervalProof:
     """No schedule has a smaller interval."""
     heuristic: ModuloSchedule
     """Where the search has started."""
+    heuristic_fits: bool = True
+    """Whether its tiles fit their registers, which it has no regard to."""
 
     def comparison(self, ii: int) -> str:
         """`heuristic 9, proven optimum 8`, for a schedule with the interval `ii`."""
         best = f"proven optimum {ii}" if self.lower_bound == ii else f"best known {ii}, at least {self.lower_bound}"
-        return f"heuristic {self.heuristic.ii}, {best}"
+        why = "" if self.heuristic_fits else " with too many registers"
+        return f"heuristic {self.heuristic.ii}{why}, {best}"
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,9 @@ class GenerateSchedulePass(ModulePass):
         computing agent share the loop, with 3 a producer and one or two of them, as few as reach the least interval;
         ops get an `agent`. `auto` takes as few agents as reach it, be it one. With 3 and `auto` work that hangs
         together may be dealt: a tile in registers that one computing agent makes and the other one uses is moved, which
-        `proof` says with its bytes; the move itself is `tileas-materialize-schedule`'s to write. Where tiles in
-        registers do not fit a thread of the agent that holds them, `proof` says how many words they take.
+        `proof` says with its bytes; the move itself is `tileas-materialize-schedule`'s to write. Under `exact` tiles in
+        registers have to fit a thread of the agent that holds them: where that lengthens the interval `proof` says what
+        it is without, and where they never fit how many words they take.
         `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. With
         `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on the rings as deep
         as they are. A loop that is too small, that nothing asynchronous happens in, or that has

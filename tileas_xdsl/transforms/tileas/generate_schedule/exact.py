@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 
 from tileas_xdsl.scheduling.exact.bounds import bounds_of
 from tileas_xdsl.scheduling.exact.search import Limits
+from tileas_xdsl.scheduling.fitting import in_registers
 from tileas_xdsl.scheduling.loop_problem import LoopProblem
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
 from tileas_xdsl.scheduling.modulo.search import InfeasibleError, SearchLimits, schedule
 from tileas_xdsl.scheduling.moved_values import MovedTile
-from tileas_xdsl.scheduling.proven import ProvenSchedule, exact_problem, in_registers, proven_schedule
+from tileas_xdsl.scheduling.proven import ProvenSchedule, exact_problem, proven_schedule
 from tileas_xdsl.scheduling.shared_loops import (
     OneAgentError,
     SharedLoop,
@@ -75,6 +76,8 @@ class Candidate:
     count: int
     agents: tuple[int | None, ...]
     schedule: ModuloSchedule
+    fits: bool = True
+    """Whether all tiles fit their registers."""
     moves: tuple[MovedTile, ...] = ()
 
     @property
@@ -115,8 +118,8 @@ def exact_schedule(
 
 
 def _best(candidates: Sequence[Candidate]) -> Candidate:
-    """As few agents as reach the least interval."""
-    return min(candidates, key=lambda it: (it.schedule.ii, it.count))
+    """As few agents as reach the least interval; one whose tiles do not fit only where none do."""
+    return min(candidates, key=lambda it: (not it.fits, it.schedule.ii, it.count))
 
 
 def _alone(problem: LoopProblem, found: ModuloSchedule, asked: Exactly, reasons: list[str]) -> Iterator[Candidate]:
@@ -144,7 +147,8 @@ def _shared(shared: SharedLoop, asked: Exactly) -> Candidate:
     """Stages between agents become slots of rings, which memory limits, so `num-stages` does not."""
     found = _proven(_heuristic(shared, asked), asked)
     tiles = tiles_of_shared(shared, hands_over=asked.hands_over)
-    return Candidate(shared.count, shared.agents, in_registers(found, tiles, asked.seconds / 2).schedule)
+    fitting = in_registers(found, tiles, asked.seconds)
+    return Candidate(shared.count, shared.agents, fitting.schedule, fitting.fits)
 
 
 def _heuristic(shared: SharedLoop, asked: Exactly) -> ModuloSchedule:
@@ -182,10 +186,10 @@ def _dealt(
         left -= proven.result.trail.seconds
         bounds.append(min(reached, proven.result.lower_bound))
         if proven.schedule.ii < reached:
-            reached = proven.schedule.ii
-            tiles = tiles_of_shared(rival, hands_over=asked.hands_over)
-            fitting = in_registers(proven, tiles, asked.seconds / 2).schedule
-            found.append(Candidate(rival.count, rival.agents, fitting, rival.moves))
+            fitting = in_registers(proven, tiles_of_shared(rival, hands_over=asked.hands_over), asked.seconds)
+            if fitting.fits and fitting.schedule.ii < reached:
+                reached = fitting.schedule.ii
+                found.append(Candidate(rival.count, rival.agents, fitting.schedule, moves=rival.moves))
     return found, min(bounds)
 
 
@@ -230,7 +234,8 @@ def _rival(count: int, reached: int, rivals: Sequence[Candidate]) -> str:
 
 def _of_one(problem: LoopProblem, found: ModuloSchedule, asked: Exactly) -> Candidate:
     tiles = tiles_of_one(problem, hands_over=asked.hands_over)
-    return Candidate(1, (), in_registers(_proven(found, asked), tiles, asked.seconds / 2).schedule)
+    fitting = in_registers(_proven(found, asked), tiles, asked.seconds)
+    return Candidate(1, (), fitting.schedule, fitting.fits)
 
 
 def _proven(start: ModuloSchedule, asked: Exactly) -> ProvenSchedule:
