@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 DIALECTS: dict[str, tuple[str, str]] = {
+    "amdg": ("triton.amdg", "AMDG"),
     "async": ("async_", "Async"),
     "async_queue": ("async_queue", "AsyncQueue"),
     "async_region": ("async_region", "AsyncRegion"),

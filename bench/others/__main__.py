@@ -31,7 +31,7 @@ from bench.others.stand_in import stand_in
 
 LIBRARIES = {"fla": "fla.ops", "liger_kernel": "liger_kernel.ops"}
 TARGETS = ("sm_80", "sm_90", "sm_100")
-ASYNCHRONOUS = ("async_copy", "async_tma", "warp_group_dot", "tc_gen5", "wait_barrier")
+ASYNCHRONOUS = ("async_copy", "async_tma", "warp_group_dot", "tc_gen5", "wait_barrier", "load_to_local", "async_tdm")
 
 
 @dataclass(frozen=True)

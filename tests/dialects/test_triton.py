@@ -217,10 +217,41 @@ ttng.clc_try_cancel %a, %b : {M}, {B}
 %r = ttng.clc_is_canceled %z : i128 -> i1
 %r = ttng.clc_get_program_id %z, y : i128 -> i32
 %r = ttng.packed_arith add %t, %t : ({T}, {T}) -> {T}
+%r = amdg.buffer_load %p[%w], %m, %t stride = %i {{contiguity = 8 : i32}} : !tt.ptr<f16> -> {T}
+amdg.buffer_store %t, %p[%w], %m : !tt.ptr<f16> -> {T}
+%r = amdg.buffer_atomic_rmw fadd, acq_rel, gpu, %t, %p[%w], %m : !tt.ptr<f16> -> {T}
+%r = amdg.buffer_atomic_cas acq_rel, gpu, %t, %t, %p[%w] stride = %i : !tt.ptr<f16> -> {T}
+%r = amdg.buffer_load_to_local %p[%w] mask = %m other = %t stride = %i into %a : !tt.ptr<f16>[tensor<8x8xi32>] {T} -> {M.removeprefix("!ttg.memdesc")}
+%r = amdg.buffer_load_to_local %p[%w] into %a {{contiguity = 8 : i32}} : !tt.ptr<f16>[tensor<8x8xi32>]  -> {M.removeprefix("!ttg.memdesc")}
+%r = amdg.async_copy_local_to_global %a, %q mask %m : {M} -> {P}
+%r = amdg.local_load_packed_transposed %a token %k : {M} -> {T}
+%r = amdg.async_wait %k {{num_inst = 4 : i32}}
+%r = amdg.async_tdm_copy_global_to_local %d into %a, barrier = %b {{warp_used_hint = 3 : i32}} : {D}, {B} -> {M}
+%r = amdg.async_tdm_copy_local_to_global %d from %a, barrier = %b : {M}, {B} -> {D}
+%r = amdg.async_tdm_gather %d[%w] to %a, barrier = %b : tensor<8x8xi32>, {M}, {B} -> {D}
+%r = amdg.async_tdm_scatter %d[%w] from %a : tensor<8x8xi32>, {M} -> {D}
+%r = amdg.async_tdm_wait %k, %k {{num = 1 : i32}}
+%r = amdg.async_tdm_intrinsic_wait %k {{count = 1 : i32}}
+%r = amdg.update_tensor_descriptor %d add_offsets = [%i, %i] pred = %i {{clamp_bounds}} : {D}
+%r = amdg.update_tensor_descriptor %d set_bounds = [%i, %i] : {D}
+amdg.init_barrier %b, 128 : {B}
+%r = amdg.arrive_barrier %b, 1 : {B} -> i32
+amdg.wait_barrier %b, %i : {B}
+amdg.async_copy_mbarrier_arrive %b : {B}
+amdg.cond_barrier %c
+amdg.cluster_barrier_arrive
+amdg.cluster_barrier_wait
+%r = amdg.extract_slice %t [0, 4] : {T} to tensor<8x4xf16>
+%r = amdg.concat %t, %t : {T}, {T} -> tensor<16x8xf16>
+%r = amdg.in_thread_transpose %t : {T} -> {T}
+%r = amdg.scaled_upcast_fp4 %w scale %t {{axis = 1 : i32}} : tensor<8x8xi32>, {T} -> {T}
+%r = amdg.scaled_upcast_fp8 %w scale %t : tensor<8x8xi32>, {T} -> {T}
+%r = amdg.scaled_downcast_fp4 %t scale %t {{axis = 1 : i32}} : {T}, {T} -> tensor<8x4xi8>
+%r = amdg.scaled_downcast_fp8 %t scale %t {{axis = 1 : i32}} : {T}, {T} -> tensor<8x8xi8>
 """.strip().splitlines()
 
 ARGUMENTS = (
-    f"%i: i32, %l: i64, %o: i16, %z: i128, %c: i1, %h: f16, %f: f32, %p: !tt.ptr<f16>, %q: {P}, %t: {T}, "
+    f"%i: i32, %w: tensor<8x8xi32>, %l: i64, %o: i16, %z: i128, %c: i1, %h: f16, %f: f32, %p: !tt.ptr<f16>, %q: {P}, %t: {T}, "
     f"%m: tensor<8x8xi1>, %d: {D}, %e: !ttng.tensordesc_im2col<8x8xf16>, %a: {M}, %b: {B}, %x: {TM}, %y: {SC}, "
     "%k: !ttg.async.token"
 )
@@ -244,7 +275,7 @@ def test_an_op_prints_as_it_was_written(line: str) -> None:
     printed = print_ttgir(module)
     expected = parse(within_function(line))
     assert print_ttgir(expected) == printed
-    name = re.search(r"tt\w*\.[\w.]+", line)
+    name = re.search(r"(?:tt\w*|amdg)\.[\w.]+", line)
     assert name is not None
     found = next(
         row.strip() for row in printed.splitlines() if f"{name[0]} " in f"{row.strip()} " and "tt.func" not in row

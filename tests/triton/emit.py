@@ -1,5 +1,5 @@
 """
-Writes the TTGIR that Triton 3.9 makes of the kernels of `kernels.py`: `make triton-texts`.
+Writes the TTGIR that Triton 3.9 makes of the kernels of `kernels.py` and its like: `make triton-texts`.
 
 No GPU is needed, and no torch: the stages of Triton's compiler are run up to TTGIR. Of some modules the generic form is
 written as well (`.generic`), by the switch of MLIR's printer that Triton's library exports.
@@ -14,28 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from tests.triton.pairs import (
-    ARCHITECTURES,
+    CLUSTERS,
     EXAMPLE_SIGNATURE,
     EXAMPLES,
     FOUND,
     SIGNATURES,
+    TARGETS,
     TRITON_KERNELS,
     pairs,
 )
-from tileas_xdsl.triton.compiling import module_of_stages
+from tileas_xdsl.triton.compiling import module_of_stages, target_named
 
 HERE = Path(__file__).parent
 TEXTS = HERE / "ttgir"
 ROOT = HERE.parents[1]
 
 
-def stages_to_ttgir(function: Any, signature: dict[str, str], constants: dict[str, Any], arch: int) -> Any:
-    """Triton's module of `function`, as far as TTGIR."""
-    from triton.backends.compiler import GPUTarget
+def stages_to_ttgir(
+    function: Any, signature: dict[str, str], constants: dict[str, Any], target: str, blocks: int = 1
+) -> Any:
+    """Triton's module of `function` for `target`, as far as TTGIR, for clusters of so many blocks."""
     from triton.compiler import ASTSource
     from triton.experimental.gluon._runtime import GluonASTSource
 
-    target = GPUTarget("cuda", arch, 32)
     kind = GluonASTSource if function.is_gluon() else ASTSource
     attributes = {
         (number,): [["tt.divisibility", 16]]
@@ -45,7 +46,7 @@ def stages_to_ttgir(function: Any, signature: dict[str, str], constants: dict[st
     given = {(function.arg_names.index(name),): value for name, value in constants.items()}
     full = {**signature, **dict.fromkeys(constants, "constexpr")}
     source = kind(function, full, given, None if function.is_gluon() else attributes)
-    return module_of_stages(source, target, {"num_warps": 4, "num_stages": 3})
+    return module_of_stages(source, target_named(target), {"num_warps": 4, "num_stages": 3, "num_ctas": blocks})
 
 
 class GenericForm:
@@ -79,26 +80,28 @@ def without_places_of_this_machine(text: str) -> str:
 def texts() -> Iterator[tuple[str, str]]:
     """(file below `TEXTS`, text) of every module."""
     from examples.gluon import matmul
-    from tests.triton import kernels, triton_kernels
+    from tests.triton import amd_kernels, kernels, triton_kernels
 
     generic = GenericForm()
     for pair in pairs():
         for case in pair.cases:
-            function = getattr(kernels, pair.kernel)
+            function = getattr(amd_kernels if pair.module == "amd_kernels" else kernels, pair.kernel)
             constants = {**pair.constants, "MISTAKE": case.mistake}
             signature = SIGNATURES[pair.kernel]
-            module, _context = stages_to_ttgir(function, signature, constants, ARCHITECTURES[pair.kernel])
+            module, _context = stages_to_ttgir(function, signature, constants, TARGETS[pair.kernel])
             yield f"{pair.name}-{case.name}.ttgir", str(module)
             if case.mistake == 0:
                 yield f"{pair.name}-{case.name}.generic", generic.text(module)
     for name, constants in EXAMPLES.items():
-        module, _context = stages_to_ttgir(matmul.matmul, EXAMPLE_SIGNATURE, constants, 90)
+        module, _context = stages_to_ttgir(matmul.matmul, EXAMPLE_SIGNATURE, constants, "sm_90")
         yield f"{ROOT}/examples/gluon/{name}.ttgir", str(module)
-    for name, (kernel, arch, signature, constants) in {**TRITON_KERNELS, **FOUND}.items():
+    for name, (kernel, target, signature, constants) in {**TRITON_KERNELS, **FOUND}.items():
         signature = {
             each: kind for each, kind in signature.items() if each in getattr(triton_kernels, kernel).arg_names
         }
-        module, _context = stages_to_ttgir(getattr(triton_kernels, kernel), signature, constants, arch)
+        module, _context = stages_to_ttgir(
+            getattr(triton_kernels, kernel), signature, constants, target, CLUSTERS.get(name, 1)
+        )
         yield f"{name}.ttgir", str(module)
         yield f"{name}.generic", generic.text(module)
 

@@ -22,6 +22,9 @@ SIGNATURES: dict[str, dict[str, str]] = {
     "tcgen05_loop": {"a_desc": descriptor(128), "b_desc": descriptor(64), "c_ptr": "*fp32", "n": "i32"},
     "store_ring": {"c_desc": descriptor(64), "n": "i32"},
     "fenced_stores": {"c_desc": descriptor(64), "n": "i32"},
+    "buffer_ring": {"a_ptr": "*fp32", "c_ptr": "*fp32", "n": "i32"},
+    "mover_ring": {"a_ptr": "*fp16", "c_ptr": "*fp16", "n": "i32"},
+    "mover_queue": {"a_ptr": "*fp16", "c_ptr": "*fp16", "n": "i32"},
     "barrier_life": {"a_desc": descriptor(64), "c_ptr": "*fp16"},
     "two_rings": {
         "a_desc": descriptor(64),
@@ -31,7 +34,15 @@ SIGNATURES: dict[str, dict[str, str]] = {
         "steps": "i32",
     },
 }
-ARCHITECTURES = {name: 100 if "tcgen05" in name else 80 if name == "copy_ring" else 90 for name in SIGNATURES}
+OF_OTHER_TARGETS = {
+    "tcgen05_loop": "sm_100",
+    "copy_ring": "sm_80",
+    "buffer_ring": "gfx950",
+    "mover_ring": "gfx1250",
+    "mover_queue": "gfx1250",
+}
+TARGETS = {name: OF_OTHER_TARGETS.get(name, "sm_90") for name in SIGNATURES}
+"""Kernel -> what it is compiled for."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,8 @@ class Pair:
     kernel: str
     constants: dict[str, Any]
     cases: tuple[Case, ...]
+    module: str = "kernels"
+    """The file beside this one that the kernel lies in."""
 
     @property
     def name(self) -> str:
@@ -77,6 +90,14 @@ def pairs() -> Iterator[Pair]:
         yield Pair("store_ring", {"S": slots}, (Case(0), Case(1, RACE), Case(2, RACE)))
     yield Pair("fenced_stores", {}, (Case(0), Case(-1), Case(1, FENCE), Case(2, FENCE), Case(3, RACE)))
     yield Pair("barrier_life", {}, (Case(0), Case(1, PHASE), Case(2, PHASE), Case(3, PHASE), Case(4, PHASE)))
+    for slots in (3, 4):
+        cases = (Case(0), Case(1, RACE), Case(2, RACE), Case(3, RACE), Case(4, RACE))
+        yield Pair("buffer_ring", {"S": slots}, cases, "amd_kernels")
+    for slots in (1, 2, 3):
+        mistakes = {1: RACE, 2: PHASE, 3: PHASE, 4: RACE, 5: DEADLOCK}
+        cases = (Case(0), *(Case(mistake, kind) for mistake, kind in mistakes.items()))
+        yield Pair("mover_ring", {"S": slots}, cases, "amd_kernels")
+    yield Pair("mover_queue", {"S": 2}, (Case(0), Case(1, RACE), Case(2, RACE)), "amd_kernels")
     yield Pair("two_rings", {}, (Case(0), Case(1, PHASE), Case(2, DEADLOCK)))
 
 
@@ -102,32 +123,38 @@ DESCRIPTORS = {
     "c_desc": "tensordesc<fp16[128,128]>",
     **dict.fromkeys(("M", "N", "K"), "i32"),
 }
-TRITON_KERNELS: dict[str, tuple[str, int, dict[str, str], dict[str, Any]]] = {
-    "matmul-80": ("matmul", 80, MATMUL, TILES),
-    "matmul-90": ("matmul", 90, MATMUL, TILES),
-    "matmul-100": ("matmul", 100, MATMUL, TILES),
-    "matmul_descriptors-90": ("matmul_descriptors", 90, DESCRIPTORS, {**TILES, "WS": False}),
-    "matmul_descriptors-100": ("matmul_descriptors", 100, DESCRIPTORS, {**TILES, "WS": False}),
-    "matmul_specialized-100": ("matmul_descriptors", 100, DESCRIPTORS, {**TILES, "WS": True}),
+TRITON_KERNELS: dict[str, tuple[str, str, dict[str, str], dict[str, Any]]] = {
+    "matmul-80": ("matmul", "sm_80", MATMUL, TILES),
+    "matmul-90": ("matmul", "sm_90", MATMUL, TILES),
+    "matmul-100": ("matmul", "sm_100", MATMUL, TILES),
+    "matmul_cluster-90": ("matmul_descriptors", "sm_90", DESCRIPTORS, {**TILES, "WS": False}),
+    "matmul_cluster-100": ("matmul", "sm_100", MATMUL, TILES),
+    "matmul-950": ("matmul", "gfx950", MATMUL, TILES),
+    "matmul_descriptors-90": ("matmul_descriptors", "sm_90", DESCRIPTORS, {**TILES, "WS": False}),
+    "matmul_descriptors-100": ("matmul_descriptors", "sm_100", DESCRIPTORS, {**TILES, "WS": False}),
+    "matmul_specialized-100": ("matmul_descriptors", "sm_100", DESCRIPTORS, {**TILES, "WS": True}),
     "matmul_persistent-90": (
         "matmul_persistent",
-        90,
+        "sm_90",
         DESCRIPTORS,
         {**TILES, "SMS": 132, "WS": False, "FLATTEN": False},
     ),
     "matmul_persistent-100": (
         "matmul_persistent",
-        100,
+        "sm_100",
         DESCRIPTORS,
         {**TILES, "SMS": 132, "WS": True, "FLATTEN": False},
     ),
 }
-"""Name of the file -> kernel, architecture, signature and constants."""
+"""Name of the file -> kernel, target, signature and constants."""
+
+CLUSTERS = {"matmul_cluster-90": 2, "matmul_cluster-100": 2}
+"""Name of the file -> how many blocks its clusters have, where that is not one."""
 
 POINTERS = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr", "d_ptr"), "*bf16")
-FOUND: dict[str, tuple[str, int, dict[str, str], dict[str, Any]]] = {
-    "read_twice-90": ("read_twice", 90, {**POINTERS, "K": "i32"}, {"BM": 64, "BK": 64}),
-    "multiplied_twice-100": ("multiplied_twice", 100, {**POINTERS, "K": "i32"}, {"BM": 64, "BK": 64}),
+FOUND: dict[str, tuple[str, str, dict[str, str], dict[str, Any]]] = {
+    "read_twice-90": ("read_twice", "sm_90", {**POINTERS, "K": "i32"}, {"BM": 64, "BK": 64}),
+    "multiplied_twice-100": ("multiplied_twice", "sm_100", {**POINTERS, "K": "i32"}, {"BM": 64, "BK": 64}),
 }
 """
 Kernels that are right, and are wrong when Triton 3.9 has pipelined them, in the same form.

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,6 @@ from tileas_xdsl.tools.inputs import full_context, parse_module
 from tileas_xdsl.tools.rendering import Source, report_lines
 
 HERE = Path(__file__).parent
-KERNELS = "tests/triton/kernels.py"
 ALL = list(pairs())
 RIGHT = [(pair, case) for pair in ALL for case in pair.cases if not case.kind]
 WRONG = [(pair, case) for pair in ALL for case in pair.cases if case.kind]
@@ -47,25 +47,25 @@ def module_of(name: str, text: str | None = None) -> ModuleOp:
 
 
 @cache
-def marked_lines() -> dict[tuple[str, int], set[str]]:
-    """(function, mistake) -> `kernels.py:38` for each line that is marked for the mistake."""
-    marked: dict[tuple[str, int], set[str]] = {}
-    section = 0
-    for number, line in enumerate((HERE / "kernels.py").read_text().splitlines(), 1):
-        section += line.startswith("# ") and line.endswith("---")
+def marked_lines(module: str) -> dict[tuple[int, int], set[str]]:
+    """(section, mistake) -> `kernels.py:38` for each line that is marked for the mistake."""
+    marked: dict[tuple[int, int], set[str]] = {}
+    for number, (section, line) in enumerate(sections(module), 1):
         for mistake in re.findall(r"-?\d+", (line.split("# mistake ")[1:] or [""])[0]):
-            marked.setdefault((str(section), int(mistake)), set()).add(f"{KERNELS}:{number}")
+            marked.setdefault((section, int(mistake)), set()).add(f"tests/triton/{module}.py:{number}")
     return marked
 
 
 @cache
-def section_of(kernel: str) -> str:
-    section = 0
-    for line in (HERE / "kernels.py").read_text().splitlines():
-        section += line.startswith("# ") and line.endswith("---")
-        if line.startswith(f"def {kernel}("):
-            return str(section)
-    raise AssertionError(kernel)
+def sections(module: str) -> list[tuple[int, str]]:
+    """Each line of a file of kernels, with the number of the section that it stands in."""
+    lines = (HERE / f"{module}.py").read_text().splitlines()
+    begins = accumulate(line.startswith("# ") and line.endswith("---") for line in lines)
+    return list(zip(map(int, begins), lines, strict=True))
+
+
+def section_of(pair: Pair) -> int:
+    return next(section for section, line in sections(pair.module) if line.startswith(f"def {pair.kernel}("))
 
 
 def places(findings: list[Finding]) -> Iterator[str]:
@@ -91,7 +91,7 @@ def test_a_mistake_is_found(pair: Pair, case: Case) -> None:
     report = check(module_of(f"{pair.name}-{case.name}"), trip_counts=counts, timeout=None)
     assert report.verdict is Verdict.VIOLATION
     assert case.kind in {str(finding.violation.kind) for finding in report.findings}
-    marked = marked_lines().get((section_of(pair.kernel), case.mistake))
+    marked = marked_lines(pair.module).get((section_of(pair), case.mistake))
     assert marked is None or marked & set(places(report.findings))
 
 
@@ -124,6 +124,25 @@ def test_what_triton_pipelines_by_itself_is_right(name: str) -> None:
     assert report.findings == []
 
 
+def test_of_a_cluster_whose_blocks_do_not_meet_one_block_is_checked() -> None:
+    """Each block gets its half of the tile of B and a copy of that of A; their bytes are what its barriers expect."""
+    report = check(module_of("matmul_cluster-90"), timeout=None)
+    assert report.last_line.startswith("safe for every trip count; assumed: the blocks of a cluster do the same")
+    text = text_of("matmul_cluster-90")
+    expected = text.replace("ttng.barrier_expect %acc_36, 24576", "ttng.barrier_expect %acc_36, 32768")
+    assert expected != text
+    assert "phase" in check(module_of("wrong", expected), args={"M": 128, "N": 128, "K": 320}, timeout=None).kinds
+
+
+def test_a_tile_that_lies_otherwise_over_the_blocks_than_memory_is_refused() -> None:
+    text = text_of("matmul_cluster-90")
+    encoding = next(line for line in text.splitlines() if line.startswith("#mma = "))
+    assert "CGALayout = [[0, 1]]" in encoding
+    changed = text.replace(encoding, encoding.replace("CGALayout = [[0, 1]]", "CGALayout = [[1, 0]]"))
+    with pytest.raises(UnsupportedError, match="moves elements between the blocks"):
+        check(module_of("changed", changed), args={"M": 128, "N": 128, "K": 320})
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_what_triton_pipelines_wrongly_is_found(name: str) -> None:
     report = check(module_of(name), timeout=60)
@@ -135,7 +154,7 @@ def test_what_triton_pipelines_wrongly_is_found(name: str) -> None:
 # What is refused ------------------------------------------------------------------------------------------------------
 
 REFUSALS = {
-    "is in a cluster of 2 blocks": ('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2'),
+    "makes 1 barrier for a cluster of 2 blocks": ('"ttg.num-ctas" = 1', '"ttg.num-ctas" = 2'),
     "has 'multicast', by which it reaches other blocks": (
         " : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<1xi64",
         " {multicast} : !tt.tensordesc<64x64xf16, #shared>, !ttg.memdesc<1xi64",

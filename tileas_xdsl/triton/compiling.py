@@ -19,7 +19,8 @@ VERSION = "3.9"
 HOW_TO_INSTALL = "pip install 'tileas-xdsl[triton]'"
 NVIDIA = re.compile(r"sm_(\d+)a?")
 AMD = re.compile(r"gfx\w+")
-THREADS_OF_WAVES = 64
+THREADS_OF_WAVES = {"gfx9": 64}
+"""Family of AMD's targets -> threads of a wave; all others have 32."""
 
 
 def need_triton() -> Any:
@@ -49,7 +50,8 @@ def target_named(name: str) -> Any:
     if match := NVIDIA.fullmatch(name):
         return make("cuda", int(match[1]), 32)
     if AMD.fullmatch(name):
-        return make("hip", name, THREADS_OF_WAVES)
+        threads = next((number for family, number in THREADS_OF_WAVES.items() if name.startswith(family)), 32)
+        return make("hip", name, threads)
     raise InputError([f"error: '{name}' is no target; write sm_80, sm_90, sm_100 or gfx950"])
 
 

@@ -1,1 +1,4 @@
-"""Dialects of Triton: `tt` (tiles, global memory), `ttg` (shared memory, partitions), `ttng` (NVIDIA's asynchrony)."""
+"""
+Dialects of Triton: `tt` (tiles, global memory), `ttg` (shared memory, partitions), `ttng` (NVIDIA's asynchrony), `amdg`
+(AMD's).
+"""

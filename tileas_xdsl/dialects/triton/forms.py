@@ -14,7 +14,7 @@ A form is written as the op prints, blanks included; the parser skips blanks. In
 - `(...)?` is there where what it names is;
 - `token($dep, $token)` is `[%dep]`, `[]` where there is a result without an operand, or nothing;
 - `barriers($bars, $preds)` is a list of `, %bar[%pred]`;
-- `numbers($x)` is an array of integers as `0, 16`;
+- `numbers($x)` is an array of integers of 32 bits as `0, 16`, and `longs($x)` one of 64 bits;
 - `~` is nothing, between two that would run together;
 - everything else stands for itself.
 
@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerAttr, UnitAttr, i32
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -51,7 +51,7 @@ Implied = Attribute | Rule
 
 TOKEN = re.compile(
     r"""(?P<group>\()(?=[^()]*(?:\([^()]*\)[^()]*)*\)\?) | (?P<end>\)\?)
-      | (?P<call>type|short|token|barriers|numbers)\(\$(?P<first>\w+)(?:,\s\$(?P<second>\w+))?\)
+      | (?P<call>type|short|token|barriers|numbers|longs)\(\$(?P<first>\w+)(?:,\s\$(?P<second>\w+))?\)
       | \$(?P<name>\w+)(?:<(?P<enum>\w+)>)? | (?P<attributes>\{\}) | (?P<signature>signature)
       | (?P<word>[A-Za-z_]+) | (?P<nothing>~) | (?P<sign>->|[^\s\w]) | (?P<blank>\s)""",
     re.VERBOSE,
@@ -249,12 +249,18 @@ class _Reading:
         self.attributes |= self.parser.parse_optional_attr_dict()
 
     def _numbers(self, element: Element) -> None:
+        self.attributes[element.text] = DenseArrayBase.from_list(i32, self._integers())
+
+    def _longs(self, element: Element) -> None:
+        self.attributes[element.text] = DenseArrayBase.from_list(i64, self._integers())
+
+    def _integers(self) -> list[int]:
         numbers: list[int] = []
         if (first := self.parser.parse_optional_integer(allow_boolean=False)) is not None:
             numbers.append(first)
             while self.parser.parse_optional_punctuation(",") is not None:
                 numbers.append(self.parser.parse_integer(allow_boolean=False))
-        self.attributes[element.text] = DenseArrayBase.from_list(i32, numbers)
+        return numbers
 
     def _token(self, element: Element) -> None:
         if self.parser.parse_optional_punctuation("[") is None:
@@ -279,6 +285,10 @@ class _Reading:
             present = self.parser.parse_optional_keyword(first.text) is not None
         elif first.kind == "sign":
             present = self.parser.parse_optional_punctuation(cast("Any", first.text)) is not None
+        elif first.kind == "type":
+            kind = self.parser.parse_optional_type()
+            self.types[first.text] = [] if kind is None else [kind]
+            present = kind is not None
         else:
             operand = self.parser.parse_optional_unresolved_operand()
             if operand is not None:
@@ -384,6 +394,8 @@ class _Writing:
         array = cast("DenseArrayBase[Any]", self.op.properties[element.text])
         self.printer.print_string(", ".join(str(number) for number in array.get_values()))
 
+    _longs = _numbers
+
     def _token(self, element: Element) -> None:
         if self.groups[element.second]:
             self.printer.print_string("[")
@@ -399,7 +411,7 @@ class _Writing:
             self.printer.print_string("]")
 
     def _optional(self, element: Element) -> None:
-        named = next(each.text for each in element.inside if each.kind in ("name", "enum", "type", "numbers"))
+        named = next(each.text for each in element.inside if each.kind in ("name", "enum", "type", "numbers", "longs"))
         said = self.op.properties.get(named)
         if self.groups.get(named) or (said is not None and said != self.op.DEFAULTS.get(named)):
             self._elements(element.inside)
@@ -408,7 +420,7 @@ class _Writing:
 def _attributes_in(elements: Iterable[Element]) -> Iterable[str]:
     """The names that a form gives a place of their own."""
     for element in elements:
-        if element.kind in ("name", "enum", "numbers"):
+        if element.kind in ("name", "enum", "numbers", "longs"):
             yield element.text
         yield from _attributes_in(element.inside)
 

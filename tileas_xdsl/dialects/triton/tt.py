@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Dialect, Region
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
+    SameVariadicOperandSize,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -402,7 +403,7 @@ class MakeTensorDescriptorOp(TritonOp):
     result = result_def()
     padding = opt_prop_def()
 
-    irdl_options = (SEGMENTS,)
+    irdl_options = (SameVariadicOperandSize(),)
     traits = traits_def(Pure())
     FORM: ClassVar = "$base, [$shape], [$strides] {} : short($base), short($result)"
     IMPLIED: ClassVar = {"shape": i32, "strides": i64}

@@ -31,6 +31,7 @@ from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY
 from tileas_xdsl.machine.parts.barriers import wait_for_queue
+from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
 from tileas_xdsl.machine.parts.compiler_fences import note_known
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
@@ -68,6 +69,7 @@ def give_nothing(_agent: Agent, op: Operation) -> Any:
 def _alloc(agent: Agent, op: ttg.LocalAllocOp, *source: Any) -> View:
     view = allocate(agent, op, op.result.type)
     if source:
+        must_lie_alike(agent, op, op.operands[0].type, op.result.type)
         agent.store(view, UNKNOWN, op)
     return view
 
@@ -104,12 +106,14 @@ def _reinterpret(_agent: Agent, op: Any, view: View) -> View:
 
 
 @effect(ttg.LocalLoadOp, ttg.LocalGatherOp)
-def _load(agent: Agent, op: Operation, view: Any, *_operands: Any) -> Any:
+def _load(agent: Agent, op: Any, view: Any, *_operands: Any) -> Any:
+    must_lie_alike(agent, op, op.result.type, op.src.type)
     return agent.load(seen(agent, op, view), op)
 
 
 @effect(ttg.LocalStoreOp)
-def _store(agent: Agent, op: Operation, _tile: Any, view: Any) -> None:
+def _store(agent: Agent, op: Any, _tile: Any, view: Any) -> None:
+    must_lie_alike(agent, op, op.src.type, op.dst.type)
     agent.store(seen(agent, op, view), UNKNOWN, op)
 
 

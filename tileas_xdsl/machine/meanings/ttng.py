@@ -10,7 +10,7 @@ of many does. What an asynchronous access needs of proxy fences the compiler put
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
@@ -46,6 +46,7 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_parity,
     wait_for_queue,
 )
+from tileas_xdsl.machine.parts.blocks_alone import bytes_of_block, must_be_alone, must_hold_own_barrier
 from tileas_xdsl.machine.parts.compiler_fences import fenced_by_compiler
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups
 from tileas_xdsl.machine.parts.memdescs import allocate, place_of_barrier, subview
@@ -69,11 +70,13 @@ def _is_on(agent: Agent, op: Operation, predicates: Sequence[Any]) -> bool:
     return all(agent.known(predicate, op, "is switched by") for predicate in predicates)
 
 
-def _at(agent: Agent, op: Operation, view: Any) -> PlacedBarrier:
+def barrier_at(agent: Agent, op: Operation, view: Any) -> PlacedBarrier:
+    """The barrier that `op` uses at `view`; see `use_barrier` for what is reported."""
     return use_barrier(agent, op, place_of_barrier(agent, op, view))
 
 
-def _number(attribute: object) -> int:
+def number_of(attribute: object) -> int:
+    """The number in an attribute that the op definition promises to be one."""
     assert isinstance(attribute, IntegerAttr)
     return attribute.value.data
 
@@ -92,7 +95,8 @@ def _must_stay_in_block(op: Any, *names: str) -> None:
 
 @sync(ttng.InitBarrierOp)
 def _init(agent: Agent, op: ttng.InitBarrierOp, view: Any) -> None:
-    make_barrier(agent, op, place_of_barrier(agent, op, view), _number(op.count), fenced=True)
+    must_hold_own_barrier(agent, op, cast("MemDescType", op.alloc.type))
+    make_barrier(agent, op, place_of_barrier(agent, op, view), number_of(op.count), fenced=True)
 
 
 @sync(ttng.InvalBarrierOp)
@@ -106,18 +110,20 @@ def _expect(agent: Agent, op: ttng.BarrierExpectOp, view: Any, predicate: Any) -
     if not _is_on(agent, op, [predicate]):
         note_switched_off(agent, op, place_of_barrier(agent, op, view))
         return
-    barrier = _at(agent, op, view).state
-    expect_bytes(agent, barrier, op, _number(op.size))
+    barrier = barrier_at(agent, op, view).state
+    expect_bytes(agent, barrier, op, number_of(op.size))
     arrive(agent, barrier, op)
 
 
 @sync(ttng.ArriveBarrierOp)
 def _arrive(agent: Agent, op: ttng.ArriveBarrierOp, view: Any, *predicate: Any) -> None:
     _must_stay_in_block(op, "fromCTA")
+    if op.multicastCTA is not None and number_of(op.multicastCTA):
+        raise UnsupportedError(op, "arrives in other blocks ('multicastCTA'); check a kernel of single blocks")
     if not _is_on(agent, op, predicate):
         note_switched_off(agent, op, place_of_barrier(agent, op, view))
         return
-    arrive(agent, _at(agent, op, view).state, op, _number(op.count))
+    arrive(agent, barrier_at(agent, op, view).state, op, number_of(op.count))
 
 
 @suspends(ttng.WaitBarrierOp)
@@ -125,14 +131,14 @@ def _wait(agent: Agent, op: ttng.WaitBarrierOp, view: Any, phase: Any, *rest: An
     """What is waited for beside the barrier (`deps`) keeps allocations alive, and orders nothing."""
     if not _is_on(agent, op, rest[:1] if op.pred is not None else ()):
         return None
-    barrier = _at(agent, op, view).state
+    barrier = barrier_at(agent, op, view).state
     return wait_for_parity(agent, barrier, agent.known(phase, op, "waits for") & 1, op)
 
 
 @sync(ttng.AsyncCopyMBarrierArriveOp)
 def _arrive_behind_copies(agent: Agent, op: ttng.AsyncCopyMBarrierArriveOp, view: Any) -> None:
     """Every thread arrives once its copies are complete; without `noIncrement` beside what the barrier was made for."""
-    placed, threads = _at(agent, op, view), threads_around(agent, op)
+    placed, threads = barrier_at(agent, op, view), threads_around(agent, op)
     if op.noIncrement is None:
         placed.state.pending += threads
     events = [agent.machine.event_of(work) for work in copy_groups(agent, CP_ASYNC).issued()]
@@ -141,14 +147,27 @@ def _arrive_behind_copies(agent: Agent, op: ttng.AsyncCopyMBarrierArriveOp, view
     note_signal(placed, work)
 
 
+def _module_around(op: Operation) -> Operation:
+    while (above := op.parent_op()) is not None:
+        op = above
+    return op
+
+
+def _threads_of_warp(op: Operation) -> int:
+    given = _module_around(op).attributes.get(THREADS_PER_WARP)
+    return given.value.data if isinstance(given, IntegerAttr) else 32
+
+
+@per_op
+def threads_of_warp(op: Operation) -> int:
+    """How many threads a warp has in the module around `op`."""
+    return _threads_of_warp(op)
+
+
 @per_op
 def threads_around(op: Operation) -> int:
     """How many threads the partition around `op` has, or its function."""
-    module = op
-    while (above := module.parent_op()) is not None:
-        module = above
-    per_warp = module.attributes.get(THREADS_PER_WARP)
-    threads = per_warp.value.data if isinstance(per_warp, IntegerAttr) else 32
+    threads, module = _threads_of_warp(op), _module_around(op)
     node: Operation | None = op
     while node is not None and node is not enclosing_function(op):
         region = node.parent_region()
@@ -164,10 +183,10 @@ def threads_around(op: Operation) -> int:
 # TMA ------------------------------------------------------------------------------------------------------------------
 
 
-def _load_box(agent: Agent, op: Operation, target: Any, barrier: Any) -> None:
-    view, placed = seen(agent, op, target), _at(agent, op, barrier)
+def _load_box(agent: Agent, op: Any, target: Any, barrier: Any) -> None:
+    view, placed = seen(agent, op, target), barrier_at(agent, op, barrier)
     agent.machine.assume(GLOBAL_MEMORY)
-    size = view.region.byte_count
+    size = bytes_of_block(view, op.result.type)
     with fenced_by_compiler(agent):
         work = agent.issue(
             op, [Touch(view, True, Proxy.ASYNC)], None, label=f"a TMA load of {size} bytes", engine="tma"
@@ -186,6 +205,7 @@ def _tma_load(agent: Agent, op: ttng.AsyncTMACopyGlobalToLocalOp, *operands: Any
 
 @sync(ttng.AsyncTMAGatherOp, may_move=("y_offset",), opaque=("y_offset",))
 def _tma_gather(agent: Agent, op: ttng.AsyncTMAGatherOp, *operands: Any) -> None:
+    must_be_alone(agent, op)
     _must_stay_in_block(op, "multicast")
     barrier, target, predicate = operands[-3:]
     if _is_on(agent, op, [predicate]):
@@ -224,13 +244,14 @@ def _store_box(agent: Agent, op: Operation, source: Any) -> None:
 @suspends(ttng.AsyncTMAStoreWaitOp)
 def _tma_store_wait(agent: Agent, op: ttng.AsyncTMAStoreWaitOp) -> Answer:
     family = BULK if op.read_only is None else BULK_READS
-    return wait_for_queue(agent, copy_groups(agent, family).queue, _number(op.pendings), op)
+    return wait_for_queue(agent, copy_groups(agent, family).queue, number_of(op.pendings), op)
 
 
 @sync(ttng.AsyncSharedStoreOp)
 def _shared_store(agent: Agent, op: Operation, _tile: Any, target: Any, barrier: Any) -> None:
     """An asynchronous write of the generic proxy; its bytes arrive at the barrier."""
-    view, placed = seen(agent, op, target), _at(agent, op, barrier)
+    must_be_alone(agent, op)
+    view, placed = seen(agent, op, target), barrier_at(agent, op, barrier)
     size = view.region.byte_count
     touches = [Touch(view, True, Proxy.GENERIC)]
     work = agent.issue(op, touches, None, label=f"a store of {size} bytes", engine=CP_ASYNC)
@@ -275,7 +296,7 @@ def _give_product(_agent: Agent, _op: Operation, _: None) -> Answer:
 @suspends(ttng.WarpGroupDotWaitOp, may_move=("inputs",))
 def _dot_wait(agent: Agent, op: ttng.WarpGroupDotWaitOp, *values: Any) -> Answer:
     queue = copy_groups(agent, WGMMA).queue
-    return wait_for_queue(agent, queue, _number(op.pendings), op).then(_pass_on, values)
+    return wait_for_queue(agent, queue, number_of(op.pendings), op).then(_pass_on, values)
 
 
 @continuation
@@ -309,7 +330,7 @@ def _mma(agent: Agent, op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp, *operands:
         work = start_in_order(agent, op, [*map(_read, sources), product], "a product")
     for barrier, predicate in zip(op.barriers, op.barrier_preds, strict=True):
         if _is_on(agent, op, [values[predicate]]):
-            placed = _at(agent, op, values[barrier])
+            placed = barrier_at(agent, op, values[barrier])
             promise_arrival(agent, work, placed.state)
             note_signal(placed, work)
     return TOKEN if op.token is not None else None
@@ -329,7 +350,7 @@ def _commit(agent: Agent, op: ttng.TCGen5CommitOp, barrier: Any, *rest: Any) -> 
     if not _is_on(agent, op, rest):
         note_switched_off(agent, op, place_of_barrier(agent, op, barrier))
         return
-    placed = _at(agent, op, barrier)
+    placed = barrier_at(agent, op, barrier)
     work = start_in_order(agent, op, [], "an arrival behind the tensor core's work")
     promise_arrival(agent, work, placed.state)
     note_signal(placed, work)
@@ -345,9 +366,9 @@ def _tmem_alloc(agent: Agent, op: ttng.TMEMAllocOp, *source: Any) -> Any:
 
 @pure(ttng.TMEMSubsliceOp)
 def _tmem_subslice(_agent: Agent, op: ttng.TMEMSubsliceOp, view: View) -> View:
-    axis = 1 if op.dim is None else _number(op.dim)
+    axis = 1 if op.dim is None else number_of(op.dim)
     offsets = [0] * len(view.shape)
-    offsets[axis] = _number(op.offset)
+    offsets[axis] = number_of(op.offset)
     return subview(op, view, offsets, op.result.type)
 
 

@@ -12,20 +12,17 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerAttr, i64
+from xdsl.dialects.builtin import FixedBitwidthType, i64
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.triton.types import MemDescType
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.blocks_alone import ONE_BLOCK, blocks_of_cluster
 from tileas_xdsl.machine.tiles.pointers import Pointer
-
-BLOCKS_OF_CLUSTER = "ttg.num-ctas"
-"""Attribute of a module: how many blocks make a cluster."""
 
 
 @dataclass
@@ -49,25 +46,10 @@ def element_in_memory(op: Operation, kind: Attribute) -> ElementType:
     return ElementType(kind, np.dtype((np.void, kind.bitwidth // 8)))
 
 
-@per_op
-def blocks_of_cluster(op: Operation) -> int:
-    """How many blocks make a cluster in the module around `op`."""
-    module = op
-    while (above := module.parent_op()) is not None:
-        module = above
-    blocks = module.attributes.get(BLOCKS_OF_CLUSTER)
-    return blocks.value.data if isinstance(blocks, IntegerAttr) else 1
-
-
 def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
-    """The storage of `op`, which has a result of that type. Raises `UnsupportedError` in a cluster of blocks."""
-    blocks = blocks_of_cluster(agent, op)
-    if blocks != 1:
-        raise UnsupportedError(
-            op,
-            f"is in a cluster of {blocks} blocks, which share shapes and barriers; compile it with num_ctas=1 to check "
-            "a block alone",
-        )
+    """The storage of `op`, which has a result of that type; in a cluster it is that of one block."""
+    if blocks_of_cluster(agent, op) != 1:
+        agent.machine.assume(ONE_BLOCK)
     objects = agent.part(Places).objects
     base = objects.get(op)
     if base is None:
