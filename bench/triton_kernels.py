@@ -16,7 +16,8 @@ KERNELS = (
     *("barrier_life-good", "store_ring-2-good", "copy_ring-3-good", "tcgen05_loop-good", "fenced_stores-good"),
     *("wgmma_ring-2-good", "wgmma_ring-4-good", "wgmma_ring-4-5", "two_rings-1"),
     *("matmul-80", "matmul-90", "matmul-100", "matmul_descriptors-90", "matmul_descriptors-100"),
-    *("matmul_specialized-100", "matmul_persistent-90"),
+    *("matmul_specialized-100", "matmul_persistent-90", "matmul-950", "mover_ring-3-good", "matmul_cluster-90"),
+    *("attention-90", "attention-100", "attention_causal-90"),
 )
 
 

@@ -32,6 +32,7 @@ DROPPED = frozenset(
         *("ttng.init_barrier", "ttng.inval_barrier", "ttng.barrier_expect", "ttng.arrive_barrier", "ttng.wait_barrier"),
         *("ttng.tc_gen5_commit", "ttng.fence_async_shared", "ttng.async_tma_store_wait", "ttng.warp_group_dot_wait"),
         *("ttg.async_commit_group", "ttg.async_wait"),
+        *("amdg.init_barrier", "amdg.arrive_barrier", "amdg.wait_barrier", "amdg.async_tdm_wait"),
     }
 )
 COUNTS = {
@@ -41,6 +42,9 @@ COUNTS = {
     "ttng.async_tma_store_wait": ("pendings", 1),
     "ttng.warp_group_dot_wait": ("pendings", 1),
     "ttg.async_wait": ("num", 1),
+    "amdg.init_barrier": ("count", 1),
+    "amdg.arrive_barrier": ("count", 1),
+    "amdg.async_tdm_wait": ("num", 1),
 }
 """Op -> its property with a number, and by how much that is changed."""
 MOST_RUNS = 400
@@ -102,7 +106,7 @@ def _changes(op: Operation) -> Iterator[tuple[str, Callable[[Operation], None]]]
         for by in (-step, step):
             if count.value.data + by >= (1 if name == "count" else 0):
                 yield f"has {by:+} in {name}", _adds(name, by)
-    if op.name == "ttng.wait_barrier":
+    if op.name in ("ttng.wait_barrier", "amdg.wait_barrier"):
         yield "waits for the other phase", _turns_phase
     if isinstance(op, ttg.MemdescIndexOp) and op.operands[0].type.extents[0] > 1:  # type: ignore[attr-defined]
         yield "takes the next slot", _takes_next_slot

@@ -123,6 +123,12 @@ DESCRIPTORS = {
     "c_desc": "tensordesc<fp16[128,128]>",
     **dict.fromkeys(("M", "N", "K"), "i32"),
 }
+ATTENTION = {
+    **dict.fromkeys(("q_ptr", "k_ptr", "v_ptr", "o_ptr"), "*fp16"),
+    **dict.fromkeys(("M", "N", "K"), "i32"),
+    "scale": "fp32",
+}
+ATTENTION_TILES = {"BM": 128, "BN": 64, "D": 64}
 TRITON_KERNELS: dict[str, tuple[str, str, dict[str, str], dict[str, Any]]] = {
     "matmul-80": ("matmul", "sm_80", MATMUL, TILES),
     "matmul-90": ("matmul", "sm_90", MATMUL, TILES),
@@ -130,6 +136,9 @@ TRITON_KERNELS: dict[str, tuple[str, str, dict[str, str], dict[str, Any]]] = {
     "matmul_cluster-90": ("matmul_descriptors", "sm_90", DESCRIPTORS, {**TILES, "WS": False}),
     "matmul_cluster-100": ("matmul", "sm_100", MATMUL, TILES),
     "matmul-950": ("matmul", "gfx950", MATMUL, TILES),
+    "attention-90": ("attention", "sm_90", ATTENTION, {**ATTENTION_TILES, "CAUSAL": False}),
+    "attention-100": ("attention", "sm_100", ATTENTION, {**ATTENTION_TILES, "CAUSAL": False}),
+    "attention_causal-90": ("attention", "sm_90", ATTENTION, {**ATTENTION_TILES, "CAUSAL": True}),
     "matmul_descriptors-90": ("matmul_descriptors", "sm_90", DESCRIPTORS, {**TILES, "WS": False}),
     "matmul_descriptors-100": ("matmul_descriptors", "sm_100", DESCRIPTORS, {**TILES, "WS": False}),
     "matmul_specialized-100": ("matmul_descriptors", "sm_100", DESCRIPTORS, {**TILES, "WS": True}),

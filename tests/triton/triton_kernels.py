@@ -100,3 +100,43 @@ def multiplied_twice(a_ptr, b_ptr, c_ptr, d_ptr, K, BM: tl.constexpr, BK: tl.con
         first = tl.dot(doubled, b, first)
         second = tl.dot(doubled, c, second)
     tl.store(d_ptr + rows[:, None] * BM + rows[None, :], first * second)
+
+
+@triton.jit
+def attention(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    o_ptr,
+    M,
+    N,
+    K,
+    scale,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    """Of `M` rows of queries each block has `BM`, and goes over all `K` keys, or those up to its own rows."""
+    first = tl.program_id(0) * BM
+    rows = first + tl.arange(0, BM)
+    keys = tl.arange(0, BN)
+    width = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + width[None, :], mask=rows[:, None] < M, other=0.0)
+    highest = tl.full((BM,), -1.0e30, dtype=tl.float32)
+    total = tl.zeros((BM,), dtype=tl.float32)
+    acc = tl.zeros((BM, D), dtype=tl.float32)
+    end = tl.minimum(first + BM, K) if CAUSAL else K
+    for start in range(0, end, BN):
+        at = start + keys
+        k = tl.load(k_ptr + at[None, :] * D + width[:, None], mask=at[None, :] < K, other=0.0)
+        s = tl.dot(q, k) * scale
+        s = tl.where((at[None, :] < K) & ((not CAUSAL) | (rows[:, None] >= at[None, :])), s, -1.0e30)
+        new = tl.maximum(highest, tl.max(s, axis=1))
+        p = tl.exp(s - new[:, None])
+        factor = tl.exp(highest - new)
+        total = total * factor + tl.sum(p, axis=1)
+        v = tl.load(v_ptr + at[:, None] * D + width[None, :], mask=at[:, None] < K, other=0.0)
+        acc = tl.dot(p.to(v.dtype), v, acc * factor[:, None])
+        highest = new
+    tl.store(o_ptr + rows[:, None] * D + width[None, :], (acc / total[:, None]).to(tl.float16), mask=rows[:, None] < M)
