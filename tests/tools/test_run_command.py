@@ -631,6 +631,7 @@ def test_times_as_json_add_up(run: Run) -> None:
     (agent,) = time["agents"]
     assert agent["working"] + agent["served"] + agent["stalled"] == time["cycles"]
     assert agent["stalled"] == sum(stall["cycles"] for stall in time["stalls"])
+    assert time["most_in_flight"] == 2, "this row and the next"
     assert all(0 < engine["utilisation"] <= 1 for engine in time["engines"])
     assert "time" not in json.loads(run(EXAMPLE, *DOUBLE, "--format", "json")[1])
 

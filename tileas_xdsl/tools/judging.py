@@ -32,7 +32,7 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.observer import Observer
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import run
-from tileas_xdsl.machine.time.simulation import TimedRun, simulate
+from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.errors import InputError, explain, place_of
 from tileas_xdsl.tools.exercises import COURSE, REFERENCES, Demand, Exercise, Question, exercises
 from tileas_xdsl.tools.inputs import full_context, read_module, read_text
@@ -216,30 +216,12 @@ def _of_time(demand: Demand, module: ModuleOp) -> Iterator[Unmet]:
     if most is not None and (each is None or each > most):
         takes = "no loop" if each is None else f"{each:,.0f} cycles an iteration"
         yield Unmet("cycles", f"{takes} at {where}; at most {most:,} are allowed")
-    flying = most_in_flight(timed)
+    flying = timed.most_in_flight
     if demand.min_in_flight is not None and flying < demand.min_in_flight:
         yield Unmet("in-flight", f"{flying} in flight at one time; at least {demand.min_in_flight} are demanded")
     if demand.max_shared_bytes is not None and shared.size > demand.max_shared_bytes:
         allowed = f"at most {demand.max_shared_bytes:,} are allowed"
         yield Unmet("shared-bytes", f"{shared.size:,} bytes of shared memory; {allowed}")
-
-
-def most_in_flight(timed: TimedRun) -> int:
-    """How many asynchronous works and tasks were under way at one time: issued, and not complete."""
-    changes: list[tuple[int, int]] = []
-    for service in timed.clock.services:
-        if service.work is not None:
-            changes += [(service.asked, 1), (service.complete, -1)]
-    for agent in timed.machine.agents:
-        spans = [(span.start, span.end) for span in timed.clock.spans if span.agent is agent]
-        stalls = [(stall.start, stall.end) for stall in timed.clock.stalls if stall.agent is agent]
-        if agent.parent is not None and spans:
-            changes += [(min(spans + stalls)[0], 1), (max(end for _, end in spans + stalls), -1)]
-    most = now = 0
-    for _, change in sorted(changes):
-        now += change
-        most = max(most, now)
-    return most
 
 
 def _of_ops(demanded: Mapping[str, int], module: ModuleOp) -> Iterator[Unmet]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from statistics import median
 from typing import Any
 
@@ -136,6 +137,25 @@ class TimedRun:
         return max(loops, key=lambda loop: (loop.iterations * loop.steady, loop.iterations)).steady if loops else None
 
     @property
+    def most_in_flight(self) -> int:
+        """How many asynchronous works, tasks and other agents were under way at one time, beside the function."""
+        changes = [
+            change
+            for service in self.clock.services
+            if service.work is not None
+            for change in ((service.asked, 1), (service.complete, -1))
+        ]
+        lives: dict[Agent, tuple[int, int]] = {}
+        for part in (*self.clock.spans, *self.clock.stalls):
+            begin, end = lives.get(part.agent, (part.start, part.end))
+            lives[part.agent] = min(begin, part.start), max(end, part.end)
+        for agent, (begin, end) in lives.items():
+            if agent.parent is not None:
+                changes += [(begin, 1), (end, -1)]
+        # At one cycle, what ends does so before something else begins.
+        return max(accumulate(change for _, change in sorted(changes)), default=0)
+
+    @property
     def engines(self) -> list[EngineUse]:
         """Every engine that did something, in order of first use."""
         services = self.clock.services
@@ -195,6 +215,7 @@ class TimedRun:
             "target": self.target,
             "cycles": self.cycles,
             "cycles_per_iteration": self.cycles_per_iteration,
+            "most_in_flight": self.most_in_flight,
             "loops": [
                 {
                     "agent": loop.agent,
