@@ -156,6 +156,8 @@ def test_a_wrong_command_line_gives_one_line(course: Course, arguments: list[str
     ("text", "kind"),
     [
         ("func.func @double(%n: index) {\n  func.return\n}\n", "numbers"),
+        ("func.func @double(%out: memref<63xf32>, %n: index) {\n  func.return\n}\n", "numbers"),
+        ("func.func @double(%m: index) {\n  func.return\n}\n", "arguments"),
         ('func.func @double(%n: index) {\n  "test.op"() : () -> ()\n  func.return\n}\n', "undecided"),
         ("func.func private @double(%n: index)\n", "arguments"),
     ],
