@@ -2,20 +2,13 @@
 The questions that Triton answers about layouts, and how it is asked.
 
 Triton 3.9 is an oracle that was written by others from the same paper: its `LinearLayout` for the algebra, its Gluon
-builder for what encodings mean and for bank conflicts. Its wheel takes a gigabyte, so its answers are recorded in
-`triton_answers.json`; where it is installed (extra `layouts`), the record is compared with it.
-
-    python -m tests.layouts.triton_oracle    # records the answers again
+builder for what encodings mean and for bank conflicts. It needs no GPU for them.
 """
 
 from __future__ import annotations
 
-import json
 import random
-from pathlib import Path
 from typing import Any
-
-RECORD = Path(__file__).with_name("triton_answers.json")
 
 Question = dict[str, Any]
 Bases = list[tuple[str, list[list[int]]]]
@@ -147,7 +140,8 @@ class Triton:
         self.module = module
 
     def answer(self, question: Question) -> Any:
-        return getattr(self, f"_{question['ask']}")(question)
+        """What Triton says, sequences as lists."""
+        return _as_lists(getattr(self, f"_{question['ask']}")(question))
 
     def _algebra(self, question: Question) -> Any:
         names, sizes = list(question["outputs"]), list(question["outputs"].values())
@@ -195,16 +189,9 @@ def _bases(layout: Any) -> list[tuple[str, list[list[int]]]]:
     return [(name, [list(basis) for basis in bases]) for name, bases in layout.bases]
 
 
-def recorded() -> list[tuple[Question, Any]]:
-    """Every question with the answer that Triton gave."""
-    return [(row["question"], row["answer"]) for row in json.loads(RECORD.read_text())]
-
-
-def record() -> None:
-    triton = Triton()
-    rows = [{"question": question, "answer": triton.answer(question)} for question in questions()]
-    RECORD.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-
-
-if __name__ == "__main__":
-    record()
+def _as_lists(answer: Any) -> Any:
+    if isinstance(answer, tuple | list):
+        return [_as_lists(part) for part in answer]
+    if isinstance(answer, dict):
+        return {name: _as_lists(part) for name, part in answer.items()}
+    return answer
