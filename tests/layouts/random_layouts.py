@@ -9,17 +9,21 @@ from dataclasses import dataclass
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.distributed import LANE, PLACES, REGISTER, WARP, blocked, broadcast, sliced, transposed
 from tileas_xdsl.layouts.errors import LayoutError
-from tileas_xdsl.layouts.fragments import MmaShape, fragment
+from tileas_xdsl.layouts.fragments import MmaShape, fragment, matrix_fragment
 from tileas_xdsl.layouts.linear import LinearLayout, dims
+from tileas_xdsl.layouts.memory import SWIZZLES, check_memory, row_major, swizzled
 
 WIDTHS = (4, 8, 16, 32, 64)
 MOST_ELEMENTS = 12
 """Bits of an element's number in the largest tile."""
 
+IN_MEMORY = 0.2
+"""How many of the pairs of named layouts have one end in shared memory."""
+
 
 @dataclass(frozen=True)
 class Pair:
-    """Two distributed layouts of one tile."""
+    """Two layouts of one tile; at most one of them is of memory."""
 
     source: LinearLayout
     target: LinearLayout
@@ -28,7 +32,7 @@ class Pair:
 
 
 def pair(seed: int) -> Pair:
-    """The pair with this number. Half of them are arbitrary bases."""
+    """The pair with this number. Half of them are arbitrary bases; one end may be memory."""
     generator = random.Random(seed)
     bits = generator.choice(WIDTHS)
     if seed % 2:
@@ -87,9 +91,12 @@ def _named(generator: random.Random, bits: int) -> Pair:
         rank = generator.choice((1, 2, 2, 2, 3))
         shape = _shape(generator, generator.randrange(7, MOST_ELEMENTS), rank)
         try:
-            first, second = (_one_named(generator, shape, warps, bits) for _ in range(2))
+            ends = [_one_named(generator, shape, warps, bits) for _ in range(2)]
+            if generator.random() < IN_MEMORY:
+                ends[generator.randrange(2)] = _memory(generator, shape, bits)
         except LayoutError:
             continue
+        first, second = ends
         if all(layout[0].input_size(REGISTER) <= 64 for layout in (first, second)):
             return Pair(first[0], second[0], bits, f"{first[1]} to {second[1]}")
 
@@ -97,7 +104,7 @@ def _named(generator: random.Random, bits: int) -> Pair:
 def _one_named(generator: random.Random, shape: list[int], warps: int, bits: int) -> tuple[LinearLayout, str]:
     kinds = ["blocked", "sliced", "transposed", "broadcast"]
     if len(shape) == 2:
-        kinds += ["mma", "mma", "wgmma"]
+        kinds += ["mma", "mma", "wgmma", *(["ldmatrix"] if bits == 16 else [])]
     kind = generator.choice(kinds)
     if kind == "blocked":
         return _blocked(generator, shape, warps), kind
@@ -112,7 +119,35 @@ def _one_named(generator: random.Random, shape: list[int], warps: int, bits: int
         axis = generator.randrange(len(shape))
         narrow = [1 if i == axis else extent for i, extent in enumerate(shape)]
         return broadcast(_blocked(generator, narrow, warps), axis, shape[axis]), kind
+    if kind == "ldmatrix":
+        return _of_matrices(generator, shape, warps), kind
     return _of_product(generator, kind, (shape[0], shape[1]), warps, bits), kind
+
+
+def _of_matrices(generator: random.Random, shape: Sequence[int], warps: int) -> LinearLayout:
+    """What ldmatrix gives: matrices side by side, more of them in further registers and in the warps."""
+    count = 1 << generator.randrange(3)
+    across, down = shape[1] // (8 * count), shape[0] // (8 * warps)
+    if min(across, down) < 1:
+        raise LayoutError("the tile is smaller than the matrices of all warps")
+    matrices = matrix_fragment(count, generator.random() < 0.5)
+    places = {name: [_side_by_side(*basis) for basis in matrices.bases(name)] for name in (REGISTER, LANE)}
+    one = LinearLayout.of(places, dims((8, 8 * count)))
+    more = LinearLayout.identity(REGISTER, "dim1", across) * LinearLayout.identity(REGISTER, "dim0", down)
+    return (one * more * LinearLayout.identity(WARP, "dim0", warps)).with_outputs(["dim0", "dim1"])
+
+
+def _side_by_side(row: int, column: int, matrix: int) -> tuple[int, int]:
+    return row, column + 8 * matrix
+
+
+def _memory(generator: random.Random, shape: Sequence[int], bits: int) -> tuple[LinearLayout, str]:
+    """Shared memory: rows in some order, or a swizzle of TMA."""
+    order = generator.sample(range(len(shape)), len(shape))
+    width = generator.choice(tuple(SWIZZLES))
+    layout = swizzled(shape, bits, width, order) if width else row_major(shape, order)
+    check_memory(layout)
+    return layout, "swizzled" if width else "row_major"
 
 
 def _of_product(generator: random.Random, kind: str, tile: tuple[int, int], warps: int, bits: int) -> LinearLayout:

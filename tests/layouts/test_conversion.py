@@ -5,6 +5,7 @@ element.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 
@@ -13,17 +14,22 @@ import pytest
 
 from tests.layouts.random_layouts import Pair, pair
 from tests.support.corpora import FULL, corpus, sample
+from tileas_xdsl.layouts.access import LaneAccess
 from tileas_xdsl.layouts.conversion import Abilities, LayoutPlan, plans
-from tileas_xdsl.layouts.distributed import WARP, blocked, from_bases
+from tileas_xdsl.layouts.distributed import REGISTER, WARP, blocked, from_bases, representatives
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.fragments import MmaShape, fragment
 from tileas_xdsl.layouts.linear import LinearLayout
-from tileas_xdsl.layouts.threads import converted, gathered, held
+from tileas_xdsl.layouts.moves import described, is_memory, moves
+from tileas_xdsl.layouts.threads import Elements, converted, gathered, held, load, packed, shared_memory, store
 
 PAIRS = range(3000)
 SOME = 300
 PARTS = 6
 EVERYTHING = Abilities()
+DISTRIBUTED = ("blocked", "sliced", "transposed", "broadcast", "mma", "wgmma", "ldmatrix")
+SHARED_BYTE = re.compile("no thread holds a whole byte|a byte that belongs to several threads")
+"""Why elements of 4 bits may have no way: a byte is the least that one thread stores."""
 
 
 @cache
@@ -35,19 +41,41 @@ def outcomes(part: int) -> tuple[tuple[str, str], ...]:
 
 def _execute(given: Pair, seed: int) -> str:
     try:
-        found = plans(given.source, given.target, given.element_bits, EVERYTHING)
+        found = moves(given.source, given.target, given.element_bits, EVERYTHING)
     except LayoutError as error:
-        possible = "no thread holds a whole byte" in str(error) and given.element_bits < 8
-        return "none" if possible else f"pair {seed}: {error}"
-    for plan in found:
-        _assert_converts(given, plan, seed)
-    return "registers" if found[0].exchange is not None else "shared"
-
-
-def _assert_converts(given: Pair, plan: LayoutPlan, seed: int) -> None:
+        return "none" if given.element_bits < 8 and SHARED_BYTE.search(str(error)) else f"pair {seed}: {error}"
     generator = np.random.default_rng(seed)
     top = np.uint64((1 << given.element_bits) - 1)
     tile = generator.integers(0, 1 << 63, given.source.shape, dtype=np.uint64) * np.uint64(3) & top
+    for move in found:
+        if isinstance(move, LaneAccess):
+            _assert_accesses(given, move, tile, seed)
+        else:
+            _assert_converts(given, move, tile, seed)
+    best = found[0]
+    if isinstance(best, LaneAccess):
+        return "matrix" if best.kind != "plain" else "accessed"
+    return "registers" if best.exchange is not None else "shared"
+
+
+def _assert_accesses(given: Pair, access: LaneAccess, tile: Elements, seed: int) -> None:
+    """Loads bring what lies in memory into the registers; stores leave in memory what should lie there, to the byte."""
+    loads = is_memory(given.source)
+    registers, memory = (given.target, given.source) if loads else (given.source, given.target)
+    flat = memory.with_outputs(memory.output_names[::-1]).table
+    lies = packed(tile.reshape(-1)[np.array(flat)], given.element_bits)
+    there = held(tile, registers)[0]
+    if loads:
+        read = load(lies, access, registers.input_size(REGISTER))
+        got = read[..., representatives(registers, (*access.registers, *access.others))]
+        assert np.array_equal(got, there), f"pair {seed}, {described(access)}"
+    else:
+        bytes_ = shared_memory(len(lies))
+        store(bytes_, there, access)
+        assert np.array_equal(bytes_, lies), f"pair {seed}, {described(access, loads=False)}"
+
+
+def _assert_converts(given: Pair, plan: LayoutPlan, tile: Elements, seed: int) -> None:
     there = converted(held(tile, given.source), given.source, given.target, plan)
     assert np.array_equal(there, held(tile, given.target)), f"pair {seed}, {plan}"
     assert np.array_equal(gathered(there, given.target), tile), f"pair {seed}, {plan}"
@@ -59,19 +87,27 @@ def _assert_converts(given: Pair, plan: LayoutPlan, seed: int) -> None:
 @corpus(3000 // PARTS)
 def test_the_converted_tile_is_the_same_element_by_element(part: int):
     assert len(outcomes(part)) == (len(PAIRS) if FULL else SOME) // PARTS
-    assert {way for _, way in outcomes(part)} <= {"registers", "shared", "none"}
+    assert {way for _, way in outcomes(part)} <= {"registers", "shared", "accessed", "matrix", "none"}
 
 
 def test_the_corpus_holds_what_it_should():
-    """Half of it arbitrary bases; every kind of named layout; conversions of both tags."""
-    kinds = Counter(pair(seed).kind for seed in PAIRS)
+    """
+    Half of it arbitrary bases; every kind of named layout, widths of 4 to 64 bits, ranks 1 to 3; conversions of both
+    tags, loads and stores.
+    """
+    pairs = [pair(seed) for seed in PAIRS]
+    assert {given.element_bits for given in pairs} == {4, 8, 16, 32, 64}
+    assert {len(given.source.shape) for given in pairs} == {1, 2, 3}
+    kinds = Counter(given.kind for given in pairs)
     assert kinds["bases"] == len(PAIRS) // 2
     ends = {end for kind in kinds for end in kind.split(" to ")}
-    assert ends == {"bases", "blocked", "sliced", "transposed", "broadcast", "mma", "wgmma"}
+    assert ends == {"bases", *DISTRIBUTED, "swizzled", "row_major"}
     ways = Counter(way for part in range(PARTS) for _, way in outcomes(part))
-    assert ways["registers"] > SOME / 10
-    assert ways["shared"] > SOME / 10
-    assert ways["none"] < SOME / 5
+    assert ways["registers"] > ways.total() / 10
+    assert ways["shared"] > ways.total() / 10
+    assert ways["accessed"] > ways.total() / 30
+    assert ways["matrix"] > 0
+    assert ways["none"] < ways.total() / 10
 
 
 # Known conversions ----------------------------------------------------------------------------------------------------
