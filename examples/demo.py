@@ -1,6 +1,6 @@
 """
-`make demo`: carry the GEMM from queues, and from a synchronous loop, to agents, and show after each pass what it did,
-that the program is still right, and how many cycles it takes.
+`make demo`: carry the GEMM from queues, and from a synchronous loop, to agents, and the GEMM and attention to layouts;
+show after each pass what it did, that the program is still right, and how many cycles it takes.
 
 Writes the IR after each pass to `build/demo/`.
 """
@@ -12,8 +12,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from xdsl.context import Context
@@ -48,6 +50,13 @@ class Road:
 
 
 ON = f"compute-capability={TARGET}"
+
+LAYOUTS = (
+    f"tileas-assign-layouts{{{ON}}}",
+    "tileas-remove-layout-conversions",
+    f"tileas-materialize-convert-layout{{{ON}}}",
+)
+"""Every tile gets a layout, and the conversions that are left become what threads do."""
 
 ROADS = (
     Road(
@@ -85,6 +94,8 @@ ROADS = (
             "optimize-execution-unit-mapping",
         ),
     ),
+    Road("layouts", "gemm_loop", ("tileas-materialize-async", *LAYOUTS)),
+    Road("layouts-of-attention", "attention_queue", ("tileas-queue-to-pipeline", "tileas-materialize-async", *LAYOUTS)),
 )
 
 
@@ -102,18 +113,39 @@ def changes(before: Counter[str], after: Counter[str]) -> str:
 
 
 def cycles(module: ModuleOp) -> str:
-    """The simulated cycles of a product of `TIMED_TILES` tiles along K."""
+    """The simulated cycles for `TIMED_TILES` tiles along K, or tiles of keys."""
     return f"{simulate(module, None, {'n': TIMED_TILES}, TARGET).cycles:,}"
 
 
-def is_right(module: ModuleOp) -> str:
-    """Whether the module multiplies, and what the checker says of it."""
-    generator = np.random.default_rng(0)
+def product(generator: np.random.Generator) -> tuple[list[Any], NDArray[np.float64]]:
+    """Arguments of the GEMM, and what it has to give."""
     a = generator.integers(-4, 4, (128, 64 * K_TILES)).astype(np.float16)
     b = generator.integers(-4, 4, (64 * K_TILES, 128)).astype(np.float16)
-    outcome = run(module, None, [a, b, np.zeros((128, 128), np.float32), K_TILES])
-    product = next(array for array in outcome.arrays.values() if array.dtype == np.float32)
-    right = bool((product == a.astype(np.float32) @ b.astype(np.float32)).all()) and not outcome.violations
+    return [a, b, np.zeros((128, 128), np.float32), K_TILES], a.astype(np.float64) @ b.astype(np.float64)
+
+
+def attention(generator: np.random.Generator) -> tuple[list[Any], NDArray[np.float64]]:
+    """Arguments of attention, and what it has to give: softmax(Q * K^T / 8) * V."""
+    q, k, v = (generator.normal(size=(rows, 64)).astype(np.float16) for rows in (64, 64 * K_TILES, 64 * K_TILES))
+    scores = q.astype(np.float64) @ k.astype(np.float64).T / 8
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True) @ v.astype(np.float64)
+    return [q, np.ascontiguousarray(k.T), v, np.zeros((64, 64), np.float32), K_TILES], expected
+
+
+CASES = {"gemm_queue": product, "gemm_loop": product, "attention_queue": attention}
+"""Example -> what it is given, and what it has to give."""
+
+ROUNDING = 1e-3
+"""The weights of attention go through f16."""
+
+
+def is_right(module: ModuleOp, example: str) -> str:
+    """Whether the module multiplies, and what the checker says of it."""
+    arguments, expected = CASES[example](np.random.default_rng(0))
+    outcome = run(module, None, arguments)
+    (found,) = (array for array in outcome.arrays.values() if array.dtype == np.float32)
+    right = np.allclose(found, expected, rtol=0, atol=ROUNDING) and not outcome.violations
     return f"{'multiplies' if right else 'WRONG'}, {check(module).verdict_line}"
 
 
@@ -140,7 +172,7 @@ def walk(road: Road, universe: Universe, console: Console) -> bool:
         table.add_column(heading, justify="right")
     table.add_column("what changed")
     table.add_column("is it still right?")
-    verdict = is_right(module)
+    verdict = is_right(module, road.example)
     table.add_row("(as written)", "", str(counted(module).total()), "", cycles(module), "", verdict)
     verdicts = [verdict]
     write_stage(module, f"{road.name}-00.mlir")
@@ -153,7 +185,7 @@ def walk(road: Road, universe: Universe, console: Console) -> bool:
         after = counted(module)
         name = spec.partition("{")[0]
         write_stage(module, f"{road.name}-{number:02}-{name}.mlir")
-        verdicts.append(verdict := is_right(module))
+        verdicts.append(verdict := is_right(module, road.example))
         numbers = (str(before.total()), str(after.total()), f"{elapsed:.1f}", cycles(module))
         table.add_row(spec, *numbers, changes(before, after), verdict)
     console.print(table)
