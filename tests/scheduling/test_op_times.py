@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.ir import parse
+from tests.support.ir import parse, run_passes
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProducerWriteOp
+from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.scheduling.op_times import op_time
 from tileas_xdsl.targets.machine_models import machine_model
@@ -75,3 +76,37 @@ def test_a_tile_that_stays_in_registers_is_not_written_at_all(fill: str, handsha
     timed = simulate(module, "f", {"n": 8, "m": np.zeros((64, 128), np.float16)}, "sm_90")
     assert timed.cycles_per_iteration == 4 * model.timing.signal
     assert op_time(op, model).agent == (4 - handshakes) * model.timing.signal
+
+
+CONVERSION = """
+#first = #nv_tileas.layout<FIRST>
+#second = #nv_tileas.layout<SECOND>
+func.func @f(%a: memref<64x64xf16>, %out: memref<64x64xf16>) {
+  %c0 = arith.constant 0 : index
+  %x = nv_tileaa.tiled_load %a[%c0, %c0] : (memref<64x64xf16>, index, index) -> tensor<64x64xf16, #first>
+  %y = nv_tileas.convert_layout %x : (tensor<64x64xf16, #first>) -> tensor<64x64xf16, #second>
+  nv_tileaa.tiled_store %out[%c0, %c0], %y : (memref<64x64xf16>, tensor<64x64xf16, #second>, index, index) -> ()
+  func.return
+}"""
+ACCUMULATOR = "rmem, mma<m64n64k16, operand = acc, warps = 4>"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wavefronts"),
+    [
+        (ACCUMULATOR, "smem, swizzle<128>", 16),
+        (ACCUMULATOR, "smem, row_major", 128),
+        ("smem, swizzle<128>", ACCUMULATOR, 16),
+        ("smem, row_major", ACCUMULATOR, 128),
+    ],
+)
+def test_bank_conflicts_take_as_long_in_a_schedule_as_on_the_machine(first: str, second: str, wavefronts: int) -> None:
+    """Four warps, a wavefront a cycle: 64 cycles for 8 KiB at 128 bytes a cycle, and 448 more for rows that collide."""
+    module = parse(CONVERSION.replace("FIRST", first).replace("SECOND", second))
+    module = run_passes(module, "tileas-materialize-convert-layout{compute-capability=sm_90}")
+    (op,) = [op for op in module.walk() if isinstance(op, CopyOp | ConvertLayoutOp)]
+    scheduled = op_time(op, machine_model("sm_90"))
+    assert scheduled.engines == (("shared memory", 4 * wavefronts),)
+    arrays = {"a": np.zeros((64, 64), np.float16), "out": np.zeros((64, 64), np.float16)}
+    services = simulate(module, "f", arrays, "sm_90").clock.services
+    assert [service.freed - service.start for service in services if service.op is op] == [4 * wavefronts]

@@ -12,7 +12,7 @@ from tileas_xdsl.layouts.distributed import BLOCK
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
-from tileas_xdsl.layouts.staging import least
+from tileas_xdsl.layouts.staging import conflicts
 
 Move = LayoutPlan | LaneAccess
 
@@ -43,9 +43,9 @@ def described(move: Move, *, loads: bool = True) -> str:
     """A way in words; `loads` says whether an access is one from memory."""
     if isinstance(move, LayoutPlan):
         return str(move)
-    extra = move.wavefronts - least(move)
-    conflicts = f"{extra} of them for bank conflicts" if extra else "no bank conflicts"
-    return f"by {_instruction(move, loads)}, {move.wavefronts} wavefronts a warp, {conflicts}"
+    extra = conflicts(move)
+    cost = f"{extra} of them for bank conflicts" if extra else "no bank conflicts"
+    return f"by {_instruction(move, loads)}, {move.wavefronts} wavefronts a warp, {cost}"
 
 
 def _instruction(access: LaneAccess, loads: bool) -> str:

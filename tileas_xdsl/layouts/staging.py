@@ -42,8 +42,8 @@ class Staging:
 
     @property
     def conflicts(self) -> int:
-        """The wavefronts beyond those that the same accesses would take without bank conflicts."""
-        return self.wavefronts - least(self.write) - least(self.read)
+        """The wavefronts that bank conflicts cost on either side."""
+        return conflicts(self.write) + conflicts(self.read)
 
     @property
     def bytes(self) -> int:
@@ -57,6 +57,11 @@ def least(access: LaneAccess) -> int:
         return access.matrices * len(access.instructions)
     groups = max(1, access.lanes // together(access.width, access.banks))
     return groups * len(access.instructions)
+
+
+def conflicts(access: LaneAccess) -> int:
+    """The wavefronts of one warp that bank conflicts cost: those beyond what the same access would take without."""
+    return access.wavefronts - least(access)
 
 
 def staging(

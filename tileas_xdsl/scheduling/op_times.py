@@ -40,6 +40,7 @@ from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.interfaces import EffectResource
 from tileas_xdsl.machine.core.meaning import facts_of, meaning_of
 from tileas_xdsl.machine.core.op_facts import Costs
+from tileas_xdsl.machine.time.bank_conflicts import conflict_cycles
 from tileas_xdsl.machine.time.costs import Cost, access_costs, element_bits, own_cost, product_cost
 from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
@@ -129,7 +130,7 @@ def _is_control(op: Operation) -> bool:
 def _own(op: Operation, table: TimingTable) -> OpTime:
     """Accesses to memory, and the arithmetic of what is not hidden behind them."""
     touched = touched_bytes(op)
-    accesses = access_costs(touched, table)
+    accesses = access_costs(touched, table, conflict_cycles(op))
     meaning = meaning_of(op)
     views = any(is_view(operand) for operand in op.operands)
     costs = list(accesses)

@@ -2,7 +2,7 @@
 What ops cost, in cycles of a target's table: how much there is to do, and which engine does it.
 
     a matrix product           operations / rate of the tensor core for elements of that width
-    an access to memory        bytes / rate of the space
+    an access to memory        bytes / rate of the space; in shared memory, and what bank conflicts add
     asynchronous work          bytes / rate of its engine
     arithmetic on a tile       elements / rate of the agent's own lanes
     an operation on scalars    one instruction
@@ -75,13 +75,17 @@ def element_bits(kind: Attribute) -> int:
     return 8 * element.size if element is not None else 32
 
 
-def access_costs(touched: Mapping[str, int], table: TimingTable) -> list[Cost]:
-    """The cost of an agent's own accesses: `touched` bytes by memory space, one after the other."""
+def access_costs(touched: Mapping[str, int], table: TimingTable, conflicts: int = 0) -> list[Cost]:
+    """
+    The cost of an agent's own accesses: `touched` bytes by memory space, one after the other, and the cycles of bank
+    `conflicts` in shared memory (`bank_conflicts.py`).
+    """
     costs: list[Cost] = []
     for space, size in touched.items():
         rate = table.memory_rate(space)
         if rate.latency:
-            costs.append(Cost(PORTS.get(space, LOAD_STORE), rate.occupancy(size), rate.latency))
+            longer = conflicts if space == "shared" else 0
+            costs.append(Cost(PORTS.get(space, LOAD_STORE), rate.occupancy(size) + longer, rate.latency))
     return costs
 
 

@@ -28,6 +28,7 @@ from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.orders import Order, Pauses
 from tileas_xdsl.machine.core.timekeeper import TimeKeeper
+from tileas_xdsl.machine.time.bank_conflicts import conflict_cycles
 from tileas_xdsl.machine.time.costs import Cost, access_costs, bytes_of, bytes_under, own_cost, product_cost, work_cost
 from tileas_xdsl.targets.timing import TimingTable
 
@@ -259,7 +260,7 @@ class SimulatedClock:
                 return [product]
         if touched.pop(DELEGATED, 0) and not touched:
             return []
-        accesses = access_costs(touched, self.table)
+        accesses = access_costs(touched, self.table, conflict_cycles(step.op))
         if accesses and not step.reads_tiles:
             # The arithmetic on what an access brings hides behind it.
             return accesses

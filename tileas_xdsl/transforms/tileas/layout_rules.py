@@ -93,6 +93,14 @@ def is_fragment(form: LayoutForm | None) -> bool:
     return is_fragment(form.parent) if isinstance(form, Slice) else isinstance(form, Mma)
 
 
+def pull(form: LayoutForm) -> int:
+    """
+    How strongly a layout draws ops to itself: fragments most, for products have no choice; then slices, in which
+    reductions leave what all threads of a row know; others not at all.
+    """
+    return 2 if is_fragment(form) else int(isinstance(form, Slice))
+
+
 # Conversions ----------------------------------------------------------------------------------------------------------
 
 

@@ -10,8 +10,9 @@ Take out conversions between layouts that meet.
 
 Until nothing changes: a conversion into the layout that a tile has goes; of two in a row the first goes; a constant
 with one value in all places is made in the layout that is wanted; an op with a tile that comes out of a fragment
-works in the fragment, by the rules of `layout_rules.py`, and its result is converted; a loop carries a tile in the
-fragment in which its body computes it. Each op changes to fragments at most once, so this ends.
+works in the fragment, by the rules of `layout_rules.py`, and its result is converted; so does one with a tile that
+comes out of a slice, which a reduction leaves; a loop carries a tile in the fragment in which its body computes it.
+Each op changes to slices at most once, and to fragments at most once, so this ends.
 
 Only conversions between registers take part. What reads shared memory is a load, and stays where it is: nothing is
 folded across memory spaces, or across an op that orders memory.
@@ -35,6 +36,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.layouts.forms import LayoutForm
 from tileas_xdsl.transforms.tileas.layout_rules import (
+    EXPANSIONS,
     compute_in,
     convert_behind,
     converted,
@@ -42,6 +44,7 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
     has_rule,
     in_registers,
     is_fragment,
+    pull,
     splat,
     tiles_of,
     with_form,
@@ -111,16 +114,20 @@ def _fold(function: Operation) -> bool:
 
 
 def _move_behind_ops(function: Operation) -> bool:
-    """Ops with a tile that comes out of a fragment work in the fragment."""
+    """Ops with a tile that comes out of a fragment work in the fragment, those with one out of a slice in the slice."""
     changed = False
     for op in [op for op in function.walk() if has_rule(op)]:
-        if any(map(is_fragment, forms(tiles_of(op)))):
-            continue
         sources = [c.source for value in op.operands if (c := _movable(value.owner)) is not None]
-        fragment = next((form for form in forms(sources) if is_fragment(form)), None)
-        if fragment is not None and compute_in(op, fragment):
+        strongest = max(forms(sources), key=pull, default=None)
+        if strongest is not None and pull(strongest) > _held_by(op) and compute_in(op, strongest):
             changed = True
     return changed
+
+
+def _held_by(op: Operation) -> int:
+    """The pull of the layouts in which an op works. An expansion works in a slice always, so slices do not count."""
+    own = max(map(pull, forms(tiles_of(op))), default=0)
+    return 0 if isinstance(op, EXPANSIONS) and own == 1 else own
 
 
 # Loops ----------------------------------------------------------------------------------------------------------------

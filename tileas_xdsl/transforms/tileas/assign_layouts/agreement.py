@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.nv_tileaa.structure import BroadcastOp
 from tileas_xdsl.layouts.forms import Slice
 from tileas_xdsl.transforms.tileas.layout_rules import (
     EXPANSIONS,
@@ -30,8 +31,13 @@ def agrees(op: Operation) -> bool:
 
 
 def _repair(op: Operation) -> None:
-    """An expansion takes a slice of what it gives; other ops take the layout of their first tile."""
+    """
+    An expansion takes a slice of what it gives, and a broadcast the layout of its result: what it takes is smaller.
+    Other ops take the layout of their first tile.
+    """
     result = in_registers(op.results[0])
     assert result is not None
     axis = new_axis(op) if isinstance(op, EXPANSIONS) else None
+    if isinstance(op, BroadcastOp) and compute_in(op, result):
+        return
     compute_in(op, forms(tiles_of(op))[0] if axis is None else Slice(axis, result))

@@ -37,7 +37,7 @@ from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
     Failure,
     Options,
     PlannedStep,
-    conflicts,
+    forced_conflicts,
     query,
 )
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.tensor_stores import leave_in_shared_memory
@@ -111,6 +111,6 @@ def _materialize(
 
 
 def _tell_of_conflicts(op: ConvertLayoutOp, step: PlannedStep) -> None:
-    found = conflicts(step)
+    found = forced_conflicts(step)
     if found is not None:
         remark(op, found.message, found.way_out)

@@ -18,7 +18,7 @@ from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import Move, is_memory, moves
-from tileas_xdsl.layouts.staging import least, store_staging
+from tileas_xdsl.layouts.staging import conflicts, store_staging
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.narrow import as_bytes, is_narrow_float
 
 PACKED_BYTES = 4
@@ -126,11 +126,11 @@ def _words(type_: Attribute) -> str:
     return str(layout_of(type_) or "a tile without a layout")
 
 
-def conflicts(step: PlannedStep) -> Conflicts | None:
+def forced_conflicts(step: PlannedStep) -> Conflicts | None:
     """The bank conflicts of a step, None where there are none; what a store could be staged in without them."""
-    if not isinstance(step.move, LaneAccess) or step.move.wavefronts == least(step.move):
+    if not isinstance(step.move, LaneAccess) or not conflicts(step.move):
         return None
-    extra = step.move.wavefronts - least(step.move)
+    extra = conflicts(step.move)
     message = f"takes {step.move.wavefronts} wavefronts a warp, {extra} of them for bank conflicts"
     registers = linear_layout(step.target if _is_load(step) else step.source)
     assert registers is not None
