@@ -228,6 +228,8 @@ OTHER_BLOCKS = (
         (ROWS, COLUMNS, "512x512xf32", "", "staging takes 1048576 bytes of shared memory"),
         (ROWS, COLUMNS, "64x64xf4E2M1FN", "reinterpret-to-i8=true", "that share a byte do not lie together"),
         (ROWS, COLUMNS, "64x64xf4E2M1FN", "", "no thread holds a whole byte of neighbours"),
+        (ROWS, COLUMNS, "64x64xf6E2M3FN", "", "elements of 6 bits straddle bytes"),
+        (ROWS, COLUMNS, "64x64xf6E3M2FN", "reinterpret-to-i8=true", "hold each in a byte, as i8"),
     ],
 )
 def test_what_has_no_plan_is_refused_and_stays(source: str, target: str, tile: str, options: str, reason: str):

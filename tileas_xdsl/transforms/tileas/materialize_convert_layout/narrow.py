@@ -29,6 +29,19 @@ def is_narrow_float(type_: Attribute) -> bool:
     return isinstance(element_type_of(type_), AnyFloat) and bits is not None and bits <= 8
 
 
+def check_width(type_: Attribute) -> None:
+    """
+    Raises `LayoutError` for elements whose width is no power of two: those of 6 bits straddle bytes. The tensor core
+    takes them one a byte (PTX ISA, "mma", `.kind::f8f6f4`).
+    """
+    bits = element_bits(type_)
+    if bits is not None and bits & (bits - 1):
+        raise LayoutError(
+            f"elements of {bits} bits straddle bytes, and layouts over bits have no place for them; "
+            "hold each in a byte, as i8, which is how the tensor core takes them"
+        )
+
+
 def as_bytes(type_: Attribute) -> TensorType[Attribute]:
     """The tile of bytes. Raises `LayoutError` where elements that share a byte are apart."""
     tile = cast(TensorType[Attribute], type_)

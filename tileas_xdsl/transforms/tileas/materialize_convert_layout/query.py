@@ -19,7 +19,7 @@ from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import Move, is_memory, moves
 from tileas_xdsl.layouts.staging import conflicts, store_staging
-from tileas_xdsl.transforms.tileas.materialize_convert_layout.narrow import as_bytes, is_narrow_float
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.narrow import as_bytes, check_width, is_narrow_float
 
 PACKED_BYTES = 4
 """The width of a copy of elements that share a byte: a register. Packing fixes it."""
@@ -79,6 +79,7 @@ def query(op: ConvertLayoutOp, options: Options) -> PlannedStep | Failure | None
 
 
 def _planned(source: Attribute, target: Attribute, options: Options) -> PlannedStep | Failure:
+    check_width(source)
     reinterpreted = options.as_bytes and is_narrow_float(source)
     if reinterpreted:
         source, target = as_bytes(source), as_bytes(target)
