@@ -62,7 +62,9 @@ def panel_of(text: str, tile: str) -> Panel:
     except LayoutError as error:
         raise InputError([f"error: {whole} is no layout of {tile}: {error}"]) from None
     bits = element_bits(type_)
-    if layout is None or bits is None:
+    if bits is None:
+        raise InputError([f"error: {tile}: the width of an element depends on the target, and a layout is one of bits"])
+    if layout is None:
         raise InputError([f"error: {whole} does not say which bits: give a layout such as 'smem, swizzle<128>'"])
     return Panel(f"{tile}, {form_of(type_)}", layout, bits)
 
