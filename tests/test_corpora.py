@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.corpora import draw, sample_with
+from tests.support.corpora import draw, sample, sample_with
 
 
 @pytest.mark.parametrize(("size", "some"), [(500, 50), (94, 3), (7, 7), (10, 3), (1, 1)])
@@ -28,3 +28,11 @@ def test_no_more_are_drawn_than_there_are() -> None:
 def test_rare_programs_are_always_there() -> None:
     assert {3, 77} <= set(sample_with([77, 3], range(80), 4))
     assert sample_with([3], range(80), 4) == sorted(sample_with([3], range(80), 4))
+
+
+def test_slow_programs_are_left_to_the_whole_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = draw(range(60), 6, 0)
+    assert sample(range(60), 6, slow=drawn[:2]) == drawn[2:]
+    assert len(sample(range(60), 6, slow=drawn)) == 1
+    monkeypatch.setattr("tests.support.corpora.FULL", True)
+    assert sample(range(60), 6, slow=drawn) == list(range(60))

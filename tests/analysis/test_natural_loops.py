@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from xdsl.dialects import cf, scf, test
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Region
 
-from tests.support.corpora import sample
+from tests.support.corpora import each
 from tests.support.ir import parse
 from tileas_xdsl.analysis.control_flow import successors_of
 from tileas_xdsl.analysis.natural_loops import loop_with_turns_from, natural_loops
@@ -59,7 +58,7 @@ def by_definition(blocks: list[Block]) -> dict[Block, set[Block]]:
     return loops
 
 
-@pytest.mark.parametrize("seed", sample(range(2000), 300))
+@each("seed", range(2000), 300)
 def test_loops_are_those_of_the_definition(seed: int) -> None:
     blocks = random_region(seed)
     expected = by_definition(blocks)

@@ -98,7 +98,7 @@ def test_that_a_put_had_to_wait_orders_nothing() -> None:
 @pytest.mark.parametrize("depth", [1, 3, None])
 def test_queues_in_turn_may_share_storage(depth: int | None) -> None:
     body = in_loop("\n".join([put("a", depth), get("a", depth), put("b", depth), get("b", depth)]))
-    report = check(parse(program(f"{queue('a', depth)}\n{queue('b', depth)}\n{mark(depth)}", body)))
+    report = check(parse(program(f"{queue('a', depth)}\n{queue('b', depth)}\n{mark(depth)}", body)), timeout=3)
     assert report.verdict is Verdict.SAFE
     assert report.is_proved or depth is None
 

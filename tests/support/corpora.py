@@ -2,14 +2,15 @@
 Corpora of random programs: all of one with `TILEAS_CASES=full` (`make test-full`), otherwise a sample of it.
 
 A sample is a fair one: one program from each of as many equal parts of the corpus, at a place that `TILEAS_SEED` draws.
-The seed is 0 unless the environment says another one, so that two runs of one checkout run the same programs.
+The seed is 0 unless the environment says another one, so that two runs of one checkout run the same programs. Programs
+whose proof alone takes tens of seconds may be named as slow: they stand in the whole corpus only.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -22,9 +23,12 @@ T = TypeVar("T")
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
-def sample(whole: Sequence[T], some: int) -> list[T]:
-    """`some` of the members of `whole`, in their order; at full size, all."""
-    return list(whole) if FULL else draw(whole, some, SEED)
+def sample(whole: Sequence[T], some: int, *, slow: Collection[T] = ()) -> list[T]:
+    """`some` of the members of `whole`, less those that are `slow`, in their order; at full size, all."""
+    if FULL:
+        return list(whole)
+    quick = [member for member in whole if member not in slow]
+    return [member for member in draw(whole, some, SEED) if member not in slow] or draw(quick, 1, SEED)
 
 
 def sample_with(rare: Sequence[int], whole: Sequence[int], some: int) -> list[int]:
@@ -44,10 +48,18 @@ def corpus(programs: int) -> pytest.MarkDecorator:
     return pytest.mark.corpus(programs)
 
 
-def each(name: str, whole: Sequence[Any], some: int, *, programs: int = 1, ids: Any = None) -> Callable[[Test], Test]:
+def each(
+    name: str,
+    whole: Sequence[Any],
+    some: int,
+    *,
+    programs: int = 1,
+    ids: Any = None,
+    slow: Collection[Any] = (),
+) -> Callable[[Test], Test]:
     """A corpus test for each member of a sample of `whole`; a member may stand for several programs."""
 
     def decorate(test: Test) -> Test:
-        return pytest.mark.parametrize(name, sample(whole, some), ids=ids)(corpus(programs)(test))
+        return pytest.mark.parametrize(name, sample(whole, some, slow=slow), ids=ids)(corpus(programs)(test))
 
     return decorate

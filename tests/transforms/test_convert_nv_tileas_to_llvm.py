@@ -87,7 +87,7 @@ PROVED = {"gemm_64x64x16", "gemm_128x64x16"}
 """Kernels whose proof is short enough to be found; of the others some have more steps than a proof may have."""
 
 
-@each("kernel", LOWERED, 2, ids=lambda kernel: kernel.name)
+@each("kernel", LOWERED, 2, ids=lambda kernel: kernel.name, slow=[BY_NAME["three_loads"]])
 def test_threads_are_safe_for_every_trip_count(kernel: Kernel) -> None:
     """The time is not limited: what a proof may cost is counted in steps, and those are the same on every machine."""
     report = check(threads_of(kernel.name), timeout=None)

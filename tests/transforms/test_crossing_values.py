@@ -85,7 +85,7 @@ def test_ops_of_one_agent_need_no_ring(kernel: Kernel) -> None:
 DRAWN = [f"{kernel.name}-{seed}" for seed in range(8) for kernel in KERNELS]
 
 
-@each("case", DRAWN, 16)
+@each("case", DRAWN, 16, slow=["stencil-6"])
 def test_any_agent_may_run_any_op(case: str) -> None:
     name, _, seed = case.rpartition("-")
     kernel = NAMED[name]

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, Module
 from xdsl.ir import Block, Region
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tests.support.corpora import sample
+from tests.support.corpora import each
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.kernel_references import TOLERANCE
 from tests.support.scheduled_kernels import KERNELS, Kernel
@@ -28,6 +28,8 @@ from tileas_xdsl.machine.running import run
 from tileas_xdsl.transforms.tileas.materialize_schedule import AGENTS
 
 NAMED = {kernel.name: kernel for kernel in KERNELS}
+SLOW = ("attention_64", "attention_128", "layer_norm", "three_loads")
+"""Kernels whose nests take long to prove."""
 ORDERS = (("eager", 0), ("lazy", 0), ("random", 3))
 
 
@@ -84,7 +86,7 @@ def assert_repeated(kernel: Kernel, module: ModuleOp, counts: list[tuple[int, ..
                 np.testing.assert_allclose(done.arrays["c"], right, rtol=TOLERANCE, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("kernel", sample(KERNELS, 6), ids=lambda kernel: kernel.name)
+@each("kernel", KERNELS, 6, ids=lambda kernel: kernel.name, slow=[NAMED[name] for name in SLOW])
 def test_nests_run_in_agents(kernel: Kernel) -> None:
     module = through(repeated(kernel.text), kernel.target)
     (switch,) = switches(module)

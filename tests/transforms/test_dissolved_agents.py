@@ -80,7 +80,7 @@ def test_the_driver_makes_one_agent_of_queues_too() -> None:
     assert check(module).verdict is Verdict.SAFE
 
 
-@each("seed", range(200), 6)
+@each("seed", range(200), 6, slow=(68, 116, 165))
 def test_what_the_family_cuts_in_two_it_puts_together_again(seed: int) -> None:
     """Without stages, so that loops have one turn for each iteration."""
     source = random_kernel(seed)

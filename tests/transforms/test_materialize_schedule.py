@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, ModuleO
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import PassFailedException
 
-from tests.support.corpora import sample
+from tests.support.corpora import each
 from tests.support.ir import ROOT, parse, print_custom, run_passes
 from tests.support.materialize_async import ORDERS, gemm
 from tests.support.scheduled_kernels import KERNELS, Kernel
@@ -330,7 +330,7 @@ def stage(op: Operation) -> Attribute | None:
     return op.attributes.get("nv_tile.aws.stage")
 
 
-@pytest.mark.parametrize("kernel", sample(KERNELS, 4), ids=lambda kernel: kernel.name)
+@each("kernel", KERNELS, 4, ids=lambda kernel: kernel.name)
 def test_without_the_fold_stages_stand_in_blocks_and_the_program_means_the_same(kernel: Kernel) -> None:
     """In the steady state of each agent the latest stage comes first; pieces in front of it and behind it stay."""
     folded = passes(target=kernel.target)

@@ -248,7 +248,7 @@ func.func @f(%x: f32, %ok: i1, %n: index) {
     assert [op.name for op in through(text, PASS).walk()] == ["builtin.module", "func.func", "func.return"]
 
 
-@each("seed", range(200), 6)
+@each("seed", range(200), 6, slow=(68, 116, 165))
 def test_random_kernels_are_right_without_it_and_with_it(seed: int) -> None:
     """The compact form, which the driver does not expand: waits in the loop go where consumers wait themselves."""
     source = random_kernel(seed)
