@@ -162,6 +162,7 @@ tt.grid_dependency_launch_dependents
 ttg.local_dealloc %a : {M}
 %r = ttg.memdesc_index %a[%i] : {M} -> {M}
 %r = ttg.memdesc_subslice %a[0, 16] : {M} -> {M}
+%r = ttg.memdesc_subview %a[%i, %i] : {M} -> {M}
 %r = ttg.memdesc_trans %a {{order = array<i32: 1, 0>}} : {M} -> {M}
 %r = ttg.memdesc_reshape %a : {M} -> {M}
 %r = ttg.memdesc_reinterpret %a : {M} -> {M}
@@ -284,6 +285,12 @@ def test_an_op_prints_as_it_was_written(line: str) -> None:
     for alias in sorted(aliases, key=len, reverse=True):
         found = found.replace(alias, aliases[alias])
     assert re.sub(r"%\w+(:\d+)?", "%", found) == re.sub(r"%\w+", "%", line.replace("%r, %s", "%r"))
+
+
+def test_an_attribute_is_read_by_the_name_that_it_had_before() -> None:
+    now = f"%r = ttng.tmem_subslice %x {{offset = 4 : i32}} : {TM} -> {TM}"
+    before = now.replace("offset =", "N =")
+    assert parse(within_function(before)).is_structurally_equivalent(parse(within_function(now)))
 
 
 @pytest.mark.parametrize("line", REGIONS, ids=lambda line: line.split("(")[0])

@@ -151,6 +151,15 @@ def test_what_triton_pipelines_wrongly_is_found(name: str) -> None:
     assert report.findings[0].arguments["turns"] <= 3
 
 
+@pytest.mark.parametrize(("name", "kinds"), [("copy_ring-3-good", []), ("copy_ring-3-1", ["race"])])
+def test_views_are_read_as_releases_before_3_5_print_them(name: str, kinds: list[str]) -> None:
+    text = re.sub(r"ttg\.memdesc_index (%\w+)\[(%\w+)\]", r"ttg.memdesc_subview \1[\2, %c0_i32]", text_of(name))
+    assert text.count("memdesc_subview") >= 4
+    report = check(module_of("older", text), timeout=None)
+    assert report.kinds == kinds
+    assert bool(kinds) or report.last_line.startswith("safe for every trip count")
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 REFUSALS = {

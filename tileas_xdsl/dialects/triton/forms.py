@@ -105,6 +105,8 @@ class TritonOp(IRDLOperation):
     """The types that `short` stands for, where they are others than views of memory."""
     DEFAULTS: ClassVar[Mapping[str, Attribute]] = {}
     """Attributes that the text leaves out where they have this value."""
+    FORMERLY: ClassVar[Mapping[str, str]] = {}
+    """Names that attributes had in earlier releases of Triton -> their names now."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -142,7 +144,8 @@ class _Reading:
         results = [(name, self._types_of(name, None)) for name, _ in definition.results]
         properties = {**self.op.DEFAULTS}
         discardable: dict[str, Attribute] = {}
-        for name, attribute in self.attributes.items():
+        for spelled, attribute in self.attributes.items():
+            name = self.op.FORMERLY.get(spelled, spelled)
             (properties if name in definition.properties else discardable)[name] = attribute
         for option in definition.options:
             if isinstance(option, AttrSizedOperandSegments):

@@ -105,6 +105,25 @@ class MemdescSubsliceOp(TritonOp):
     FORM: ClassVar = "$src[numbers($offsets)] {} : type($src) -> type($result)"
 
 
+@irdl_op_definition
+class MemdescSubviewOp(TritonOp):
+    """
+    `%s = ttg.memdesc_subview %a[%i, %j, %k] : .. -> ..`: a box, less leading dimensions that its type lacks.
+
+    Releases of Triton before 3.5 have it for `memdesc_index` and `memdesc_subslice`.
+    """
+
+    name = "ttg.memdesc_subview"
+
+    src = operand_def(MemDescType)
+    offsets = var_operand_def(i32)
+    result = result_def(MemDescType)
+
+    traits = traits_def(Pure())
+    FORM: ClassVar = "$src[$offsets] {} : type($src) -> type($result)"
+    IMPLIED: ClassVar = {"offsets": i32}
+
+
 class RenamingOp(TritonOp):
     """Base of the ops that give the same bytes another type."""
 
@@ -395,6 +414,7 @@ OPS = (
     LocalDeallocOp,
     MemdescIndexOp,
     MemdescSubsliceOp,
+    MemdescSubviewOp,
     MemdescTransOp,
     MemdescReshapeOp,
     MemdescReinterpretOp,

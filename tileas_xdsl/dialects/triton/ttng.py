@@ -480,6 +480,7 @@ class TMEMSubsliceOp(TritonOp):
 
     traits = traits_def(Pure())
     FORM: ClassVar = "$src {} : type($src) -> type($result)"
+    FORMERLY: ClassVar = {"N": "offset"}
     DEFAULTS: ClassVar = {"dim": IntegerAttr(1, i32)}
 
 

@@ -81,6 +81,19 @@ def _dealloc(agent: Agent, op: Operation, view: Any) -> None:
 
 @pure(ttg.MemdescIndexOp)
 def _index(agent: Agent, op: Operation, view: View, index: int) -> View:
+    return _slot(agent, op, view, index)
+
+
+@pure(ttg.MemdescSubviewOp)
+def _subview(agent: Agent, op: Any, view: View, *offsets: int) -> View:
+    slots = len(offsets) - len(op.result.type.extents)
+    for index in offsets[:slots]:
+        view = _slot(agent, op, view, index)
+    return subview(op, view, list(offsets[slots:]), op.result.type)
+
+
+def _slot(agent: Agent, op: Operation, view: View, index: int) -> View:
+    """Element `index` of the leading dimension of `view`. Raises `UnsupportedError` where there is none."""
     if not 0 <= index < view.shape[0]:
         raise UnsupportedError(
             op, f"takes slot {index} of the {view.shape[0]} of '{view.base.name}'{agent.in_iteration}"
