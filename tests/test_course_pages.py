@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ir import ROOT
-from tests.support.prose import FENCE, chapters, sentences, terms, unlinked
+from tests.support.prose import COURSE, FENCE, LINK, anchors, chapters, sentences, terms, unlinked
 from tileas_xdsl.tools.exercises import exercises
 
 LONGEST = 25
@@ -48,7 +47,7 @@ def test_a_chapter_has_at_most_five_new_terms_and_all_are_in_the_glossary(page: 
 
 def test_there_is_a_chapter_for_each_exercise():
     assert [page.name for page in chapters()] == [exercise.page for exercise in exercises().values()]
-    contents = (ROOT / "docs" / "course" / "index.md").read_text()
+    contents = (COURSE / "index.md").read_text()
     assert re.findall(r"\]\((\d\d-[\w-]+\.md)\)", contents) == [page.name for page in chapters()]
 
 
@@ -72,6 +71,13 @@ def test_no_filler(page: Path):
 @every_chapter
 def test_words_of_the_glossary_are_linked_at_their_first_use(page: Path):
     assert unlinked(page.read_text()) == []
+
+
+@pytest.mark.parametrize("page", sorted(COURSE.glob("*.md")), ids=lambda page: page.stem)
+def test_links_to_headings_lead_to_one(page: Path):
+    links = [found[2].partition("#") for found in LINK.finditer(FENCE.sub("", page.read_text()))]
+    within = [(target, anchor) for target, _, anchor in links if anchor and "://" not in target]
+    assert [link for link in within if link[1] not in anchors((page.parent / link[0]).resolve())] == []
 
 
 def test_a_word_of_the_glossary_has_one_sentence():

@@ -33,6 +33,12 @@ def slug(term: str) -> str:
     return term.replace(" ", "-")
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def blanked(text: str, *patterns: re.Pattern[str]) -> str:
     """`text` with spaces in the place of what matches, so that positions stay."""
     for pattern in patterns:

@@ -109,11 +109,11 @@ def test_all_conditions_but_one_give_one_line_with_the_missing_number(course: Co
 
 
 def test_what_was_begun_is_not_overwritten(course: Course):
-    course("start", "1")
+    assert course("start", "1") == course("start", "1")
     Path("01-asynchronous-work.mlir").write_text("mine")
     status, lines, errors = course("start", "1")
     assert (status, lines) == (2, [])
-    assert errors == "01-asynchronous-work.mlir: error: it is there already: remove it to start again\n"
+    assert errors == "01-asynchronous-work.mlir: error: it is there already, and changed: remove it to start again\n"
     assert Path("01-asynchronous-work.mlir").read_text() == "mine"
 
 

@@ -62,11 +62,12 @@ def _list() -> int:
 
 
 def _start(exercise: Exercise) -> int:
-    """Copy the start. What is there already is the work of the reader, and stays."""
-    name = working_file(exercise)
-    if Path(name).exists():
-        raise InputError([f"{name}: error: it is there already: remove it to start again"])
-    write_text(name, read_text(str(exercise.start)))
+    """Copy the start. What the reader has changed stays; what is unchanged may be started again."""
+    name, text = working_file(exercise), read_text(str(exercise.start))
+    if not Path(name).exists():
+        write_text(name, text)
+    elif read_text(name) != text:
+        raise InputError([f"{name}: error: it is there already, and changed: remove it to start again"])
     print(f"{name}: {exercise.task}")
     return MET
 
