@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.corpora import each
 from tests.support.scheduling_problems import is_feasible, optimum, random_problem
-from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of, dep_mii, fine_mii, rec_mii, res_mii
+from tileas_xdsl.scheduling.modulo.bounds import (
+    Bounds,
+    bounds_of,
+    dep_mii,
+    fine_mii,
+    rec_mii,
+    res_mii,
+    span_of_one_stage,
+)
 from tileas_xdsl.scheduling.modulo.distances import NO_PATH, DependenceCycleError, distance_matrix
 from tileas_xdsl.scheduling.modulo.problem import Constraints, ModuloProblem, TimedEdge, TimedOp
 from tileas_xdsl.scheduling.modulo.reservation import ReservationTable
@@ -129,6 +139,42 @@ def test_the_depth_bound_counts_transfers_one_after_the_other() -> None:
     problem = ModuloProblem((*loads, TimedOp("wait")), (TimedEdge(0, 2, 10), TimedEdge(1, 2, 10)), most_stages=1)
     assert dep_mii(problem).value == 19
     assert is_feasible(problem, 19)
+
+
+def test_one_stage_spans_the_ops_of_a_slot() -> None:
+    """A wait, work elsewhere and a product: the agent is there from the wait to what it does behind the product."""
+    agent = tuple(
+        TimedOp(name, (SlotUse("agent", rows),), rows) for name, rows in (("issue", 1), ("use", 8), ("end", 2))
+    )
+    copy = TimedOp("copy", (SlotUse("tma", 4),), 10)
+    edges = (TimedEdge(0, 3, 1), TimedEdge(3, 1, 10), TimedEdge(1, 2, 8))
+    problem = ModuloProblem((*agent, copy), edges, most_stages=1)
+    assert bounds_of(problem).mii == 20
+    assert span_of_one_stage(problem) == 21
+    assert not is_feasible(problem, 20)
+    assert is_feasible(problem, 21)
+    assert span_of_one_stage(replace(problem, most_stages=2)) == 0
+
+
+SPANS = range(120)
+
+
+@each("seed", SPANS, 30)
+def test_nothing_fits_into_one_stage_below_its_span(seed: int) -> None:
+    problem = random_problem(seed, most_stages=1)
+    try:
+        least = bounds_of(problem).mii
+    except DependenceCycleError:
+        return
+    span = span_of_one_stage(problem)
+    for ii in range(least, span):
+        assert not is_feasible(problem, ii), ii
+
+
+def test_the_span_is_more_than_the_bounds_say_somewhere() -> None:
+    """So that the test above has something to refute."""
+    problems = [random_problem(seed, most_stages=1) for seed in SPANS]
+    assert sum(span_of_one_stage(problem) > bounds_of(problem).mii for problem in problems) > 5
 
 
 @pytest.mark.parametrize("bound", ["res", "rec", "fine", "dep"])

@@ -21,7 +21,13 @@ from tests.support.ir import ROOT, parse, run_passes
 from tests.support.ptx import assembled, ptx_of
 from tests.support.thread_kernels import DOWN, PASS
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import CreatePipelineOp, ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReleaseOp,
+    ConsumerWaitOp,
+    CreatePipelineOp,
+    ProduceOneAsyncOp,
+    ProducerAcquireOp,
+)
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.pipelines import TileIRPass
 
@@ -126,6 +132,30 @@ def test_fences(case: tuple[str, int]) -> None:
     assert proxies.count("fence.proxy.async.shared::cta;") == 1
     assert proxies.index("fence.proxy.async.shared::cta;") > proxies.index("cp.async.bulk.tensor.2d.shared")
     assert proxies.index("fence.proxy.async.shared::cta;") < proxies.index("cp.async.bulk.tensor.2d.global")
+
+
+@each("case", CASES, 4)
+def test_instructions(case: tuple[str, int]) -> None:
+    """
+    No instruction more than the tiles ask for. A product of 128x128x64 is 2 chains of 4 `m64n128k16`, and one group.
+    A box has 64 columns of f16, the 128 bytes of the swizzle: A is one box, B two. Each acquire and each wait of a
+    consumer is one spin, each release one arrival, each fill one arrival with its bytes.
+    """
+    ptx, tiles = _ptx(*case), list(_tiles(*case).walk())
+
+    def ops(*kinds: type[Operation]) -> int:
+        return sum(isinstance(op, kinds) for op in tiles)
+
+    def found(pattern: str) -> int:
+        return len(re.findall(pattern, ptx))
+
+    assert found(r"wgmma\.mma_async\S+m64n128k16") == found(r"wgmma\.mma_async") == 8 * ops(AsyncDotOp)
+    assert found(r"wgmma\.commit_group") == ops(AsyncDotOp)
+    assert found(r"cp\.async\.bulk\.tensor\.2d\.shared") * 2 == 3 * ops(ProduceOneAsyncOp)
+    assert found(r"mbarrier\.try_wait\.parity") == ops(ProducerAcquireOp, ConsumerWaitOp)
+    assert found(r"mbarrier\.arrive\.shared") == ops(ConsumerReleaseOp)
+    assert found(r"mbarrier\.arrive\.expect_tx") == ops(ProduceOneAsyncOp)
+    assert not found(r"ld\.global|st\.global|ld\.local|st\.local|ld\.shared")
 
 
 @pytest.mark.parametrize("strategy", ["unspecialize", "warp-specialize"])

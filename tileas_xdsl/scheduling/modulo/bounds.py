@@ -13,7 +13,7 @@ each other in pairs take at least the sum of their shortest footprints. The four
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tileas_xdsl.scheduling.modulo.distances import earliest_starts, topological_order
@@ -221,19 +221,65 @@ def earliest_on_slots(problem: ModuloProblem) -> list[int]:
     earliest = earliest_starts(problem)
     if len(problem.ops) > MOST_FOR_SLOTS:
         return earliest
-    order = topological_order(problem)
-    paths: list[dict[int, int]] = [{} for _ in problem.ops]
-    for op in order:
+    paths = _paths(problem)
+    for op in topological_order(problem):
         for edge in problem.incoming[op]:
             if edge.distance == 0:
                 earliest[op] = max(earliest[op], earliest[edge.source] + edge.latency)
-                for before, length in (*paths[edge.source].items(), (edge.source, 0)):
-                    paths[op][before] = max(paths[op].get(before, 0), length + edge.latency)
         earliest[op] = max(earliest[op], *_behind_slots(problem, earliest, paths[op]).values(), 0)
     return earliest
 
 
-def _behind_slots(problem: ModuloProblem, earliest: Sequence[int], paths: dict[int, int]) -> dict[str, int]:
+def _paths(problem: ModuloProblem) -> list[dict[int, int]]:
+    """For each op those before it in its iteration, each with the least number of cycles between their starts."""
+    paths: list[dict[int, int]] = [{} for _ in problem.ops]
+    for op in topological_order(problem):
+        for edge in problem.incoming[op]:
+            if edge.distance == 0:
+                for before, length in (*paths[edge.source].items(), (edge.source, 0)):
+                    paths[op][before] = max(paths[op].get(before, 0), length + edge.latency)
+    return paths
+
+
+def span_of_one_stage(problem: ModuloProblem) -> int:
+    """
+    An II below which nothing fits into one stage; 0 where ops may start in more.
+
+    All ops of an iteration start within II cycles. So on a slot that serves one op the last one is over before the
+    first one of the next iteration starts, which is II cycles behind the first: the slot spans no more than II. How far
+    an op is from the first op of its slot follows from what is before it; and all that are no nearer take their rows
+    from there on.
+    """
+    if len(problem.ops) > MOST_FOR_SLOTS or any(problem.stage_limit(op) != 1 for op in range(len(problem.ops))):
+        return 0
+    paths = _paths(problem)
+    slots: dict[str, dict[int, int]] = {}
+    for number, op in enumerate(problem.ops):
+        for use in op.uses:
+            if use.rows and problem.capacity(use.slot) == 1:
+                slots.setdefault(use.slot, {})[number] = use.rows
+    return max((_span(problem, paths, rows) for rows in slots.values()), default=0)
+
+
+def _span(problem: ModuloProblem, paths: Sequence[dict[int, int]], rows: dict[int, int]) -> int:
+    """The least number of cycles from the start of the first of the ops of a slot to the end of the last."""
+    since = dict.fromkeys(rows, 0)
+    """Op -> cycles from the start of the first one on; of ops that are behind one of the slot."""
+    for op in topological_order(problem):
+        before = {other: length for other, length in paths[op].items() if other in since}
+        if before:
+            direct = max(since[other] + length for other, length in before.items())
+            since[op] = max(since.get(op, 0), direct, *_behind_slots(problem, since, before).values())
+    span = total = 0
+    for op in sorted(rows, key=lambda op: (-since[op], op)):
+        total += rows[op]
+        span = max(span, since[op] + total)
+    return span
+
+
+def _behind_slots(
+    problem: ModuloProblem, earliest: Sequence[int] | Mapping[int, int], paths: dict[int, int]
+) -> dict[str, int]:
     """Slot -> when an op may start whose distances from the ops before it are `paths`."""
     users: dict[str, list[tuple[int, int]]] = {}
     for before in paths:

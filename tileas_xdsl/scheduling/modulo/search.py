@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tileas_xdsl.scheduling.modulo.arms import LoopFacts
 from tileas_xdsl.scheduling.modulo.attempt import Attempt
-from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of
+from tileas_xdsl.scheduling.modulo.bounds import Bounds, bounds_of, span_of_one_stage
 from tileas_xdsl.scheduling.modulo.placement import EVERY_ARM, place
 from tileas_xdsl.scheduling.modulo.problem import NO_LIMIT, ModuloProblem, RingDemand, TimedEdge
 from tileas_xdsl.scheduling.modulo.schedule import ModuloSchedule, Strategy
@@ -78,9 +78,12 @@ def schedule(
 
 
 def smallest(problem: ModuloProblem, bounds: Bounds, limits: SearchLimits) -> Attempt | None:
-    """The complete attempt at the smallest initiation interval that the arms find, or None."""
+    """
+    The complete attempt at the smallest initiation interval that the arms find, or None. Where an iteration has one
+    stage, the intervals that are too small for it are not tried: all arms would fail at each of them.
+    """
     facts = LoopFacts(problem)
-    for ii in range(bounds.mii, bounds.mii + limits.steps):
+    for ii in range(max(bounds.mii, span_of_one_stage(problem)), bounds.mii + limits.steps):
         attempt = place(facts, ii, limits.arms)
         if attempt is not None:
             return attempt
