@@ -575,7 +575,7 @@ def test_with_unknown_bounds_a_prologue_slot_runs_only_as_far_as_the_loop_does()
 
 
 def test_with_unknown_bounds_the_result_of_an_empty_loop_is_its_initial_value() -> None:
-    """The copy that makes the result stands under a guard; the other branch yields what the kernel has, the start."""
+    """The copy that makes the result stands under a guard, and the other branch yields where the sum began."""
     assert_expands(
         DYNAMIC_SUM,
         """
@@ -606,7 +606,7 @@ def test_with_unknown_bounds_the_result_of_an_empty_loop_is_its_initial_value() 
           %t_4 = arith.addf %t, %a_2 : f32
           scf.yield %t_4 : f32
         } else {
-          scf.yield %t : f32
+          scf.yield %x : f32
         }
         func.return %t_3 : f32
         """,
