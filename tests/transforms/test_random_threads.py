@@ -5,6 +5,7 @@ mma.sync, by TMA and wgmma. The machine runs the threads lane by lane, and they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,15 +43,21 @@ def _with_maps(module: ModuleOp, given: dict[str, Any]) -> dict[str, Any]:
     return {name: np.copy(given[name.removesuffix("_map")]) for name in names}
 
 
+def assert_right(seed: int, target: str, strategy: str, trips: Sequence[int]) -> ModuleOp:
+    """The threads of a random loop compute what it does; returns them."""
+    text = random_kernel(seed)
+    threads = _threads(text, target, strategy)
+    for times in trips:
+        expected = run(parse(text), "f", kernel_arguments(times)).arrays
+        found = run(threads, "f", _with_maps(threads, kernel_arguments(times)), order="random", seed=seed).arrays
+        for name in ("c", "o"):
+            assert np.array_equal(found[name], expected[name]), (times, name)
+    return threads
+
+
 @each("case", CASES, 4, ids=lambda case: "-".join(map(str, case)))
 def test_random_kernels_become_machine_code(case: tuple[int, str, str]) -> None:
     seed, target, strategy = case
-    text = random_kernel(seed)
-    threads = _threads(text, target, strategy)
-    for trips in (0, 1, 2 + seed % 3, 5):
-        expected = run(parse(text), "f", kernel_arguments(trips)).arrays
-        found = run(threads, "f", _with_maps(threads, kernel_arguments(trips)), order="random", seed=seed).arrays
-        for name in ("c", "o"):
-            assert np.array_equal(found[name], expected[name]), (trips, name)
+    threads = assert_right(seed, target, strategy, (0, 1, 2 + seed % 3, 5))
     (report,) = assemble(ptx_of(threads, target, DOWN), target, require_ptxas()).kernels
     assert report.registers <= 255

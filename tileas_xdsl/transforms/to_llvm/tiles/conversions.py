@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
@@ -24,6 +23,7 @@ from tileas_xdsl.layouts.exchange import exchange
 from tileas_xdsl.transforms.to_llvm.tiles.accesses import load, store
 from tileas_xdsl.transforms.to_llvm.tiles.exchanges import exchange_registers, no_exchange
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
+from tileas_xdsl.transforms.to_llvm.tiles.rooms import is_overwritten, room_for
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile, tile_of
@@ -33,34 +33,15 @@ from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, T
 def _allocate(op: AllocTensorOp, threads: Threads) -> None:
     tile = tile_of(op.tensor.type)
     assert tile is not None
-    threads.give(op.tensor, SharedTile(tile, threads.at_shared(_room(op, threads, tile.bytes))))
+    room = room_for(op, tile.bytes, threads.team.rooms, threads.memory)
+    threads.give(op.tensor, SharedTile(tile, threads.at_shared(room)))
 
 
-def _room(op: AllocTensorOp, threads: Threads, size: int) -> int:
-    """
-    Where the tile of a conversion lies. All conversions begin with a meeting of the threads, so room that an earlier
-    one of the same threads does not read any more is free.
-    """
-    rooms = threads.team.rooms
-    for number, (start, has, last) in enumerate(rooms):
-        if has == size and all(_comes_before(use.operation, op) for use in last.tensor.uses):
-            rooms[number] = (start, has, op)
-            return start
-    start = threads.memory.place(size, "a conversion of layouts")
-    rooms.append((start, size, op))
-    return start
-
-
-def _comes_before(op: Operation, other: Operation) -> bool:
-    """Whether `op`, or what it stands in, is over when `other` begins, in each turn of the loops around both."""
-    later: Operation | None = other
-    while later is not None:
-        block = later.parent_block()
-        own = None if block is None else block.find_ancestor_op_in_block(op)
-        if own is not None:
-            return own is not later and own.is_before_in_block(later)
-        later = later.parent_op()
-    return False
+@refusal(AllocTensorOp)
+def _is_read_too_late(op: AllocTensorOp) -> tuple[str, str] | None:
+    if not is_overwritten(op):
+        return None
+    return "holds a tile that is still read when the next turn of the loop stores its own there", "ask for fewer stages"
 
 
 @rule(CopyOp)

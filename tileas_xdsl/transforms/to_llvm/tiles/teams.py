@@ -18,9 +18,9 @@ from xdsl.ir import Operation, SSAValue
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp, ProduceOneAsyncOp, ProduceOneOp
-from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles.filling import is_by_tma
+from tileas_xdsl.transforms.to_llvm.tiles.rooms import Room
 
 BARRIERS = 16
 """Named barriers of a block."""
@@ -61,8 +61,8 @@ class Team:
     """The op before which goes what is the same in all turns of loops."""
     own: dict[Hashable, SSAValue | None] = field(default_factory=dict[Hashable, "SSAValue | None"])
     """Numbers of the thread that have been computed ahead, by what they are."""
-    rooms: list[tuple[int, int, AllocTensorOp]] = field(default_factory=list[tuple[int, int, AllocTensorOp]])
-    """Room for conversions of layouts: where it begins, how many bytes it has, and which tile has lain there last."""
+    rooms: list[Room] = field(default_factory=list[Room])
+    """Room for conversions of layouts."""
 
 
 # Agents ---------------------------------------------------------------------------------------------------------------
