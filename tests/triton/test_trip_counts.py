@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 import re
+from itertools import product
 
 import pytest
+from xdsl.dialects import scf
+from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
 
 from tests.triton.pairs import TRITON_KERNELS
 from tests.triton.test_pairs import module_of, text_of
+from tileas_xdsl.checker.verdict.bound_formulas import formula_of, number_of, turns_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.counted_turns import counted
 from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.checker.verdict.turn_conditions import conditions_on
 from tileas_xdsl.machine.arguments import find_function
 
 ROUNDED_UP = """
@@ -44,7 +50,13 @@ def checked(text: str) -> Report:
     return check(module_of("formula", text), timeout=60)
 
 
-@pytest.mark.parametrize("name", [name for name in TRITON_KERNELS if "persistent" not in name])
+SEQUENCES = ("masked_sums-80", "two_products-80", "two_products-90")
+"""Kernels with two loops one after the other."""
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in TRITON_KERNELS if name not in SEQUENCES and "persistent" not in name]
+)
 def test_what_triton_pipelines_is_proved_for_every_number_of_turns(name: str) -> None:
     report = check(module_of(name), timeout=60)
     assert report.findings == []
@@ -133,6 +145,73 @@ def test_loops_by_other_steps(kind: str) -> None:
     assert general.arguments_for({"turns": 3}) == {"n": 192 if "64" in constant else 3}
     report = checked(text)
     assert report.findings == []
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_loops_one_after_the_other_are_proved_for_all_numbers_of_turns_at_once(name: str) -> None:
+    """Each loop has a ring of slots of its own, and conditions that ask for turns two ahead."""
+    report = check(module_of(name), timeout=60)
+    assert report.last_line.startswith("safe for every trip count; ")
+    (proof,) = report.proofs_by_decisions.values()
+    assert proof.counts == ("turns", "turns2")
+
+
+@pytest.mark.parametrize("name", ["masked_sums-80", "two_products-90"])
+def test_a_mistake_in_the_second_of_two_loops_is_found(name: str) -> None:
+    """A wait in it leaves one copy more in flight: the tile of this turn."""
+    before, loop, second = text_of(name).rpartition("scf.for")
+    text = before + loop + second.replace("{num = 2 : i32}", "{num = 4 : i32}")
+    report = checked(text)
+    assert report.kinds == ["race"]
+    assert report.findings[0].arguments["turns2"] > 0
+
+
+CONDITIONS = """
+    %a16 = arith.addi %a, %c16 : i32
+    %b32 = arith.subi %b, %c32 : i32
+    %b8 = arith.subi %b, %c8 : i32
+    %p0 = arith.cmpi slt, %a16, %b : i32
+    %p1 = arith.cmpi sge, %a16, %b32 : i32
+    %p2 = arith.cmpi sgt, %b32, %a : i32
+    %p3 = arith.cmpi sle, %b, %a : i32
+    %odd0 = arith.cmpi slt, %a, %b8 : i32
+    %odd1 = arith.cmpi sle, %a, %b : i32
+    %odd2 = arith.cmpi slt, %b, %a : i32
+    scf.for %k = %a to %b step %c16 : i32 {
+      %k48 = arith.addi %c48, %k : i32
+      %q0 = arith.cmpi slt, %k, %b32 : i32
+      %q1 = arith.cmpi sle, %b32, %k : i32
+      %q2 = arith.cmpi sgt, %b, %k48 : i32
+      %q3 = arith.cmpi sge, %k48, %b32 : i32
+      %odd3 = arith.cmpi slt, %k, %b8 : i32
+      %odd4 = arith.cmpi slt, %k, %a : i32
+      %odd5 = arith.cmpi ult, %k, %b32 : i32
+    }
+"""
+
+
+def test_conditions_ask_for_the_turns_that_a_loop_has() -> None:
+    """Whatever its bounds are; and a distance that is no multiple of the step is no number of turns."""
+    constants = "".join(f"    %c{n} = arith.constant {n} : i32\n" for n in (8, 16, 32, 48))
+    text = f"tt.func public @asks(%a: i32, %b: i32) {{\n{constants}{CONDITIONS}    tt.return\n}}\n"
+    function = find_function(module_of("asks", text), None)[0]
+    (loop,) = (op for op in function.walk() if isinstance(op, scf.ForOp))
+    count = (formula_of(loop.lb), formula_of(loop.ub), formula_of(loop.step))
+    found = conditions_on(function, [loop], count)
+    assert [each.op.result.name_hint for each in found] == ["p0", "p1", "p2", "p3", "q0", "q1", "q2", "q3"]
+    for a, b in product(range(-40, 40, 7), range(-70, 130)):
+        given = {("argument", 0): a, ("argument", 1): b}
+        turns = turns_of(count, given)
+        assert turns is not None
+        for each in found:
+            for turn in range(1 if each.loop is None else turns):
+                numbers = {**given, ("data", loop.body.block.args[0]): a + 16 * turn}
+                left, right = (number_of(formula_of(value), numbers) for value in each.op.operands)
+                says = PREDICATES[CMPI_COMPARISON_OPERATIONS[each.op.predicate.value.data]](left, right)
+                assert says == ((turn + each.later < turns) != each.negated)
+
+
+PREDICATES = {"slt": operator.lt, "sle": operator.le, "sgt": operator.gt, "sge": operator.ge}
 
 
 def test_a_loop_that_another_loop_bounds_stays() -> None:

@@ -140,3 +140,43 @@ def attention(
         acc = tl.dot(p.to(v.dtype), v, acc * factor[:, None])
         highest = new
     tl.store(o_ptr + rows[:, None] * D + width[None, :], (acc / total[:, None]).to(tl.float16), mask=rows[:, None] < M)
+
+
+# Loops one after the other: they lie here so that no place above moves.
+
+
+@triton.jit
+def masked_sums(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BK: tl.constexpr):
+    """The whole blocks before a number of the grid, then the blocks from there on, with masks: as attention does."""
+    first = tl.program_id(0) * BM
+    rows = first + tl.arange(0, BM)
+    columns = tl.arange(0, BM)
+    depth = tl.arange(0, BK)
+    acc = tl.zeros((BM, BM), dtype=tl.float32)
+    for k in range(0, first, BK):
+        a = tl.load(a_ptr + rows[:, None] * N + (k + depth)[None, :])
+        b = tl.load(b_ptr + (k + depth)[:, None] * BM + columns[None, :])
+        acc = tl.dot(a, b, acc)
+    for k in range(first, tl.minimum(first + BM, K), BK):
+        inside = k + depth < K
+        a = tl.load(a_ptr + rows[:, None] * N + (k + depth)[None, :], mask=inside[None, :], other=0.0)
+        b = tl.load(b_ptr + (k + depth)[:, None] * BM + columns[None, :], mask=inside[:, None], other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * BM + columns[None, :], acc.to(tl.float16))
+
+
+@triton.jit
+def two_products(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BK: tl.constexpr):
+    """Two loops one after the other, each with a bound of its own."""
+    rows = tl.arange(0, BM)
+    depth = tl.arange(0, BK)
+    acc = tl.zeros((BM, BM), dtype=tl.float32)
+    for n in range(tl.cdiv(N, BK)):
+        a = tl.load(a_ptr + rows[:, None] * N + (n * BK + depth)[None, :])
+        b = tl.load(b_ptr + (n * BK + depth)[:, None] * BM + rows[None, :])
+        acc = tl.dot(a, b, acc)
+    for k in range(tl.cdiv(K, BK)):
+        a = tl.load(a_ptr + rows[:, None] * K + (k * BK + depth)[None, :])
+        b = tl.load(b_ptr + (k * BK + depth)[:, None] * BM + rows[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * BM + rows[None, :], acc.to(tl.float16))

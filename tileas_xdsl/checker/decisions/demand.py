@@ -7,6 +7,12 @@ Demand: which numbers a state has to tell apart, and modulo what.
 
 It flows backwards from remainders, quotients and masks to what they are computed from. A number without a demand may be
 any in a state: then it moves on freely, or a rule for moving numbers refuses it.
+
+A counter that begins again at its end is told apart as it is, modulo one more than that, since some begin at -1:
+
+    %next = arith.addi %slot, %c1
+    %end  = arith.cmpi sge, %next, %c3
+    %slot' = arith.select %end, %c0, %next      %slot is needed modulo 4
 """
 
 from __future__ import annotations
@@ -23,15 +29,20 @@ from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
 
 MOST = 1 << 16
 """A demand modulo more than this is no demand: there would be too many states."""
+COUNTERS = range(1, 65)
+"""The ends of counters that are told apart number by number."""
 REMAINDERS = (arith.RemUIOp, arith.RemSIOp)
 QUOTIENTS = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp)
 PASSED_ON = (arith.AddiOp, arith.SubiOp, arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp)
 
 
-def demand(body: Region) -> Mapping[SSAValue, int]:
-    """Value -> the modulus that what is computed from it needs, for the values of the function that have one."""
+def demand(body: Region, *, of_counters: bool = False) -> Mapping[SSAValue, int]:
+    """
+    Value -> the modulus that what is computed from it needs, for the values of the function that have one; with
+    `of_counters` also what counters need that begin again.
+    """
     values = list(integers_in(body))
-    moduli = dict.fromkeys(values, 1)
+    moduli = {value: _counted_to(value) + 1 if of_counters else 1 for value in values}
     changed = True
     while changed:
         changed = False
@@ -41,6 +52,20 @@ def demand(body: Region) -> Mapping[SSAValue, int]:
                 moduli[value] = found
                 changed = True
     return {value: modulus for value, modulus in moduli.items() if modulus > 1}
+
+
+def _counted_to(value: SSAValue) -> int:
+    """Where a counter of which `value` is the next number begins again; 0 if it is none."""
+    for use in value.uses:
+        op = use.operation
+        end = constant_integer(op.operands[1]) if isinstance(op, arith.CmpiOp) and use.index == 0 else None
+        if end is None or end not in COUNTERS:
+            continue
+        for choice in (each.operation for each in op.results[0].uses):
+            arms = choice.operands[1:] if isinstance(choice, arith.SelectOp) else ()
+            if value in arms and any(constant_integer(arm) is not None for arm in arms):
+                return end
+    return 0
 
 
 def _of(use: Use, moduli: Mapping[SSAValue, int]) -> int:

@@ -76,7 +76,7 @@ class Problem:
     @property
     def modulus(self) -> int:
         """After how many steps what remainders and masks say comes round."""
-        return max(self.moduli.values(), default=1)
+        return max(demand(self.body).values(), default=1)
 
     def with_least(self, least: Mapping[Hashable, int]) -> Problem:
         """The same, for values of the arguments from `least` on."""
@@ -92,7 +92,7 @@ def problem_of(body: Region, names: Sequence[str], execute: Execute) -> Problem:
     opened = open_loops(body, arguments)
     if not opened.loops:
         raise NoProofError("no loop can be left open")
-    return Problem(body, opened, demand(body), list(arguments.values()), execute)
+    return Problem(body, opened, demand(body, of_counters=True), list(arguments.values()), execute)
 
 
 def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> ProofByDecisions:

@@ -17,19 +17,29 @@ loops around. Loops of equal bounds share their number of turns, in partitions o
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import lcm
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, IntegerType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import FunctionType, IndexType, IntegerType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.checker.verdict.bound_formulas import (
+    Count,
+    Formula,
+    constants_in,
+    core_of,
+    formula_of,
+    is_open,
+    leaves_of,
+    turns_of,
+)
 from tileas_xdsl.checker.verdict.steering import idle_branches, steers, take_idle_branches
+from tileas_xdsl.checker.verdict.turn_conditions import TurnCondition, conditions_on
 from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
 from tileas_xdsl.dialects.triton.tt import FuncOp
 from tileas_xdsl.machine.arguments import argument_names, find_function
@@ -37,46 +47,6 @@ from tileas_xdsl.machine.core.meaning import facts_of
 
 MOST_TRIED = 5000
 """Combinations of arguments that are tried to make loops turn as often as they do in a mistake."""
-
-
-def _quotient(left: int, right: int) -> int:
-    """The quotient, rounded towards zero."""
-    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-
-
-def _rounded_up(left: int, right: int) -> int:
-    return -(-left // right)
-
-
-def _rounded_down(left: int, right: int) -> int:
-    return left // right
-
-
-def _remainder(left: int, right: int) -> int:
-    return left - right * _quotient(left, right)
-
-
-BINARY: dict[type[Operation], Callable[[int, int], int]] = {
-    arith.AddiOp: operator.add,
-    arith.SubiOp: operator.sub,
-    arith.MuliOp: operator.mul,
-    arith.DivSIOp: _quotient,
-    arith.DivUIOp: _quotient,
-    arith.CeilDivSIOp: _rounded_up,
-    arith.FloorDivSIOp: _rounded_down,
-    arith.RemSIOp: _remainder,
-    arith.RemUIOp: _remainder,
-    arith.MinSIOp: min,
-    arith.MaxSIOp: max,
-}
-"""Kind of op -> what it computes of two integers that do not overflow."""
-CONVERSIONS: frozenset[type[Operation]] = frozenset({arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp})
-COMPUTING = BINARY.keys() | CONVERSIONS
-
-Formula = tuple[Any, ...]
-"""`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or an op's kind, operands."""
-Count = tuple[Formula, Formula, Formula]
-"""How often a loop turns: from the first, to the second, by steps of the third."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +67,20 @@ class Counted:
     @property
     def behind(self) -> list[str]:
         """The arguments of the kernel that the bounds are computed from."""
-        leaves = dict.fromkeys(leaf for count in self.counts.values() for part in count for leaf in _leaves(part))
+        leaves = dict.fromkeys(leaf for count in self.counts.values() for part in count for leaf in leaves_of(part))
         return [self.names[leaf[1]] for leaf in leaves if leaf[0] == "argument"]
 
     def arguments_for(self, turns: Mapping[str, int]) -> dict[str, int] | None:
         """Values of the kernel's arguments with which its loops turn as often as `turns` says, if any are known."""
         counts = {count: turns[name] for name, count in self.counts.items() if name in turns}
         parts = [part for count in counts for part in count]
-        leaves = [leaf for leaf in dict.fromkeys(leaf for part in parts for leaf in _leaves(part)) if _is_open(leaf)]
+        leaves = [leaf for leaf in dict.fromkeys(leaf for part in parts for leaf in leaves_of(part)) if is_open(leaf)]
         # Multiples of a divisor come first: the numbers that people know.
-        factors = sorted({1, *(abs(c) for part in parts for c in _constants(part))}, reverse=True)
+        factors = sorted({1, *(abs(c) for part in parts for c in constants_in(part))}, reverse=True)
         numbers = dict.fromkeys([*(factor * number for factor in factors for number in counts.values()), 0, 1])
         for values in islice(product(numbers, repeat=len(leaves)), MOST_TRIED):
             given = dict(zip(leaves, values, strict=True))
-            if all(_turns(count, given) == number for count, number in counts.items()):
+            if all(turns_of(count, given) == number for count, number in counts.items()):
                 return {self.names[leaf[1]]: value for leaf, value in given.items() if leaf[0] == "argument"}
         return None
 
@@ -127,23 +97,25 @@ def counted(function: Operation) -> Counted | None:
     names = tuple(argument_names(body))
     take_idle_branches(copy)
     loops = list(_loops_of_formulas(copy))
+    conditions = _conditions(copy, loops)
     steps = _steps_of_cores(count for _, count in loops)
     values = _values_by_formula(copy, list(steps))
-    bounded = frozenset(loop for loop, _ in loops)
-    steps = {core: step for core, step in steps.items() if any(steers(value, bounded) for value in values[core])}
+    steps = _that_steer(steps, values, loops, conditions)
     counts: list[Count] = []
     for core, step in steps.items():
         turns = _with_argument(copy, body.blocks[0], values[core][0].type, len(counts))
         counts.append((("constant", 0), core, ("constant", step)))
         for value in values[core]:
             _replace_by_multiple(value, turns, step)
-    others = [(loop, count) for loop, count in loops if not _is_even(count) or _core(count[1]) not in steps]
+    others = [(loop, count) for loop, count in loops if not _is_even(count) or core_of(count[1]) not in steps]
     for count in dict.fromkeys(count for _, count in others):
         alike = [loop for loop, own in others if own == count]
         turns = _with_argument(copy, body.blocks[0], alike[0].ub.type, len(counts))
         counts.append(count)
         for loop in alike:
             _turn(loop, _captured(turns, loop))
+        for condition in conditions.get(count, ()):
+            condition.count_turns(_captured(turns, condition.op))
     new_names = argument_names(body)[len(names) :]
     tells_blocks = _forget_blocks(copy, body.blocks[0])
     multiples = tuple(dict.fromkeys(step for step in steps.values() if step != 1))
@@ -155,12 +127,57 @@ def _steps_of_cores(counts: Iterable[Count]) -> dict[Formula, int]:
     steps: dict[Formula, int] = {}
     for count in counts:
         if _is_even(count):
-            core = _core(count[1])
+            core = core_of(count[1])
             steps[core] = lcm(steps.get(core, 1), count[2][1])
     return steps
 
 
-# Formulas -------------------------------------------------------------------------------------------------------------
+def _conditions(function: Operation, loops: Sequence[tuple[scf.ForOp, Count]]) -> dict[Count, list[TurnCondition]]:
+    """
+    The conditions that ask for turns of loops which do not count them, and which nothing but their own number bounds:
+    where others have the same bound and other steps, what they have in common is that bound.
+    """
+    of_core: dict[Formula, set[Count]] = {}
+    for _, count in loops:
+        of_core.setdefault(core_of(count[1]), set()).add(count)
+    found: dict[Count, list[TurnCondition]] = {}
+    taken: set[Operation] = set()
+    for count in dict.fromkeys(count for _, count in loops):
+        _, upper, step = count
+        if (
+            step[0] != "constant"
+            or step[1] < 1
+            or (_is_even(count) and (step[1] == 1 or len(of_core[core_of(upper)]) > 1))
+        ):
+            continue
+        alike = [loop for loop, own in loops if own == count]
+        found[count] = [each for each in conditions_on(function, alike, count) if each.op not in taken]
+        taken.update(each.op for each in found[count])
+    return found
+
+
+def _that_steer(
+    steps: dict[Formula, int],
+    values: Mapping[Formula, Sequence[SSAValue]],
+    loops: Sequence[tuple[scf.ForOp, Count]],
+    conditions: dict[Count, list[TurnCondition]],
+) -> dict[Formula, int]:
+    """
+    Those of the bounds `steps` on which more depends than loops and `conditions` on turns. What is a multiple keeps its
+    conditions as they stand: they are taken out of `conditions`.
+    """
+    bounded = frozenset(loop for loop, _ in loops)
+    while True:
+        told = frozenset(each.op for found in conditions.values() for each in found)
+        steering = {core: by for core, by in steps.items() if any(steers(v, bounded, told) for v in values[core])}
+        kept = [count for count in conditions if _is_even(count) and core_of(count[1]) in steering]
+        for count in kept:
+            del conditions[count]
+        if not kept:
+            return steering
+
+
+# Which loops ----------------------------------------------------------------------------------------------------------
 
 
 def _loops_of_formulas(function: Operation) -> Iterator[tuple[scf.ForOp, Count]]:
@@ -170,7 +187,7 @@ def _loops_of_formulas(function: Operation) -> Iterator[tuple[scf.ForOp, Count]]
     for op in function.walk():
         if not isinstance(op, scf.ForOp):
             continue
-        count = (_formula(op.lb), _formula(op.ub), _formula(op.step))
+        count = (formula_of(op.lb), formula_of(op.ub), formula_of(op.step))
         if not _is_plain(count) and _stay(count):
             yield op, count
 
@@ -180,7 +197,7 @@ def _is_plain(count: Count) -> bool:
     lower, upper, step = count
     if all(part[0] == "constant" for part in count):
         return True
-    return lower[0] == "constant" and step == ("constant", 1) and _core(upper)[0] == "argument"
+    return lower[0] == "constant" and step == ("constant", 1) and core_of(upper)[0] == "argument"
 
 
 def _is_even(count: Count) -> bool:
@@ -189,88 +206,23 @@ def _is_even(count: Count) -> bool:
     return lower[0] == "constant" == step[0] and step[1] > 0
 
 
-def _core(formula: Formula) -> Formula:
-    """`formula` without constants that are added to it."""
-    while formula[0] in (arith.AddiOp, arith.SubiOp) and formula[2][0] == "constant":
-        formula = formula[1]
-    return formula
-
-
 def _stay(count: Count) -> bool:
-    data = [leaf[1] for part in count for leaf in _leaves(part) if leaf[0] == "data"]
+    data = [leaf[1] for part in count for leaf in leaves_of(part) if leaf[0] == "data"]
     return not any(_is_in_a_loop(value) for value in data)
 
 
 def _is_in_a_loop(value: SSAValue) -> bool:
     owner = value.owner
     above = owner.parent_op()
-    if isinstance(value, BlockArgument) and above is not None and not isinstance(above, FuncOp):
-        return True
+    if isinstance(value, BlockArgument) and above is not None:
+        is_of_kernel = isinstance(above, FuncOp) and value.block is above.body.first_block
+        if not is_of_kernel:
+            return True
     while above is not None:
         if isinstance(above, scf.ForOp | scf.WhileOp):
             return True
         above = above.parent_op()
     return False
-
-
-def _formula(value: SSAValue) -> Formula:
-    if isinstance(value, BlockArgument):
-        return _formula_of_argument(value)
-    op = cast("OpResult", value).op
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return ("constant", op.value.value.data)
-    if type(op) in COMPUTING:
-        return (type(op), *map(_formula, op.operands))
-    number = facts_of(op).number_of_block
-    return ("data", value) if number is None else ("grid", number(op))
-
-
-def _formula_of_argument(value: BlockArgument) -> Formula:
-    around = value.block.parent_op()
-    if around is None:
-        return ("data", value)
-    if isinstance(around, FuncOp):
-        return ("argument", value.index)
-    return _formula(around.operands[value.index]) if isinstance(around, WarpSpecializePartitionsOp) else ("data", value)
-
-
-def _leaves(formula: Formula) -> Iterator[Formula]:
-    if formula[0] in COMPUTING:
-        for part in formula[1:]:
-            yield from _leaves(part)
-    else:
-        yield formula
-
-
-def _is_open(leaf: Formula) -> bool:
-    """Whether a caller can have any number there."""
-    return leaf[0] in ("argument", "data")
-
-
-def _constants(formula: Formula) -> Iterator[int]:
-    return (leaf[1] for leaf in _leaves(formula) if leaf[0] == "constant")
-
-
-def _turns(count: Count, given: Mapping[Formula, int]) -> int | None:
-    """How often a loop turns with those arguments and data in block 0 of 1; None where that is not defined."""
-    try:
-        lower, upper, step = (_number(part, given) for part in count)
-        return max(0, -((lower - upper) // step))
-    except ZeroDivisionError:
-        return None
-
-
-def _number(formula: Formula, given: Mapping[Formula, int]) -> int:
-    match formula[0]:
-        case "constant":
-            return formula[1]
-        case "grid":
-            return int(str(formula[1]).startswith("num_programs"))
-        case "argument" | "data":
-            return given[formula]
-        case kind:
-            numbers = [_number(part, given) for part in formula[1:]]
-            return numbers[0] if kind in CONVERSIONS else BINARY[kind](*numbers)
 
 
 # The copy -------------------------------------------------------------------------------------------------------------
@@ -284,7 +236,7 @@ def _values_by_formula(function: Operation, wanted: Sequence[Formula]) -> dict[F
         if op is function:
             values = op.regions[0].blocks[0].args
         for value in values:
-            if isinstance(value.type, IntegerType | IndexType) and (formula := _formula(value)) in found:
+            if isinstance(value.type, IntegerType | IndexType) and (formula := formula_of(value)) in found:
                 found[formula].append(value)
     return found
 
@@ -362,7 +314,7 @@ def _turn(loop: scf.ForOp, turns: SSAValue) -> None:
     zero, one = (arith.ConstantOp.from_int_and_width(number, kind) for number in (0, 1))
     Rewriter.insert_op([zero, one], InsertPoint.before(loop))
     loop.operands[0], loop.operands[1], loop.operands[2] = zero.result, turns, one.result
-    if (_formula(lower), _formula(step)) == (("constant", 0), ("constant", 1)):
+    if (formula_of(lower), formula_of(step)) == (("constant", 0), ("constant", 1)):
         return
     number = loop.body.block.args[0]
     walked = arith.MuliOp(number, step)

@@ -25,12 +25,17 @@ BOUNDS = 3
 """The first operands of a loop: its bounds and its step."""
 
 
-def steers(value: SSAValue, loops: frozenset[Operation] = frozenset()) -> bool:
-    """Whether anything but bounds of `loops` depends on `value`, or on numbers that are computed from it."""
+def steers(
+    value: SSAValue, loops: frozenset[Operation] = frozenset(), told: frozenset[Operation] = frozenset()
+) -> bool:
+    """
+    Whether anything but bounds of `loops` and the ops `told` depends on `value`, or on numbers that are computed from
+    it.
+    """
     stack, seen = [value], {value}
     while stack:
         for use in stack.pop().uses:
-            if use.operation in loops and use.index < BOUNDS:
+            if use.operation in told or (use.operation in loops and use.index < BOUNDS):
                 continue
             if _decides(use):
                 return True

@@ -1,0 +1,132 @@
+"""
+What the bounds of a kernel's loops are computed from, as formulas: `formula_of(value)`.
+
+Two values with one formula are one number, wherever they are computed: in a partition of warps as well, which has names
+of its own for what it captures.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
+from tileas_xdsl.dialects.triton.tt import FuncOp
+from tileas_xdsl.machine.core.meaning import facts_of
+
+
+def _quotient(left: int, right: int) -> int:
+    """The quotient, rounded towards zero."""
+    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+
+
+def _rounded_up(left: int, right: int) -> int:
+    return -(-left // right)
+
+
+def _rounded_down(left: int, right: int) -> int:
+    return left // right
+
+
+def _remainder(left: int, right: int) -> int:
+    return left - right * _quotient(left, right)
+
+
+BINARY: dict[type[Operation], Callable[[int, int], int]] = {
+    arith.AddiOp: operator.add,
+    arith.SubiOp: operator.sub,
+    arith.MuliOp: operator.mul,
+    arith.DivSIOp: _quotient,
+    arith.DivUIOp: _quotient,
+    arith.CeilDivSIOp: _rounded_up,
+    arith.FloorDivSIOp: _rounded_down,
+    arith.RemSIOp: _remainder,
+    arith.RemUIOp: _remainder,
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
+}
+"""Kind of op -> what it computes of two integers that do not overflow."""
+CONVERSIONS: frozenset[type[Operation]] = frozenset({arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp, arith.IndexCastOp})
+COMPUTING = BINARY.keys() | CONVERSIONS
+
+Formula = tuple[Any, ...]
+"""`("constant", 64)`, `("argument", 3)`, `("grid", "program_id.x")`, `("data", value)`, or an op's kind, operands."""
+Count = tuple[Formula, Formula, Formula]
+"""How often a loop turns: from the first, to the second, by steps of the third."""
+
+
+def formula_of(value: SSAValue) -> Formula:
+    """What the integer `value` is computed from."""
+    if isinstance(value, BlockArgument):
+        return _formula_of_argument(value)
+    op = cast("OpResult", value).op
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return ("constant", op.value.value.data)
+    if type(op) in COMPUTING:
+        return (type(op), *map(formula_of, op.operands))
+    number = facts_of(op).number_of_block
+    return ("data", value) if number is None else ("grid", number(op))
+
+
+def _formula_of_argument(value: BlockArgument) -> Formula:
+    around = value.block.parent_op()
+    if around is None:
+        return ("data", value)
+    if isinstance(around, WarpSpecializePartitionsOp):
+        return formula_of(around.operands[value.index])
+    is_of_kernel = isinstance(around, FuncOp) and value.block is around.body.first_block
+    return ("argument", value.index) if is_of_kernel else ("data", value)
+
+
+def leaves_of(formula: Formula) -> Iterator[Formula]:
+    """What `formula` begins with: constants, arguments, numbers of the grid and data."""
+    if formula[0] in COMPUTING:
+        for part in formula[1:]:
+            yield from leaves_of(part)
+    else:
+        yield formula
+
+
+def is_open(leaf: Formula) -> bool:
+    """Whether a caller can have any number there."""
+    return leaf[0] in ("argument", "data")
+
+
+def constants_in(formula: Formula) -> Iterator[int]:
+    """The constants in `formula`."""
+    return (leaf[1] for leaf in leaves_of(formula) if leaf[0] == "constant")
+
+
+def core_of(formula: Formula) -> Formula:
+    """`formula` without constants that are added to it."""
+    while formula[0] in (arith.AddiOp, arith.SubiOp) and formula[2][0] == "constant":
+        formula = formula[1]
+    return formula
+
+
+def turns_of(count: Count, given: Mapping[Formula, int]) -> int | None:
+    """How often a loop turns with those arguments and data in block 0 of 1; None where that is not defined."""
+    try:
+        lower, upper, step = (number_of(part, given) for part in count)
+        return max(0, -((lower - upper) // step))
+    except ZeroDivisionError:
+        return None
+
+
+def number_of(formula: Formula, given: Mapping[Formula, int]) -> int:
+    """The number that `formula` is with those arguments and data, in block 0 of 1."""
+    match formula[0]:
+        case "constant":
+            return formula[1]
+        case "grid":
+            return int(str(formula[1]).startswith("num_programs"))
+        case "argument" | "data":
+            return given[formula]
+        case kind:
+            numbers = [number_of(part, given) for part in formula[1:]]
+            return numbers[0] if kind in CONVERSIONS else BINARY[kind](*numbers)
