@@ -68,6 +68,7 @@ PASSES: dict[str, tuple[str, str]] = {
     "queue-tighten-waits": ("queues.queue_tighten_waits", "QueueTightenWaitsPass"),
     "tileas-assign-load-store-layouts": ("tileas.assign_load_store_layouts", "AssignLoadStoreLayoutsPass"),
     "tileas-assign-layouts": ("tileas.assign_layouts", "AssignLayoutsPass"),
+    "tileas-legalize-tmem-copy": ("tileas.legalize_tmem_copy", "LegalizeTmemCopyPass"),
     "tileas-materialize-async": ("tileas.materialize_async", "MaterializeAsyncPass"),
     "tileas-materialize-convert-layout": ("tileas.materialize_convert_layout", "MaterializeConvertLayoutPass"),
     "tileas-materialize-schedule": ("tileas.materialize_schedule", "MaterializeSchedulePass"),

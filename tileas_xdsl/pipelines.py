@@ -58,7 +58,7 @@ FAMILY = (
     FamilyPass("tileas-remove-layout-conversions", ALWAYS, (), "layouts"),
     FamilyPass("lower-tma-load-store-to-async"),
     FamilyPass("tileas-attach-tma-desc-args"),
-    FamilyPass("tileas-legalize-tmem-copy"),
+    FamilyPass("tileas-legalize-tmem-copy", ALWAYS, TARGET_AND_WARPS),
     FamilyPass(
         "tileas-prepare-for-scheduling",
         PIPELINED,

@@ -83,6 +83,9 @@ LEGAL_COPIES = frozenset(
 (source, destination) memory spaces that a copy may have. Copies within registers or within shared memory are moves.
 """
 
+THROUGH_REGISTERS = frozenset({("tmem", "smem")})
+"""What the threads alone can copy, and wait for: no engine does it behind their backs."""
+
 
 # Storage and views -------------------------------------------------------------------------------
 
@@ -259,15 +262,15 @@ class CopyOp(TileOp):
                 f"but got {len(self.destinations)} destinations and {len(self.outputs)} results"
             )
         target = (*self.destinations, *self.outputs)[0].type
-        verify_copy(self.source.type, target)
+        verify_copy(self.source.type, target, LEGAL_COPIES | THROUGH_REGISTERS)
 
 
-def verify_copy(source: Attribute, target: Attribute) -> None:
+def verify_copy(source: Attribute, target: Attribute, legal: frozenset[tuple[str, str]] = LEGAL_COPIES) -> None:
     """Source and target have equal sizes, and their memory spaces are a legal pair."""
     if is_tile(source) and is_tile(target):
         expect_same_bits(source, target)
     pair = space_of(source), space_of(target)
-    if None not in pair and pair not in LEGAL_COPIES:
+    if None not in pair and pair not in legal:
         raise VerifyException(f"expects a legal pair of memory spaces, but got a copy from {pair[0]} to {pair[1]}")
 
 
