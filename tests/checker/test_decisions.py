@@ -236,7 +236,7 @@ THIRDS = nest(
 
 def test_the_residues_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proves(THIRDS)
-    monkeypatch.setattr(prove, "demand", lambda _body: {})  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(prove, "demand", lambda *_, **__: {})  # pyright: ignore[reportUnknownLambdaType]
     assert not proves(THIRDS)
 
 

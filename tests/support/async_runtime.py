@@ -114,7 +114,7 @@ def run_natively(programs: Sequence[Native]) -> list[list[float]]:
     calls = "\n".join(f"  func.call @main_{number}() : () -> ()" for number in range(len(programs)))
     main = f"func.func @main() {{\n{calls}\n  return\n}}"
     lowered = mlir_opt("\n".join([*functions, *mains, main]), *LOWERING)
-    printed = run_main(lowered, "-O0", libraries=("mlir_runner_utils", "mlir_async_runtime"), timeout=120)
+    printed = run_main(lowered, "-O0", libraries=("mlir_runner_utils", "mlir_async_runtime"), timeout=60)
     answers: list[list[float]] = []
     for word in printed.split():
         if word == "1e+20":  # what each caller prints first
