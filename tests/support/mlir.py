@@ -65,8 +65,8 @@ def run_main(lowered: str, *arguments: str, libraries: tuple[str, ...] = (), tim
 
     Started again, at most twice, where it does not end, or not well. About one start in 200 hangs with LLVM 22's
     runtime of `async`, with one worker as with two: all threads are idle, the queue of tasks is empty, and in a chain
-    of tasks one that waited for a token which is over has not gone on. One start in some thousand died without a word.
-    Why is not known. The programs have no circle of waits, as the checker proves; one that is wrong fails each time.
+    of tasks one that waited for a token which is over has not gone on. Once a start died without a word. Why is
+    not known. The programs have no circle of waits, as the checker proves; one that is wrong fails each time.
     """
     shared = ",".join(map(_runner_library, ("mlir_c_runner_utils", *libraries)))
     options = ("-e", "main", "--entry-point-result=void", f"-shared-libs={shared}")

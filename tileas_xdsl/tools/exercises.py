@@ -45,7 +45,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Demand:
+class Conditions:
     """What a solution has to meet. What is None, or empty, is not demanded."""
 
     verdict: str = "safe"
@@ -99,7 +99,7 @@ class Exercise:
     """The kind of the first condition that the start does not meet."""
     wrong: Mapping[str, str]
     """Wrong answer, as a file name -> the kind of the first condition that it does not meet."""
-    demand: Demand
+    demand: Conditions
     passes: str = ""
     """A pipeline that an answer is put through before it is judged."""
     layout: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -151,13 +151,13 @@ def read_exercise(folder: Path) -> Exercise:
     for name in ("trip_counts", "safe_trip_counts", "compared"):
         if name in demand:
             demand[name] = tuple(cast("list[Any]", demand[name]))
-    _refuse_unknown(folder, demand, Demand)
+    _refuse_unknown(folder, demand, Conditions)
     _refuse_unknown(folder, data, Exercise)
     asked = tuple(Question(**question) for question in questions)
-    return Exercise(folder, int(folder.name[:2]), demand=Demand(**demand, answers=asked), **data)
+    return Exercise(folder, int(folder.name[:2]), demand=Conditions(**demand, answers=asked), **data)
 
 
-def _refuse_unknown(folder: Path, words: Mapping[str, Any], kind: type[Demand | Exercise]) -> None:
+def _refuse_unknown(folder: Path, words: Mapping[str, Any], kind: type[Conditions | Exercise]) -> None:
     known = {part.name for part in fields(kind)}
     unknown = [word for word in words if word not in known]
     if unknown:

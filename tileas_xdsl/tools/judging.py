@@ -34,7 +34,7 @@ from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.machine.time.simulation import simulate
 from tileas_xdsl.tools.errors import InputError, explain, place_of
-from tileas_xdsl.tools.exercises import COURSE, REFERENCES, Demand, Exercise, Question, exercises
+from tileas_xdsl.tools.exercises import COURSE, REFERENCES, Conditions, Exercise, Question, exercises
 from tileas_xdsl.tools.inputs import full_context, read_module, read_text
 from tileas_xdsl.tools.layout import panel_of
 from tileas_xdsl.tools.pass_pipelines import apply_passes, passes_named
@@ -98,7 +98,7 @@ def _behind(pipeline: str, module: ModuleOp) -> ModuleOp:
     return changed
 
 
-def _of_module(demand: Demand, module: ModuleOp) -> Iterator[Unmet]:
+def _of_module(demand: Conditions, module: ModuleOp) -> Iterator[Unmet]:
     report = check(module, timeout=SECONDS)
     if demand.verdict != "safe":
         yield from _of_violation(demand, module, report)
@@ -126,7 +126,7 @@ def _of_safety(report: Report) -> Iterator[Unmet]:
         yield Unmet("unproved", f"{report.verdict_line}, and not proved for every trip count: {report.bounded[0]}")
 
 
-def _of_violation(demand: Demand, module: ModuleOp, report: Report) -> Iterator[Unmet]:
+def _of_violation(demand: Conditions, module: ModuleOp, report: Report) -> Iterator[Unmet]:
     """A program that has to be wrong, from a certain trip count on."""
     if demand.safe_trip_counts:
         small = check(module, trip_counts=demand.safe_trip_counts, prove=False, timeout=SECONDS)
@@ -144,7 +144,7 @@ def _of_violation(demand: Demand, module: ModuleOp, report: Report) -> Iterator[
             yield Unmet("witness", f"the witness has {name} = {found.arguments.get(name)}, and {value} is demanded")
 
 
-def _of_numbers(demand: Demand, module: ModuleOp) -> Iterator[Unmet]:
+def _of_numbers(demand: Conditions, module: ModuleOp) -> Iterator[Unmet]:
     """The same numbers as the reference, for each trip count and under each order."""
     assert demand.same_as is not None
     reference = read_module(str(REFERENCES / demand.same_as))
@@ -164,7 +164,7 @@ def _same(wanted: NDArray[Any], got: NDArray[Any] | None) -> bool:
     return got is not None and got.shape == wanted.shape and np.allclose(wanted, got)
 
 
-def _left(module: ModuleOp, demand: Demand, n: int, order: str, seed: int) -> dict[str, Any]:
+def _left(module: ModuleOp, demand: Conditions, n: int, order: str, seed: int) -> dict[str, Any]:
     """The arrays that a run with trip count `n` leaves behind, by name."""
     arrays = {name: _array(text, place) for place, (name, text) in enumerate(demand.arrays.items())}
     _, body = find_function(module, None)
@@ -202,7 +202,7 @@ class _SharedMemory(Observer):
         return sum({base.name: base.size for base in slots or self.objects}.values())
 
 
-def _of_time(demand: Demand, module: ModuleOp) -> Iterator[Unmet]:
+def _of_time(demand: Conditions, module: ModuleOp) -> Iterator[Unmet]:
     bounds = (demand.max_cycles, demand.max_cycles_per_iteration, demand.min_in_flight, demand.max_shared_bytes)
     if bounds == (None,) * 4:
         return

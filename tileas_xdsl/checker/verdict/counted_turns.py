@@ -143,12 +143,11 @@ def _conditions(function: Operation, loops: Sequence[tuple[scf.ForOp, Count]]) -
     found: dict[Count, list[TurnCondition]] = {}
     taken: set[Operation] = set()
     for count in dict.fromkeys(count for _, count in loops):
-        _, upper, step = count
-        if (
-            step[0] != "constant"
-            or step[1] < 1
-            or (_is_even(count) and (step[1] == 1 or len(of_core[core_of(upper)]) > 1))
-        ):
+        _, upper, (kind, *step) = count
+        if kind != "constant" or step[0] < 1:
+            continue
+        counts_turns = step[0] == 1 or len(of_core[core_of(upper)]) > 1
+        if _is_even(count) and counts_turns:
             continue
         alike = [loop for loop, own in loops if own == count]
         found[count] = [each for each in conditions_on(function, alike, count) if each.op not in taken]
@@ -201,7 +200,7 @@ def _is_plain(count: Count) -> bool:
 
 
 def _is_even(count: Count) -> bool:
-    """Whether a loop begins with a constant and goes on by one."""
+    """Whether a loop begins with a constant and goes on by a constant."""
     lower, _, step = count
     return lower[0] == "constant" == step[0] and step[1] > 0
 
