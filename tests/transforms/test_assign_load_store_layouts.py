@@ -69,6 +69,14 @@ def test_atoms_of_the_gemm_by_target(target: str, atoms: list[str]):
     assert labels(bound(laid_out(EXAMPLES[1]), target)) == atoms
 
 
+@pytest.mark.parametrize(("element", "atom"), [("f8E5M2", "tma_load_2d_f8E5M2"), ("f6E3M2FN", "cp_async_16_f6E3M2FN")])
+def test_tma_brings_no_floats_of_6_bits(element: str, atom: str):
+    """It packs them, and a layout has each in a byte."""
+    module = moved(f"memref<?x128x{element}>", f"64x128x{element}", SW)
+    (label,) = labels(bound(module))
+    assert label.endswith(atom)
+
+
 def test_boxes_of_tma_follow_the_swizzle():
     """A tile 128 elements wide is brought in two boxes, as its swizzle of 128 bytes lies in memory."""
     atoms = [bound_atom(op) for op in bound(laid_out(EXAMPLES[1])).walk()]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -11,8 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.support.ir import parse, print_custom, run_passes
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError, failed_softly, recorded_diagnostics
-from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp
+from tileas_xdsl.dialects.nv_tileas.layout import linear_layout
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ConvertLayoutOp, CopyOp, ShuffleOp, ViewOp
 from tileas_xdsl.interfaces import functions_in
+from tileas_xdsl.layouts.conversion import Abilities, plans
+from tileas_xdsl.layouts.threads import converted as converted_by_threads
+from tileas_xdsl.layouts.threads import gathered, held
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.transforms.tileas.materialize_convert_layout import DIAGNOSTIC
 
@@ -183,20 +189,97 @@ def test_a_narrow_cap_makes_shared_memory_the_cheaper_way():
     assert plan.tag.data == 1
 
 
-NARROW = [("f8E4M3FN", "64x64xi8", 64), ("f8E5M2", "64x64xi8", 64), ("f4E2M1FN", "64x32xi8", 64)]
+COLUMNS_OF_PAIRS = "rmem, blocked<[4, 2], [8, 4], [1, 4], order = [1, 0]>"
+LANES_TURNED = "rmem, blocked<[1, 8], [4, 8], [4, 1], order = [0, 1]>"
+AS_BYTES = "reinterpret-to-i8=true"
+NARROW = {
+    "f8E4M3FN": "64x64xi8",
+    "f8E5M2": "64x64xi8",
+    "f6E2M3FN": "64x64xi8",
+    "f6E3M2FN": "64x64xi8",
+    "f4E2M1FN": "64x32xi8",
+}
+"""Narrow floats, and a tile of 64 x 64 of them as bytes."""
 
 
-@pytest.mark.parametrize(("element", "as_bytes", "columns"), NARROW)
-def test_narrow_floats_are_converted_as_bytes(element: str, as_bytes: str, columns: int):
-    module = materialized(converted(ROWS, COLUMNS_OF_PAIRS, f"64x{columns}x{element}"), "reinterpret-to-i8=true")
+def numbers(element: str) -> np.ndarray[Any, Any]:
+    """Every code of a narrow float, in an order that no layout has. Their names are those of MLIR in lower case."""
+    kind, _, form = element.partition("E")
+    bits = int(kind[1:])
+    dtype = np.dtype(getattr(ml_dtypes, f"float{bits}_e{form.lower()}"))
+    codes = np.random.default_rng(bits).integers(0, 1 << bits, (64, 64), dtype=np.uint8)
+    return codes.view(dtype)
+
+
+@pytest.mark.parametrize("element", NARROW)
+def test_narrow_floats_are_converted_as_bytes(element: str):
+    module = materialized(converted(ROWS, COLUMNS_OF_PAIRS, f"64x64x{element}"), AS_BYTES)
     op = only(module)
     assert op.reinterpret_byte is not None
-    assert str(op.result.type).startswith(f"tensor<{as_bytes}")
-    plain = materialized(converted(ROWS, COLUMNS_OF_PAIRS, f"64x{columns}x{element}"))
+    assert str(op.result.type).startswith(f"tensor<{NARROW[element]}")
+    plain = materialized(converted(ROWS, COLUMNS_OF_PAIRS, f"64x64x{element}"))
     assert only(plain).reinterpret_byte is None
 
 
-COLUMNS_OF_PAIRS = "rmem, blocked<[4, 2], [8, 4], [1, 4], order = [1, 0]>"
+@pytest.mark.parametrize("element", NARROW)
+@pytest.mark.parametrize("options", ["", AS_BYTES, "reg2reg-vec-size=8", "reg2reg-vec-size=8 reinterpret-to-i8=true"])
+@pytest.mark.parametrize("target", [COLUMNS_OF_PAIRS, LANES_TURNED])
+def test_narrow_floats_keep_their_bits(element: str, options: str, target: str):
+    """Not a number stays the one that it is, so bits are compared."""
+    module = materialized(converted(ROWS, target, f"64x64x{element}"), options)
+    once = print_custom(module)
+    assert print_custom(materialized(parse(once), options)) == once
+    tile = numbers(element)
+    outcome = run(module, "f", [tile, np.zeros_like(tile)], order="random")
+    assert not outcome.violations
+    assert np.array_equal(outcome.arrays["out"].view(np.uint8), tile.view(np.uint8))
+
+
+@pytest.mark.parametrize("element", [*NARROW])
+def test_the_threads_carry_bytes_where_narrow_floats_go(element: str):
+    """The plan between the layouts of bytes, executed by lanes and in shared memory, on the codes packed by hand."""
+    module = materialized(converted(ROWS, COLUMNS_OF_PAIRS, f"64x64x{element}"), AS_BYTES)
+    op = only(module)
+    first = next(view for view in module.walk() if isinstance(view, ViewOp) and element in str(view.source.type))
+    source, target = linear_layout(first.result.type), linear_layout(op.result.type)
+    assert source is not None
+    assert target is not None
+    codes = numbers(element).view(np.uint8).astype(np.uint64)
+    packed = codes[:, 0::2] | codes[:, 1::2] << np.uint64(4) if element.startswith("f4") else codes
+    for plan in plans(source, target, 8, Abilities()):
+        moved = converted_by_threads(held(packed, source), source, target, plan)
+        assert np.array_equal(gathered(moved, target), packed)
+
+
+@pytest.mark.parametrize("element", ["f6E2M3FN", "f8E5M2"])
+@pytest.mark.parametrize(("first", "last"), [(True, False), (False, True), (True, True)])
+def test_an_end_that_is_bytes_already_needs_no_view(element: str, first: bool, last: bool):
+    """The other end is seen as bytes by a view of its own: one end, or none."""
+    floats = [f"tensor<64x64x{element}, #nv_tileas.layout<{layout}>>" for layout in (ROWS, COLUMNS_OF_PAIRS)]
+    bytes_ = [f"tensor<64x64xi8, #nv_tileas.layout<{layout}>>" for layout in (ROWS, COLUMNS_OF_PAIRS)]
+    taken, given = bytes_[0] if first else floats[0], bytes_[1] if last else floats[1]
+    array, out = (f"memref<64x64x{'i8' if is_bytes else element}>" for is_bytes in (first, last))
+    module = parse(f"""
+    func.func @f(%a: {array}, %out: {out}) {{
+      %c0 = arith.constant 0 : index
+      %l = nv_tileaa.tiled_load %a[%c0, %c0] : ({array}, index, index) -> {taken}
+      {f"%x = nv_tileas.view %l : ({taken}) -> {floats[0]}" if first else ""}
+      %y = nv_tileas.convert_layout {"%x" if first else "%l"} : ({floats[0]}) -> {floats[1]}
+      {f"%z = nv_tileas.view %y : ({floats[1]}) -> {given}" if last else ""}
+      nv_tileaa.tiled_store %out[%c0, %c0], {"%z" if last else "%y"} : ({out}, {given}, index, index) -> ()
+      func.return
+    }}""")
+    materialized(module, AS_BYTES)
+    assert only(module).reinterpret_byte is not None
+    between = [op for op in module.walk() if isinstance(op, ViewOp) and element in f"{op.source.type} {op.result.type}"]
+    views = [op for op in between if op.source.type != op.result.type]
+    assert len(views) == 2 - first - last
+    tile = numbers(element)
+    zeros = np.zeros_like(tile)
+    given_arrays = [tile.view(np.int8) if first else tile, zeros.view(np.int8) if last else zeros]
+    outcome = run(module, "f", given_arrays)
+    assert not outcome.violations
+    assert np.array_equal(outcome.arrays["out"].view(np.uint8), tile.view(np.uint8))
 
 
 def test_packing_fixes_the_width_of_copies():
@@ -228,8 +311,8 @@ OTHER_BLOCKS = (
         (ROWS, COLUMNS, "512x512xf32", "", "staging takes 1048576 bytes of shared memory"),
         (ROWS, COLUMNS, "64x64xf4E2M1FN", "reinterpret-to-i8=true", "that share a byte do not lie together"),
         (ROWS, COLUMNS, "64x64xf4E2M1FN", "", "no thread holds a whole byte of neighbours"),
-        (ROWS, COLUMNS, "64x64xf6E2M3FN", "", "elements of 6 bits straddle bytes"),
-        (ROWS, COLUMNS, "64x64xf6E3M2FN", "reinterpret-to-i8=true", "hold each in a byte, as i8"),
+        (ROWS, COLUMNS, "64x64xi6", "", "elements of 6 bits straddle bytes"),
+        (ROWS, COLUMNS, "64x64xi24", "reinterpret-to-i8=true", "hold each in an integer whose width is a power of two"),
     ],
 )
 def test_what_has_no_plan_is_refused_and_stays(source: str, target: str, tile: str, options: str, reason: str):

@@ -16,7 +16,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, NoneAttr, ShapedType, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    FixedBitwidthType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
+    IntegerType,
+    NoneAttr,
+    ShapedType,
+    StringAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -29,6 +38,9 @@ from tileas_xdsl.layouts.exchange import exchange
 from tileas_xdsl.layouts.forms import LayoutForm, Swizzled, read_form
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.terms import Term, Value, printed
+
+SIX_BIT_FLOATS = (Float6E2M3FNType, Float6E3M2FNType)
+BYTE_BITS = 8
 
 
 @irdl_attr_definition
@@ -182,9 +194,22 @@ def form_of(type_: Attribute) -> LayoutForm | None:
 
 
 def element_bits(type_: Attribute) -> int | None:
-    """The width of an element in bits, or None where it depends on the target."""
+    """
+    The bits that an element takes where it is held, or None where that depends on the target. A float of 6 bits takes a
+    byte, as in the registers that the tensor core reads (PTX ISA, "mma", `.kind::f8f6f4`).
+    """
+    if has_six_bit_floats(type_):
+        return BYTE_BITS
     element = element_type_of(type_)
     return element.bitwidth if isinstance(element, FixedBitwidthType | IntegerType) else None
+
+
+def has_six_bit_floats(type_: Attribute) -> bool:
+    """
+    Whether the elements are floats of 6 bits. TMA and the products that read shared memory want them otherwise than one
+    a byte there: 16 of them in 12 bytes, and 4 that are left empty (PTX ISA, `.b6x16_p32`).
+    """
+    return isinstance(element_type_of(type_), SIX_BIT_FLOATS)
 
 
 def linear_layout(type_: Attribute) -> LinearLayout | None:

@@ -196,15 +196,25 @@ def element_at(tile: Any, index: int) -> Any:
 
 
 def retyped(contents: Array, shape: Sequence[int], element: ElementType, op: Operation) -> Array:
-    """The same bytes, row-major, read as another shape and other elements."""
+    """The same bytes, row-major, read as another shape and other elements; two floats of 4 bits share a byte."""
     if contents.shape == tuple(shape) and contents.dtype == element.dtype:
         return contents
     if contents.dtype != element.dtype:
-        _check_bytes(contents.nbytes, shape, element, op)
-        contents = np.ascontiguousarray(contents).reshape(-1).view(np.uint8).view(element.dtype)
+        data = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
+        if contents.size == 2 * prod(shape) and _is_nibble(contents.dtype):
+            data = data[0::2] | data[1::2] << 4
+        elif 2 * data.size == prod(shape) and _is_nibble(element.dtype):
+            data = np.stack([data & 15, data >> 4], axis=-1).reshape(-1)
+        _check_bytes(data.nbytes, shape, element, op)
+        contents = data.view(element.dtype)
     if contents.size != prod(shape):
         raise UnsupportedError(op, f"takes a tile of {contents.size} elements for one of shape {tuple(shape)}")
     return contents.reshape(tuple(shape))
+
+
+def _is_nibble(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of this type, a byte each in numpy, have 4 bits."""
+    return dtype.name == "float4_e2m1fn"
 
 
 def _check_bytes(size: int, shape: Sequence[int], element: ElementType, op: Operation) -> None:

@@ -10,7 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
-from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, layout_of
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, form_of, has_six_bit_floats, layout_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.layouts.defaults import ProductForms, in_shared_memory, of_product
 from tileas_xdsl.layouts.forms import LayoutForm, Mma
@@ -27,13 +27,18 @@ def anchor_products(function: Operation, warps: int, capability: int) -> None:
 
 
 def _forms_of(op: Product, warps: int, capability: int) -> ProductForms | None:
-    """The fragments, None for a product that has them, or that is not one of the tensor core."""
+    """
+    The fragments, None for a product that has them, or that is not one of `mma.sync` or `wgmma`. Floats of 6 bits are
+    not: only what is behind sm_100 multiplies them.
+    """
     tiles = [value.type for value in (op.a, op.b, op.c)]
     if any(form_of(tile) is None for tile in tiles) or isinstance(form_of(op.c.type), Mma):
         return None
     shapes = [cast(TensorType[Attribute], tile).get_shape() for tile in tiles]
     bits, other = element_bits(op.a.type), element_bits(op.b.type)
     if bits is None or bits != other or any(len(shape) != 2 for shape in shapes):
+        return None
+    if any(has_six_bit_floats(tile) for tile in tiles):
         return None
     (m, k), (_, n), _ = shapes
     return of_product(m, n, k, bits, warps, capability)

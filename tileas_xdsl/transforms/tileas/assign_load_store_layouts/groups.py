@@ -16,6 +16,7 @@ from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.diagnostics import Diagnostic, Severity
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, AtomFamily
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp, RegionOp
+from tileas_xdsl.dialects.nv_tileas.layout import has_six_bit_floats
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
 from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.layouts.atoms import VECTOR_BYTES, CopyAtom, Transfer, best, into_shared, out_of_shared, vectors
@@ -181,8 +182,13 @@ def _transfer(access: Access, known: Known, aligned: int) -> Transfer:
         aligned=aligned,
         capability=known.capability,
         threads=known.warps * WARP_SIZE,
-        by_tma=access.in_rows and pads_for_tma(access.op) and _asks_for_tma(access.op),
+        by_tma=access.in_rows and _has_bytes_for_tma(access) and pads_for_tma(access.op) and _asks_for_tma(access.op),
     )
+
+
+def _has_bytes_for_tma(access: Access) -> bool:
+    """Whether TMA puts each element where the layout says; floats of 6 bits it packs."""
+    return not has_six_bit_floats(access.tile.type)
 
 
 def _asks_for_tma(op: Operation) -> bool:

@@ -16,6 +16,7 @@ from tileas_xdsl.layouts.access import LaneAccess
 from tileas_xdsl.layouts.exchange import Exchange
 from tileas_xdsl.layouts.forms import memory_form
 from tileas_xdsl.layouts.moves import is_memory
+from tileas_xdsl.transforms.tileas.materialize_convert_layout.narrow import bytes_of, views_as_bytes
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import (
     Options,
     PlannedStep,
@@ -32,19 +33,34 @@ VECTOR_BYTES = 16
 
 def expand(op: ConvertLayoutOp, step: PlannedStep, options: Options) -> None:
     """Put what `step` says in the place of `op`."""
-    before = [ViewOp(op.source, [], step.source)] if step.reinterpreted else []
-    source = before[0].result if before else op.source
+    before, source = _source(op, step)
     ops: list[Operation] = [*before, *_moving(source, step, options)]
     result = ops[-1].results[0] if ops[-1].results else ops[-2].results[0]
-    if step.reinterpreted:
+    known = views_as_bytes(op.result, step.target) if step.reinterpreted else []
+    if step.reinterpreted and len(known) < len(list(op.result.uses)):
         ops.append(ViewOp(result, [], op.result.type))
-        result = ops[-1].results[0]
     for new in ops:
         new.location = op.location
     Rewriter.insert_op(ops, InsertPoint.before(op))
     result.name_hint = op.result.name_hint
-    op.result.replace_all_uses_with(result)
+    for view in known:
+        view.result.replace_all_uses_with(result)
+        Rewriter.erase_op(view)
+    op.result.replace_all_uses_with(ops[-1].results[0] if isinstance(ops[-1], ViewOp) else result)
     Rewriter.erase_op(op)
+    if isinstance(seen := op.source.owner, ViewOp) and not list(seen.result.uses):
+        Rewriter.erase_op(seen)
+
+
+def _source(op: ConvertLayoutOp, step: PlannedStep) -> tuple[list[ViewOp], SSAValue]:
+    """The tile that is moved, and the view that it takes."""
+    if not step.reinterpreted:
+        return [], op.source
+    known = bytes_of(op.source, step.source)
+    if known is not None:
+        return [], known
+    view = ViewOp(op.source, [], step.source)
+    return [view], view.result
 
 
 def _moving(source: SSAValue, step: PlannedStep, options: Options) -> list[Operation]:

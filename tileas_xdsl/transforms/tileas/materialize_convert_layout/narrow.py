@@ -1,19 +1,22 @@
 """
 Tiles of narrow floats as tiles of bytes: `tensor<64x64xf4E2M1FN>` as `tensor<64x32xi8>`, with the layout of its
-bytes.
+bytes. Floats of 6 and 8 bits have a byte each, so only the element type changes.
 
 A layout is one of bytes where the elements that share a byte, neighbours in the last dimension, lie together: in one
 thread, as its first registers, or at neighbouring offsets.
+
+An end that is seen as bytes already, by a `view`, needs no view of its own.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import AnyFloat, TensorType, i8
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, layout_of, linear_layout
+from tileas_xdsl.dialects.nv_tileas.structure import ViewOp
 from tileas_xdsl.dialects.tiles.types import element_type_of
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.errors import LayoutError
@@ -30,15 +33,12 @@ def is_narrow_float(type_: Attribute) -> bool:
 
 
 def check_width(type_: Attribute) -> None:
-    """
-    Raises `LayoutError` for elements whose width is no power of two: those of 6 bits straddle bytes. The tensor core
-    takes them one a byte (PTX ISA, "mma", `.kind::f8f6f4`).
-    """
+    """Raises `LayoutError` for elements whose width is no power of two: those straddle bytes."""
     bits = element_bits(type_)
     if bits is not None and bits & (bits - 1):
         raise LayoutError(
             f"elements of {bits} bits straddle bytes, and layouts over bits have no place for them; "
-            "hold each in a byte, as i8, which is how the tensor core takes them"
+            "hold each in an integer whose width is a power of two"
         )
 
 
@@ -57,3 +57,19 @@ def as_bytes(type_: Attribute) -> TensorType[Attribute]:
         raise LayoutError(f"elements of {bits} bits that share a byte do not lie together in {encoding}")
     bytes_shape = [*shape[:-1], shape[-1] * bits // 8]
     return TensorType(i8, bytes_shape, LayoutAttr.of(encoding.space.data, form=LinearBases.of(packed)))
+
+
+def bytes_of(value: SSAValue, wanted: Attribute) -> SSAValue | None:
+    """The tile of bytes, of type `wanted`, of which `value` is a view; None where it is none."""
+    view = value.owner
+    return view.source if _is_plain_view(view) and view.source.type == wanted else None
+
+
+def views_as_bytes(value: SSAValue, wanted: Attribute) -> list[ViewOp]:
+    """The ops that see `value` as the tile of bytes of type `wanted`, in order."""
+    users = [use.operation for use in value.uses]
+    return [user for user in users if _is_plain_view(user) and user.result.type == wanted]
+
+
+def _is_plain_view(op: Operation | Block | None) -> TypeGuard[ViewOp]:
+    return isinstance(op, ViewOp) and not op.indices

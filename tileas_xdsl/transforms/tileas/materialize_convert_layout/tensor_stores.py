@@ -70,7 +70,10 @@ def _stands_once(op: Operation) -> bool:
 
 
 def _has_a_map(array: SSAValue) -> bool:
-    """Whether an array is an argument of the function, row behind row, and rows are multiples of what TMA takes."""
+    """
+    Whether an array is an argument of the function, row behind row, with elements of a byte or more, and rows are
+    multiples of what TMA takes.
+    """
     if not isinstance(array, BlockArgument) or not isinstance(array.block.parent_op(), func.FuncOp):
         return False
     kind = array.type
@@ -78,7 +81,7 @@ def _has_a_map(array: SSAValue) -> bool:
         return False
     row, element = kind.get_shape()[-1:], cast("MemRefType[Attribute]", kind).element_type
     bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 0
-    return bits > 0 and (not row or row[0] == DYNAMIC_INDEX or row[0] * bits % (8 * INNER_BYTES) == 0)
+    return bits >= 8 and (not row or row[0] == DYNAMIC_INDEX or row[0] * bits % (8 * INNER_BYTES) == 0)
 
 
 def _goes_through_memory(op: ConvertLayoutOp, options: Options) -> bool:
