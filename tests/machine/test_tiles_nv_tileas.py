@@ -225,10 +225,23 @@ def test_a_placeholder_holds_no_tile(name: str) -> None:
         outcome_of(written({"s": "$S", "m": "$M"}, body), A, ARRAY)
 
 
-def test_elements_narrower_than_a_byte_are_not_read_as_bytes() -> None:
+def test_floats_of_4_bits_in_registers_share_bytes() -> None:
+    """The first of two lies in the lower half; the way back gives the same bits."""
+    codes = np.array([1, 2, 15, 0, 8, 7, 3, 12], np.uint8)
     body = "%r = nv_tileas.view %a : (tensor<8xf4E2M1FN>) -> tensor<4xi8>"
+    packed = result_of(written({"a": "tensor<8xf4E2M1FN>"}, body, "tensor<4xi8>"), codes.view(ml_dtypes.float4_e2m1fn))
+    assert np.asarray(packed).view(np.uint8).tolist() == [0x21, 0x0F, 0x78, 0xC3]
+    body = "%r = nv_tileas.view %a : (tensor<4xi8>) -> tensor<8xf4E2M1FN>"
+    back = result_of(written({"a": "tensor<4xi8>"}, body, "tensor<8xf4E2M1FN>"), np.asarray(packed))
+    assert np.asarray(back).view(np.uint8).tolist() == codes.tolist()
+
+
+def test_floats_of_4_bits_in_memory_are_not_read_as_bytes() -> None:
+    """They take a byte each there."""
+    four, bytes_ = (f"tensor<{kind}, #nv_tileas.layout<smem>>" for kind in ("8xf4E2M1FN", "4xi8"))
+    body = f"%b = nv_tileas.alloc_tensor : () -> {four}\n %r = nv_tileas.view %b : ({four}) -> {bytes_}"
     with pytest.raises(UnsupportedError, match="reads 8 bytes as 4 elements of type i8"):
-        result_of(written({"a": "tensor<8xf4E2M1FN>"}, body, "tensor<4xi8>"), floats(8, dtype=ml_dtypes.float4_e2m1fn))
+        result_of(written({"a": "$T"}, body, bytes_), A)
 
 
 def test_a_shuffle_takes_a_permutation() -> None:
