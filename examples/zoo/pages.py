@@ -13,6 +13,7 @@ from tileas_xdsl.tools.rendering import Source, finding_lines
 from tileas_xdsl.views.timeline.svg import timeline_svg
 
 PAGES = ROOT / "docs" / "zoo"
+INDEX = "index.md"
 PICTURES = PAGES / "pictures"
 WIDTH = 1000
 """The width of a picture, in pixels."""
@@ -53,7 +54,7 @@ def write_pages(found: list[Exhibit]) -> None:
 
 def pages(found: list[Exhibit]) -> dict[str, str]:
     """File name -> text."""
-    return {"index.md": index(found), **{f"{exhibit.name}.md": page(exhibit) for exhibit in found}}
+    return {INDEX: index(found), **{f"{exhibit.name}.md": page(exhibit) for exhibit in found}}
 
 
 def pictures(found: list[Exhibit]) -> dict[str, str]:
