@@ -38,7 +38,7 @@ EVERY = "safe for every trip count"
 MOST_EXECUTED = 500
 """Trip counts up to which a test executes what is claimed."""
 
-each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+each = each_of("case", CASES, 25, ids=lambda case: case.name)
 
 
 @each

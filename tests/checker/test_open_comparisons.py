@@ -11,6 +11,7 @@ from itertools import product
 import pytest
 
 from tests.checker.nest_programs import PARTS, nest
+from tests.support.corpora import each
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
@@ -100,7 +101,7 @@ def is_right(text: str, call: tuple[int, int]) -> bool:
     return check(parse(text), args=dict(zip("nm", call, strict=True)), prove=False).verdict is Verdict.SAFE
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@each("name", list(RIGHT), 5)
 def test_right_comparisons_are_proved_and_right_call_by_call(name: str) -> None:
     report = check(parse(RIGHT[name]), timeout=120)
     assert report.verdict_line == "safe for every trip count"
@@ -109,7 +110,7 @@ def test_right_comparisons_are_proved_and_right_call_by_call(name: str) -> None:
         assert is_right(RIGHT[name], call), call
 
 
-@pytest.mark.parametrize("name", WRONG)
+@each("name", list(WRONG), 4)
 def test_wrong_comparisons_are_found(name: str) -> None:
     text, call = WRONG[name]
     report = check(parse(text), timeout=60)

@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.support.corpora import each
 from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.layouts.descriptors import PATTERN, Operand, wgmma_descriptor
@@ -248,11 +249,13 @@ def test_every_type_with_every_swizzle(case: Case, swizzle: int) -> None:
     assert_multiplies(replace(case, swizzle=swizzle))
 
 
-@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
-@pytest.mark.parametrize("k_major", [(True, False), (False, True), (False, False)])
-@pytest.mark.parametrize("n", [64, 128])
-def test_operands_that_lie_the_other_way(k_major: tuple[bool, bool], swizzle: int, n: int) -> None:
-    assert_multiplies(Case("bf16", "bf16", n=n, swizzle=swizzle, k_major=k_major))
+MAJORS = [(True, False), (False, True), (False, False)]
+TURNED = [Case("bf16", "bf16", n=n, swizzle=s, k_major=k) for n in (64, 128) for k in MAJORS for s in (0, 32, 64, 128)]
+
+
+@each("case", TURNED, 12, ids=str)
+def test_operands_that_lie_the_other_way(case: Case) -> None:
+    assert_multiplies(case)
 
 
 @pytest.mark.parametrize("n", [8, 24, 96, 256])

@@ -23,7 +23,7 @@ from tileas_xdsl.machine.running import run
 
 MOST_SECONDS = 20
 """Of processor time, for a command with a limit of `TIMEOUT`."""
-TIMEOUT = "2"
+TIMEOUT = "1"
 OUT_OF_TIME = 3
 
 NO_PROGRESS = """
@@ -118,7 +118,7 @@ def within_the_limit(folder: Path, text: str, *arguments: str) -> subprocess.Com
 def test_a_check_ends_with_a_word(name: str, tmp_path: Path) -> None:
     done = within_the_limit(tmp_path, HOSTILE[name], "check", "p.mlir", "--timeout", TIMEOUT)
     assert done.returncode == OUT_OF_TIME, done
-    assert "is still running after 2 s of processor time; give it more by --timeout" in done.stdout
+    assert "is still running after 1 s of processor time; give it more by --timeout" in done.stdout
     assert done.stdout.splitlines()[-1] == "undecided"
 
 
@@ -128,7 +128,7 @@ def test_a_run_ends_where_it_stands(name: str, tmp_path: Path) -> None:
     assert done.returncode == OUT_OF_TIME, done
     lines = done.stdout.splitlines()
     assert lines[0].startswith("stands: p.mlir:")
-    assert lines[-1] == "stopped after 2 s of processor time"
+    assert lines[-1] == "stopped after 1 s of processor time"
     assert len(done.stdout) < 4_000
 
 
@@ -136,7 +136,7 @@ def test_a_timeline_that_takes_too_long_is_not_drawn(tmp_path: Path) -> None:
     done = within_the_limit(tmp_path, NO_PROGRESS, "timeline", "p.mlir", "-o", "x.svg", "--timeout", TIMEOUT)
     assert (done.returncode, done.stdout) == (OUT_OF_TIME, "")
     somewhere = r"p\.mlir:(4:3: error: 'scf\.while'|5:5: error: 'scf\.condition')"
-    assert re.match(rf"{somewhere} op is still running after 2 s of processor time", done.stderr)
+    assert re.match(rf"{somewhere} op is still running after 1 s of processor time", done.stderr)
     assert not (tmp_path / "x.svg").exists()
 
 

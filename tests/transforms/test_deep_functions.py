@@ -99,9 +99,10 @@ def test_nests_run_in_agents(kernel: Kernel) -> None:
     assert report.verdict is Verdict.SAFE, f"{report}\n{print_custom(module)}"
 
 
-@pytest.mark.parametrize(("stages", "sub_tiles", "levels"), [(1, 1, 1), (2, 1, 1), (4, 2, 1), (3, 1, 2)])
-def test_phases_go_on_from_tile_to_tile(stages: int, sub_tiles: int, levels: int) -> None:
+@each("case", [(1, 1, 1), (2, 1, 1), (4, 2, 1), (3, 1, 2)], 2)
+def test_phases_go_on_from_tile_to_tile(case: tuple[int, int, int]) -> None:
     """At least three tiles, with trip counts that leave each tile in another slot and phase."""
+    stages, sub_tiles, levels = case
     kernel = NAMED["gemm_128x64x16"]
     module = through(repeated(kernel.text, levels), kernel.target, stages=stages, sub_tiles=sub_tiles)
     (switch,) = switches(module)

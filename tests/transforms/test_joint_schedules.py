@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
+from tests.support.corpora import each
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
 from tests.support.scheduled_loops import (
@@ -48,7 +49,7 @@ def with_two_agents(kernel: Kernel) -> ModuleOp:
     return after(kernel.text, f"{prepared(target=kernel.target)},{scheduled(target=kernel.target, more=joint(2))}")
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@each("kernel", KERNELS, 7, ids=lambda kernel: kernel.name)
 def test_a_joint_schedule_is_carried_out(kernel: Kernel) -> None:
     module = with_two_agents(kernel)
     entries = schedule_of(module)

@@ -12,6 +12,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.changed_kernels import permute_loop, rename_values, with_one_more_load_chain
+from tests.support.corpora import each
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
 from tests.support.scheduled_loops import (
@@ -64,7 +65,7 @@ OTHER_INTERVALS = {("gemm_128x64x16", 0): 2, ("gemm_64x128x32", 0): -4, ("chaine
 """Kernel and seed of its other order -> the cycles that the interval has more than in the order that is written."""
 
 
-@every_kernel
+@each("kernel", KERNELS, 7, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_order_of_independent_ops_does_not_matter(kernel: Kernel, seed: int) -> None:
     """

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, TensorType
 
+from tests.support.corpora import each
 from tests.support.ir import ROOT, context, parse, print_custom, run_passes
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
@@ -50,7 +51,7 @@ def test_every_tile_has_a_layout_every_conversion_a_plan_every_access_an_atom(pa
 
 
 @pytest.mark.parametrize("strategy", ["unspecialize", "warp-specialize"])
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@each("path", PROGRAMS, 9, ids=lambda path: path.stem)
 def test_verdicts_are_those_of_before(path: Path, strategy: str):
     module = compiled(path, strategy, target_of(path))
     assert check(module).verdict_line == check(parse(path.read_text())).verdict_line == "safe for every trip count"

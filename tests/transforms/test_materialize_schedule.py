@@ -54,7 +54,7 @@ def decision(module: ModuleOp) -> DictionaryAttr:
 
 
 @pytest.mark.parametrize("products", [True, False], ids=["asynchronous products", "synchronous products"])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@each("kernel", KERNELS, 7, ids=lambda kernel: kernel.name)
 def test_kernels_keep_their_numbers_and_are_safe(kernel: Kernel, products: bool) -> None:
     before, agents = parse(kernel.text), after(kernel.text, passes(products, target=kernel.target))
     verify_dominance(agents)

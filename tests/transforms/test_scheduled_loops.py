@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.utils.exceptions import PassFailedException
 
+from tests.support.corpora import each
 from tests.support.ir import parse, print_custom, run_passes
 from tests.support.materialize_async import ORDERS, gemm
 from tests.support.scheduled_kernels import DIRECTORY, KERNELS, Kernel, program
@@ -107,7 +108,7 @@ def test_without_a_schedule_the_stages_of_the_option_are_used() -> None:
 
 
 @pytest.mark.parametrize("products", [True, False], ids=["asynchronous products", "synchronous products"])
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@each("kernel", KERNELS, 7, ids=lambda kernel: kernel.name)
 def test_kernels_keep_their_numbers_and_are_safe(kernel: Kernel, products: bool) -> None:
     before, expanded_module = parse(kernel.text), after(kernel.text, passes(products, target=kernel.target))
     assert len(ops_of(expanded_module, CreatePipelineOp)) == kernel.loads
