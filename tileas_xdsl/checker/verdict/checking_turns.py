@@ -12,7 +12,7 @@ from tileas_xdsl.checker.verdict.cases import Tell
 from tileas_xdsl.checker.verdict.counted_turns import Counted, counted
 from tileas_xdsl.checker.verdict.deciding import Subject
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
-from tileas_xdsl.checker.verdict.scope import BOUNDS_NOT_NEGATIVE, MULTIPLE
+from tileas_xdsl.checker.verdict.scope import BOUNDS_HOLD, MULTIPLE
 from tileas_xdsl.machine.arguments import ArgumentError
 from tileas_xdsl.machine.core.opaque_numbers import BLOCKS_ALONE
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -59,8 +59,8 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
         attempt.findings = [found for each in attempt.findings if (found := _of_the_kernel(general, each)) is not None]
         if not attempt.findings:
             return False
-    if behind := general.behind:
-        attempt.assumed[BOUNDS_NOT_NEGATIVE.about(", ".join(behind))] = None
+    if general.counts:
+        attempt.assumed[BOUNDS_HOLD.about(", ".join(general.behind) or "the grid or data")] = None
     if general.tells_blocks:
         attempt.assumed[BLOCKS_ALONE] = None
     attempt.assumed |= {MULTIPLE.about(str(step)): None for step in general.multiples}

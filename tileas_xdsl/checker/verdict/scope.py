@@ -26,7 +26,7 @@ STAYS_INSIDE = Assumption("indices stay inside {}")
 """An array whose extent is open is taken to be as large as the loops that walk it."""
 SEPARATE = Assumption("no two of {} overlap")
 """Arguments that name arrays are objects of their own, unless `may_alias` pairs them."""
-BOUNDS_NOT_NEGATIVE = Assumption("bounds of loops that are computed from {} are not negative")
+BOUNDS_HOLD = Assumption("bounds of loops that are computed from {} are not negative and do not overflow")
 """Of loops whose number of turns stands for the formula of their bound."""
 MULTIPLE = Assumption("bounds of loops by steps of {} are multiples of that")
 """The same, where something else is computed from the bound."""
