@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures triton-texts mutate clean
+.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures triton-texts mutate docs clean
 
 test: lint types unit filecheck
 
@@ -60,6 +60,10 @@ triton-texts: $(INSTALLED)
 
 mutate: $(INSTALLED)
 	$(BIN)/python -m bench.mutate
+
+# The site, in build/site: no warning, no dead link, and no page that asks anything of a network.
+docs: $(INSTALLED)
+	$(BIN)/python -m docs.build
 
 clean:
 	rm -rf build

@@ -1,6 +1,6 @@
 """
-The house is what the map in README.md says: no upward import, between storeys or between the sub-rooms of one; no
-large circle of imports; no crowded folder.
+The package is what the map in CONTRIBUTING.md says: no upward import, between layers or between the sub-packages of
+one; no large circle of imports; no crowded folder.
 
 Imports inside functions count as well. Imports by name are `names.py`'s business (a row is two strings, and it is the
 street door that follows them), and that of two packages which import their own modules.
@@ -39,21 +39,21 @@ def module_of(file: Path) -> str:
 # The map --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_map_names_every_room_and_no_other() -> None:
-    rooms = {entry.stem for entry in PACKAGE.iterdir() if entry.suffix == ".py" or (entry / "__init__.py").exists()}
-    assert set(house().rooms) == rooms - {"__init__"}
+def test_the_map_names_every_package_and_no_other() -> None:
+    packages = {entry.stem for entry in PACKAGE.iterdir() if entry.suffix == ".py" or (entry / "__init__.py").exists()}
+    assert set(house().packages) == packages - {"__init__"}
 
 
-def test_the_large_rooms_have_an_order_within() -> None:
-    assert set(house().sub_rooms) >= {"machine", "checker", "transforms"}
+def test_the_large_packages_have_an_order_within() -> None:
+    assert set(house().sub_packages) >= {"machine", "checker", "transforms"}
 
 
-@pytest.mark.parametrize("room", house().sub_rooms)
-def test_the_map_names_every_sub_room_and_no_other(room: str) -> None:
-    """Modules beside the sub-rooms stand above them; only those that do not are named."""
-    named = set(house().sub_rooms[room])
-    folders = {entry.parent.name for entry in (PACKAGE / room).glob("*/__init__.py")}
-    files = {entry.stem for entry in (PACKAGE / room).glob("*.py")}
+@pytest.mark.parametrize("package", house().sub_packages)
+def test_the_map_names_every_sub_package_and_no_other(package: str) -> None:
+    """Modules beside the sub-packages stand above them; only those that do not are named."""
+    named = set(house().sub_packages[package])
+    folders = {entry.parent.name for entry in (PACKAGE / package).glob("*/__init__.py")}
+    files = {entry.stem for entry in (PACKAGE / package).glob("*.py")}
     assert folders <= named <= folders | files
 
 
@@ -61,7 +61,7 @@ def test_the_map_names_every_sub_room_and_no_other(room: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=relative)
-def test_no_room_uses_one_above(file: Path) -> None:
+def test_no_package_uses_one_above(file: Path) -> None:
     if file == PACKAGE / "__init__.py":
         # For types, and when a name of the front door is used: see `test_front_door.py`.
         assert {used.split(".")[1] for _, used in imports(file.read_text())} == {"front_door"}
@@ -95,9 +95,9 @@ UNREADABLE = ("gi_frame", "f_locals", "f_lasti", "dict[Any, Any]")
 """Names by which state would be read off a Python frame, and a type that says nothing of what it holds."""
 
 
-@pytest.mark.parametrize("room", ["machine", "checker"])
-def test_state_is_typed_and_published(room: str) -> None:
-    files = sorted((PACKAGE / room).rglob("*.py"))
+@pytest.mark.parametrize("package", ["machine", "checker"])
+def test_state_is_typed_and_published(package: str) -> None:
+    files = sorted((PACKAGE / package).rglob("*.py"))
     assert files
     assert [(file.name, word) for file in files for word in UNREADABLE if word in file.read_text()] == []
 
@@ -105,7 +105,7 @@ def test_state_is_typed_and_published(room: str) -> None:
 # The tests themselves -------------------------------------------------------------------------------------------------
 
 MAP = """
-| storey | rooms | what is there |
+| layer | packages | what is there |
 |---|---|---|
 | upper | `views/`, `main.py` | |
 | lower | `machine/` (`core/` < `tiles/`, `arguments.py` < `meanings/`), `plans/` | |
@@ -113,7 +113,7 @@ MAP = """
 """
 
 
-def test_a_climb_between_storeys_is_seen() -> None:
+def test_a_climb_between_layers_is_seen() -> None:
     """A pass may use the machine, also late; the machine may not use a pass."""
     assert house().climbs("tileas_xdsl.transforms.some", "import tileas_xdsl.checker.verdict.checking") == []
     late = "def f():\n    from tileas_xdsl.transforms.check_async import CheckAsyncPass"
@@ -140,7 +140,7 @@ def test_a_climb_between_storeys_is_seen() -> None:
     ],
 )
 @pytest.mark.parametrize("form", ["import {}", "def f():\n    from {} import some", "if TYPE_CHECKING:\n    import {}"])
-def test_a_climb_between_sub_rooms_is_seen(user: str, used: str, form: str) -> None:
+def test_a_climb_between_sub_packages_is_seen(user: str, used: str, form: str) -> None:
     """
     Upward imports are seen in modules that no step names (they are above all), inside functions, and for types alone.
     """
@@ -158,16 +158,16 @@ def test_neighbours_may_use_each_other(user: str, used: str) -> None:
     assert plan.climbs(f"tileas_xdsl.{used}", f"import tileas_xdsl.{user}") == []
 
 
-@pytest.mark.parametrize("room", ["machine", "checker"])
-def test_a_climb_planted_in_the_house_is_seen(room: str) -> None:
+@pytest.mark.parametrize("package", ["machine", "checker"])
+def test_a_climb_planted_in_the_house_is_seen(package: str) -> None:
     """A module of the lowest step of the real map comes to use one of the highest, late."""
-    steps = house().sub_rooms[room]
+    steps = house().sub_packages[package]
     low, high = min(steps, key=steps.__getitem__), max(steps, key=steps.__getitem__)
-    source = f"def f():\n    from tileas_xdsl.{room}.{high}.some import Some"
-    assert len(house().climbs(f"tileas_xdsl.{room}.{low}.other", source)) == 1
+    source = f"def f():\n    from tileas_xdsl.{package}.{high}.some import Some"
+    assert len(house().climbs(f"tileas_xdsl.{package}.{low}.other", source)) == 1
 
 
-def test_a_room_that_stands_twice_is_refused() -> None:
+def test_a_package_that_stands_twice_is_refused() -> None:
     for twice in ("`views/`, `plans/`", "`views/` (`a/` < `b/`, `a/`)"):
         with pytest.raises(AssertionError, match="stands twice"):
             read_map(MAP.replace("`views/`", twice))

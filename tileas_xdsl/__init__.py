@@ -7,7 +7,7 @@ Asynchronous tile pipelines in pure Python: read them, run them, check them, tra
     print(tileas.check(tileas.transform(module, "tileas-materialize-async")))
 
 Importing this package loads nothing but itself: each name below is fetched from `front_door.py` when it is used.
-README.md has the map of its storeys and rooms.
+CONTRIBUTING.md has the table of its layers.
 """
 
 from __future__ import annotations

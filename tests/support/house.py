@@ -1,9 +1,9 @@
 """
-The map of the house in README.md, and who imports whom: what `tests/test_storeys.py` compares.
+The table of layers in CONTRIBUTING.md, and who imports whom: what `tests/test_storeys.py` compares.
 
-A row of the map names the rooms of a storey; a room may be followed by its sub-rooms in parentheses, from the bottom to
-the top. `<` stands between steps, a comma between neighbours on one step. A folder is written `core/`, a module
-`arguments.py`. What a room with sub-rooms holds beside them stands above them all.
+A row of the map names the packages of a layer; a package may be followed by its sub-packages in parentheses, from the
+bottom to the top. `<` stands between steps, a comma between neighbours on one step. A folder is written `core/`, a
+module `arguments.py`. What a package with sub-packages holds beside them stands above them all.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ TYPE_ONLY = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 class House:
     """How high everything stands: a larger number is higher."""
 
-    rooms: Mapping[str, int]
-    sub_rooms: Mapping[str, Mapping[str, int]]
-    """Room -> sub-room -> the step on which it stands; only rooms that have sub-rooms."""
+    packages: Mapping[str, int]
+    sub_packages: Mapping[str, Mapping[str, int]]
+    """Room -> sub-package -> the step on which it stands; only packages that have sub-packages."""
 
     def place(self, module: str) -> tuple[int, int]:
-        """Storey, and step within the room."""
-        room, _, rest = module.partition(".")[2].partition(".")
-        steps = self.sub_rooms.get(room, {})
-        return self.rooms[room], steps.get(rest.partition(".")[0], len(steps))
+        """Storey, and step within the package."""
+        package, _, rest = module.partition(".")[2].partition(".")
+        steps = self.sub_packages.get(package, {})
+        return self.packages[package], steps.get(rest.partition(".")[0], len(steps))
 
     def climbs(self, user: str, source: str) -> list[str]:
         """
@@ -44,34 +44,34 @@ class House:
 
         Late imports and type-only ones count: to name a thing is to know it.
         """
-        storey, step = self.place(user)
+        layer, step = self.place(user)
         found: list[str] = []
         for line, used in imports(source):
-            its_storey, its_step = self.place(used)
-            above = its_storey > storey or (room_of(used) == room_of(user) and its_step > step)
+            its_layer, its_step = self.place(used)
+            above = its_layer > layer or (package_of(used) == package_of(user) and its_step > step)
             if above:
                 found.append(f"line {line}: {user} imports {used}, which is above it")
         return found
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     """`tileas_xdsl.machine.tiles.tiles` -> `machine`; "" for the package itself."""
     return module.partition(".")[2].partition(".")[0]
 
 
 def read_map(text: str) -> House:
-    """The house that the table in `text` describes. A room or sub-room that stands twice is an error."""
-    table = text.partition("| storey | rooms |")[2].partition("\n\n")[0]
+    """The house that the table in `text` describes. A package or sub-package that stands twice is an error."""
+    table = text.partition("| layer | packages |")[2].partition("\n\n")[0]
     rows = [row.split("|")[2] for row in table.splitlines()[2:]]
-    rooms: dict[str, int] = {}
-    sub_rooms: dict[str, dict[str, int]] = {}
+    packages: dict[str, int] = {}
+    sub_packages: dict[str, dict[str, int]] = {}
     for depth, row in enumerate(rows):
         for name, steps in re.findall(r"`([^`]+)`(?: \(([^)]*)\))?", row):
-            assert _entry(name) not in rooms, f"{name} stands twice on the map"
-            rooms[_entry(name)] = -depth
+            assert _entry(name) not in packages, f"{name} stands twice on the map"
+            packages[_entry(name)] = -depth
             if steps:
-                sub_rooms[_entry(name)] = _read_steps(steps)
-    return House(rooms, sub_rooms)
+                sub_packages[_entry(name)] = _read_steps(steps)
+    return House(packages, sub_packages)
 
 
 def _read_steps(text: str) -> dict[str, int]:
@@ -89,7 +89,7 @@ def _entry(name: str) -> str:
 
 @cache
 def house() -> House:
-    return read_map((ROOT / "README.md").read_text())
+    return read_map((ROOT / "CONTRIBUTING.md").read_text())
 
 
 # Imports --------------------------------------------------------------------------------------------------------------

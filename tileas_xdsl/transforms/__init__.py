@@ -1,5 +1,5 @@
 """
-The passes, in rooms by what they are about; each plans first and then rewrites.
+The passes, in folders by what they are about; each plans first and then rewrites.
 
     rewriting/   what several passes share: values through control flow, index arithmetic, the removal of values
     loops/       the loop expander, the one place that peels and overlaps loops
@@ -9,6 +9,6 @@ The passes, in rooms by what they are about; each plans first and then rewrites.
     tileas/      the TileAS family: pipelines, consumer and producer regions
     checking/    passes that rewrite nothing: the checker and the dominance test as passes
 
-`rewriting/` stands below `loops/`, and both below the other rooms, which do not use each other. `names.py` says which
+`rewriting/` stands below `loops/`, and both below the other folders, which do not use each other. `names.py` says which
 passes exist.
 """

@@ -1,0 +1,1 @@
+"""The documentation, and `docs/build.py`, which makes a site of it."""

@@ -1,0 +1,1 @@
+"""What the site is made of: its plan, its generated pages, and the check of what was rendered."""
