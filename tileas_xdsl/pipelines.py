@@ -56,8 +56,6 @@ FAMILY = (
     FamilyPass("tileas-materialize-convert-layout", ALWAYS, (("compute_capability", "compute_capability"),)),
     FamilyPass("tileas-assign-load-store-layouts", ALWAYS, TARGET_AND_WARPS),
     FamilyPass("tileas-remove-layout-conversions", ALWAYS, (), "layouts"),
-    FamilyPass("lower-tma-load-store-to-async"),
-    FamilyPass("tileas-attach-tma-desc-args"),
     FamilyPass("tileas-legalize-tmem-copy", ALWAYS, TARGET_AND_WARPS),
     FamilyPass(
         "tileas-prepare-for-scheduling",
@@ -98,6 +96,8 @@ FAMILY = (
     FamilyPass("tileas-slicing"),
     FamilyPass("sink-negf-through-shapes"),
     FamilyPass("tileas-insert-OCG-knobs"),
+    FamilyPass("lower-tma-load-store-to-async", ALWAYS, (), "threads"),
+    FamilyPass("tileas-attach-tma-desc-args", ALWAYS, (), "threads"),
     FamilyPass("convert-nv-tile-func-to-llvm"),
     FamilyPass("convert-pipeline-to-nvvm"),
     FamilyPass("convert-nv-tileas-to-llvm", ALWAYS, (("compute_capability", "compute_capability"),), "threads"),
@@ -151,6 +151,13 @@ ORDER = (
     ("tileas-materialize-schedule", "propagate-execution-unit", "it marks what runs in the agents that are made there"),
     ("sink-negf-through-shapes", "tileas-insert-OCG-knobs", "the knobs are the last word"),
     ("tileas-plan-cta", "tileas-insert-OCG-knobs", "the knobs are the last word"),
+    (
+        "tileas-unspecialized-pipeline",
+        "lower-tma-load-store-to-async",
+        "stages are made of loads, and rings have slots",
+    ),
+    ("lower-tma-load-store-to-async", "tileas-attach-tma-desc-args", "it makes the descriptors, and numbers them"),
+    ("tileas-attach-tma-desc-args", "convert-nv-tileas-to-llvm", "threads copy by descriptors that are arguments"),
     ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm", "functions carry the kernel attributes by then"),
 )
 """(before, after, why): the first pass must run before the second. A test holds `FAMILY` against it."""

@@ -1,4 +1,4 @@
-"""The kernels of the field as the code of single threads: through the driver, then `convert-nv-tileas-to-llvm`."""
+"""The kernels of the field as the code of single threads: through the driver, then the passes that `threads` adds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from tests.support.scheduled_kernels import KERNELS, Kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.machine.running import run
 
-PASS = "convert-nv-tileas-to-llvm"
+CONVERT = "convert-nv-tileas-to-llvm"
+BY_DESCRIPTOR = "lower-tma-load-store-to-async,tileas-attach-tma-desc-args"
+"""The copies of TMA by descriptors that are arguments, as `CONVERT` wants them."""
+PASS = f"{BY_DESCRIPTOR},{CONVERT}"
+"""From tiles to threads; options behind it are those of `CONVERT`."""
 DOWN = "convert-to-llvm{threads=128},convert-nvvm-to-llvm"
 """From threads to LLVM; the function says itself how many threads it has."""
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
@@ -27,6 +31,12 @@ def driver_of(target: str, strategy: str) -> str:
 def tiles_of(name: str, strategy: str = "unspecialize", target: str = "sm_80") -> ModuleOp:
     """A kernel as the driver leaves it; nobody changes it."""
     return run_passes(parse(BY_NAME[name].text), driver_of(target, strategy))
+
+
+@cache
+def copies_of(name: str, strategy: str, target: str) -> ModuleOp:
+    """The tiles of a kernel, with what TMA copies by descriptors; nobody changes it."""
+    return run_passes(tiles_of(name, strategy, target).clone(), BY_DESCRIPTOR)
 
 
 @cache

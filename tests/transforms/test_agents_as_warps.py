@@ -17,7 +17,7 @@ from tests.support.ir import parse, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.ptx import assembled, ptx_of
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.support.thread_kernels import DOWN, PASS, assert_computes, threads_of, tiles_of
+from tests.support.thread_kernels import CONVERT, DOWN, assert_computes, threads_of, tiles_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
@@ -127,5 +127,5 @@ def test_agents_without_warps_of_their_own(old: str, new: str, problem: str) -> 
     module = parse(text.replace(old, new))
     before = str(module)
     with pytest.raises(RefusedError, match=problem):
-        run_passes(module, PASS)
+        run_passes(module, CONVERT)
     assert str(module) == before

@@ -21,7 +21,7 @@ from tests.support.llvm_ir import assert_prints_as_mlir_translates
 from tests.support.mlir import mlir_opt
 from tests.support.ptx import assembled, ptx_of
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.support.thread_kernels import BY_NAME, DOWN, PASS, assert_computes, driver_of, threads_of, tiles_of
+from tests.support.thread_kernels import BY_NAME, CONVERT, DOWN, assert_computes, driver_of, threads_of, tiles_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
@@ -199,14 +199,14 @@ def test_a_tile_that_no_instruction_takes() -> None:
     module = tiles_of("gemm_16x8x8").clone()
     before = str(module)
     with pytest.raises(RefusedError, match=str(WITHOUT["gemm_16x8x8"])):
-        run_passes(module, PASS)
+        run_passes(module, CONVERT)
     assert str(module) == before
 
 
 def test_tiles_without_a_layout_are_refused() -> None:
     module = parse((ROOT / "examples/gemm_loop.mlir").read_text())
     with pytest.raises(RefusedError, match=r"layout does not say who holds what(?s:.*)layouts=true"):
-        run_passes(module, PASS)
+        run_passes(module, CONVERT)
 
 
 def test_more_shared_memory_than_there_is() -> None:
@@ -216,7 +216,7 @@ def test_more_shared_memory_than_there_is() -> None:
     with pytest.raises(
         RefusedError, match=r"133,120 bytes of shared memory \(65,536 for .*\), and the target has 101,376"
     ):
-        run_passes(module, f"{PASS}{{compute-capability=sm_86}}")
+        run_passes(module, f"{CONVERT}{{compute-capability=sm_86}}")
     assert str(module) == before
 
 
@@ -234,8 +234,8 @@ def test_across_warps() -> None:
   func.return
 }"""  # noqa: E501
     with pytest.raises(RefusedError, match="combines elements that several warps hold"):
-        run_passes(parse(text), PASS)
+        run_passes(parse(text), CONVERT)
     one_warp = text.replace("[1, 4], order", "[1, 1], order")
     given = np.arange(8 * 128, dtype=np.float32).reshape(8, 128)
-    found = run(run_passes(parse(one_warp), PASS), "f", {"x": given, "y": np.zeros(8, np.float32)}).arrays["y"]
+    found = run(run_passes(parse(one_warp), CONVERT), "f", {"x": given, "y": np.zeros(8, np.float32)}).arrays["y"]
     assert np.array_equal(found, given.sum(1))

@@ -20,7 +20,16 @@ from tests.support.corpora import each
 from tests.support.ir import parse, run_passes
 from tests.support.ptx import assembled, ptx_of
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.support.thread_kernels import BY_NAME, DOWN, PASS, assert_computes, threads_of, tiles_of
+from tests.support.thread_kernels import (
+    BY_DESCRIPTOR,
+    BY_NAME,
+    CONVERT,
+    DOWN,
+    assert_computes,
+    copies_of,
+    threads_of,
+    tiles_of,
+)
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nvvm import barrier, bulk, fence, mbarrier, wgmma
@@ -219,14 +228,14 @@ def test_each_array_has_a_map() -> None:
 
 
 def test_waits_for_something_else() -> None:
-    text = str(tiles_of(*GEMM))
+    text = str(copies_of(*GEMM))
     (token,) = re.findall(r"%at_filled, (%\d+) =", text)
     old = "nv_tileas.async.pipeline.producer_commit %at_filled"
     assert old in text
     module = parse(text.replace(old, f"nv_tileas.async.wait {token} : (!nv_tileas.token) -> ()\n{old}", 1))
     before = str(module)
     with pytest.raises(RefusedError, match="waits for something else than a product"):
-        run_passes(module, f"{PASS}{{compute-capability={TARGET}}}")
+        run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
     assert str(module) == before
 
 
@@ -247,7 +256,7 @@ def _refused(text: str, problem: str) -> None:
     module = parse(text)
     before = str(module)
     with pytest.raises(RefusedError, match=problem):
-        run_passes(module, f"{PASS}{{compute-capability={TARGET}}}")
+        run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
     assert str(module) == before
 
 
@@ -257,14 +266,14 @@ def test_agents_that_do_not_fit_their_tiles(name: str) -> None:
     said = AGENTS
     for part in re.findall(r"\w+ = array<[^>]*>", new):
         said = re.sub(rf"{part.split()[0]} = array<[^>]*>", part, said)
-    text = str(tiles_of(*GEMM))
+    text = str(copies_of(*GEMM))
     assert AGENTS in text
     _refused(text.replace(AGENTS, said), problem)
 
 
 def test_inherited_registers_are_not_moved() -> None:
-    module = parse(str(tiles_of(*GEMM)).replace("max_regs = array<i32: 40, 232>", "max_regs = array<i32: -1, 232>"))
-    threads = run_passes(module, f"{PASS}{{compute-capability={TARGET}}}")
+    module = parse(str(copies_of(*GEMM)).replace("max_regs = array<i32: 40, 232>", "max_regs = array<i32: -1, 232>"))
+    threads = run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
     threads.verify()
     assert "setmaxregister" not in str(threads)
     assert "maxnreg" not in str(threads)
@@ -272,7 +281,7 @@ def test_inherited_registers_are_not_moved() -> None:
 
 def test_what_wgmma_reads_is_not_copied_by_threads() -> None:
     text = str(tiles_of(*GEMM)).replace('producer_kind = "tma"', 'producer_kind = "async_copy"')
-    _refused(text, "fills by cp.async what wgmma reads")
+    _refused(str(run_passes(parse(text), BY_DESCRIPTOR)), "fills by cp.async what wgmma reads")
 
 
 def test_a_pipeline_that_two_engines_fill() -> None:
@@ -280,7 +289,8 @@ def test_a_pipeline_that_two_engines_fill() -> None:
     text = str(tiles_of("elementwise", "unspecialize", TARGET))
     assert text.count('producer_kind = "tma"') > 2
     at = text.rindex('producer_kind = "tma"')
-    _refused(text[:at] + text[at:].replace('"tma"', '"async_copy"', 1), "by another engine than other ops do")
+    text = text[:at] + text[at:].replace('"tma"', '"async_copy"', 1)
+    _refused(str(run_passes(parse(text), BY_DESCRIPTOR)), "by another engine than other ops do")
 
 
 def test_a_tile_made_in_front_of_agents_that_begin_elsewhere() -> None:

@@ -38,12 +38,13 @@ class ConvertNvTileASToLLVMPass(ModulePass):
     - A pipeline becomes two mbarriers a slot. Filling a slot becomes `cp.async` of 16, 8 or 4 bytes, whose completion
       is an arrival; waits become loops of tests (before sm_90) or `try_wait`.
     - A product becomes `mma.sync`, or `wgmma` where its layouts say so; a conversion of layouts the loads and stores
-      that it was planned as. What a pipeline loads by TMA takes a tensor map, which replaces the array.
+      that it was planned as. A copy by descriptor becomes tensor copies, box by box; descriptors are arguments.
     - Agents become branches on the number of the warp. Their threads meet at named barriers of their own.
     - The function gets `nvvm.reqntid`: the warps of all agents, or those that the layouts of its tiles are for.
 
-    Requires: every tile has a layout to the bit, schedules have been materialised, agents know their warps.
-    Refuses: tcgen05 and scale factors; arrays that TMA reads and the kernel writes; reductions across warps; several
+    Requires: every tile has a layout to the bit, schedules have been materialised, agents know their warps, and what
+    TMA copies has descriptors that are arguments (`tileas-attach-tma-desc-args`).
+    Refuses: tcgen05 and scale factors; TMA without such a descriptor; reductions across warps; several
     agents that run one region; tiles without a layout, or with elements that share a byte; and what does not fit
     together: tiles and the warps of an agent, rings and the engines that fill them (tiles/fitting.py).
     """

@@ -17,8 +17,9 @@ from xdsl.ir import BlockArgument, Operation
 from tileas_xdsl.dialects.nv_tileas import tma
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledAtomicRmwOp
-from tileas_xdsl.dialects.nv_tileas.types import MBarrierType
-from tileas_xdsl.machine.arguments import binds_type
+from tileas_xdsl.dialects.nv_tileas.types import MBarrierType, TmaDescriptorType
+from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
+from tileas_xdsl.machine.arguments import ArgumentError, binds_type, name_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect, refused, sync
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -27,6 +28,7 @@ from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import view_of
+from tileas_xdsl.machine.tiles.tensor_maps import bind_map, described, map_of_argument
 from tileas_xdsl.machine.tiles.tiled_views import Descriptor, Lanes, TiledView, TileWindow, assembled
 from tileas_xdsl.machine.tiles.tiles import retyped, storage_of, tile_shape
 
@@ -34,6 +36,17 @@ from tileas_xdsl.machine.tiles.tiles import retyped, storage_of, tile_shape
 @binds_type(MBarrierType.name)
 def _bind_barrier(_argument: BlockArgument, _given: Any, _with_data: bool) -> None:
     """A barrier from outside: nothing at this level looks at it."""
+
+
+@binds_type(TmaDescriptorType.name)
+def _bind_descriptor(argument: BlockArgument, given: Any, with_data: bool) -> Descriptor:
+    """A descriptor that the host has made; the argument says of what (`dialects.tensor_maps`)."""
+    map_ = map_of_argument(argument)
+    if map_ is None:
+        raise ArgumentError(f"argument '{name_of(argument)}' is a descriptor; say by {TENSOR_MAP} what it maps")
+    found = described(bind_map(argument, map_, given, with_data))
+    assert found is not None
+    return Descriptor(found.array, None, 0.0)
 
 
 @effect(tma.MakeTiledTmaDescOp)

@@ -22,10 +22,11 @@ from tileas_xdsl.transforms.to_llvm.tiles import (
     pipelines,
     products,
     shapes,
+    tensor_copies,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.function import lowered, refuse
 
-FAMILIES = (agents, control, conversions, copies, elementwise, pipelines, products, shapes)
+FAMILIES = (agents, control, conversions, copies, elementwise, pipelines, products, shapes, tensor_copies)
 """The modules whose rules are registered when they are imported."""
 
 __all__ = ["FAMILIES", "lowered", "refuse"]

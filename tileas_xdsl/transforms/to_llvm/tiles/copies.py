@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
-from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncWaitGroupOp
 from tileas_xdsl.transforms.to_llvm.tiles.filling import is_read_by_wgmma
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
@@ -21,7 +20,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     widths,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, no_map, store_by_tma
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, is_stored_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, Tile, tile_of
 
 
@@ -69,9 +68,6 @@ def _loaded_at_once(op: TiledLoadOp, threads: Threads, tile: Tile) -> SharedTile
 
 @rule(TiledStoreOp)
 def _store(op: TiledStoreOp, threads: Threads) -> None:
-    if is_stored_by_tma(op):
-        store_by_tma(threads, op, threads.tile(op.value))
-        return
     store_registers(_window(op, op.value, threads), threads.registers(op.value), None)
 
 
@@ -102,19 +98,9 @@ def _store_of_a_kind(op: TiledStoreOp) -> tuple[str, str] | None:
         return "has a mask or tokens", "store whole tiles; what lies outside of the array is left out"
     tile = tile_of(op.value.type)
     if is_stored_by_tma(op):
-        return _no_store_by_tma(op)
+        return "stores by TMA, and names no descriptor", BEFORE
     if tile is not None and not tile.in_registers:
         return "stores a tile of shared memory", "bring it into registers by nv_tileas.convert_layout"
     if tile is not None and tile.bits < 8:
         return f"moves elements of {tile.bits} bits, several of which share a byte", "store them as bytes"
     return None
-
-
-def _no_store_by_tma(op: TiledStoreOp) -> tuple[str, str] | None:
-    """A copy into memory of its own is fenced for engines; nothing else that shared memory holds is."""
-    if not isinstance(op.value.owner, AllocTensorOp):
-        return "stores a tile by TMA that threads did not copy into shared memory for it", "copy it by nv_tileas.copy"
-    others = [use.operation for use in op.base.uses if not is_stored_by_tma(use.operation)]
-    if others:
-        return "stores by TMA to an array that the kernel accesses otherwise, too", "store to another array"
-    return no_map(op)

@@ -12,6 +12,7 @@ from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, PipelineYieldOp, ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 
 TMA = "tma"
 """What `producer_kind` says where TMA fills it."""
@@ -26,6 +27,13 @@ def filled_with(op: ProduceOneAsyncOp) -> Sequence[SSAValue]:
     """The tiles that an op puts into its slot."""
     last = op.body.block.last_op if op.body.blocks else None
     return last.operands if isinstance(last, PipelineYieldOp) else ()
+
+
+def copies_into(op: ProduceOneAsyncOp) -> Sequence[TiledTmaLoadOp]:
+    """The copies by descriptor that fill the slot; none where an op fills it otherwise, or not all of it."""
+    copies = [inner for inner in op.body.block.ops if isinstance(inner, TiledTmaLoadOp)]
+    slots = [copy.destination for copy in copies]
+    return copies if slots == list(filled_with(op)) == list(op.body.block.args) else ()
 
 
 @dataclass(frozen=True)

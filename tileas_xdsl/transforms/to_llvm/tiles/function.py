@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, func, llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, TensorType, TupleType, i8, i32
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+    TupleType,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -17,6 +27,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp, PipelineYieldOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nvvm.registers import ThreadIdXOp
+from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.layouts.distributed import WARP, WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.tiles.agents import starting_registers
@@ -29,7 +40,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import LARGE, MOST_STATI
 from tileas_xdsl.transforms.to_llvm.tiles.sinking import sink_loads
 from tileas_xdsl.transforms.to_llvm.tiles.state import REFUSALS, RULES, Threads, shared_pointer
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Participants, Team, Warps, switch_in, warps_of_block
-from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import attributes_of, bind_parameters, parameters_of
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, described_by, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, tile_of, types_for
 from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import product_ages
 
@@ -52,6 +63,10 @@ def refuse(function: func.FuncOp) -> None:
         if isinstance(op, PipelineYieldOp) or _combines(op):
             continue
         _refuse_op(op)
+    for argument in function.args:
+        problem = undescribed(argument)
+        if problem is not None:
+            refuse_op(function, f"has an argument '{argument.name_hint}' that {problem}", BEFORE)
     refuse_misfits(function, warps_of(function))
 
 
@@ -104,11 +119,10 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     """The function as each of its threads runs it, and its shared memory if it has any."""
     memory, roots = _storage(function)
     warps = warps_of(function)
-    parameters = parameters_of(function)
-    block = Block(arg_types=[parameter.type for parameter in parameters])
+    block = Block(arg_types=[kind for argument in function.args for kind in types_for(argument.type) or ()])
     threads = Threads(block, memory, roots, capability_for(function, target), product_ages(function))
     name = f"{function.sym_name.data}_shared"
-    bind_parameters(threads, parameters, block)
+    threads.bind(function.args, block.args)
     threads.team = _team(threads, warps)
     threads.shared = threads.result(llvm.AddressOfOp(name, shared_pointer()))
     Rewriter.insert_op(threads.team.anchor, InsertPoint.at_end(block))
@@ -119,9 +133,7 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     lower_body(function.body.block, threads)
     Rewriter.erase_op(threads.team.anchor)
     _refuse_too_much(function, memory, model_of_target(function, target).shared_bytes)
-    made = func.FuncOp(
-        function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=attributes_of(parameters)
-    )
+    made = func.FuncOp(function.sym_name.data, (block.arg_types, []), Region(block), arg_attrs=_attributes(function))
     sink_loads(made)
     made.attributes |= {n: v for n, v in function.attributes.items() if not n.startswith("nv_tile")}
     made.attributes[THREADS] = DenseArrayBase.from_list(i32, [warps.threads, 1, 1])
@@ -132,6 +144,14 @@ def lowered(function: func.FuncOp, target: str) -> tuple[func.FuncOp, llvm.Globa
     if memory.size > MOST_STATIC:
         made.attributes[SHARED_BYTES] = IntegerAttr(memory.size, i32)
     return made, _global(name, memory.size)
+
+
+def _attributes(function: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
+    """What the machine and the host are told of tensor maps among the arguments; None where there are none."""
+    maps = [described_by(argument) for argument in function.args]
+    if not any(maps):
+        return None
+    return ArrayAttr(DictionaryAttr({TENSOR_MAP: map_.attribute} if map_ is not None else {}) for map_ in maps)
 
 
 def _refuse_too_much(function: func.FuncOp, memory: SharedMemory, most: int) -> None:

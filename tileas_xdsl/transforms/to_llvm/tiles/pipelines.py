@@ -34,6 +34,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerAcquireOp,
     ProducerCommitOp,
 )
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
@@ -45,11 +46,11 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTryWaitParityOp,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.copies import copy_tile
-from tileas_xdsl.transforms.to_llvm.tiles.filling import filled_with, is_by_tma
+from tileas_xdsl.transforms.to_llvm.tiles.filling import copies_into, filled_with, is_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import BARRIER_BYTES, RingStorage
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, lower, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.teams import Participants
-from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import by_first_thread, copy_by_tma, no_copy
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, by_first_thread, fill_by_tma, no_load
 from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, Owned, SharedTile, Turn, lowered_as, tile_of, types_for
 
 TICKS = 0x989680
@@ -205,21 +206,22 @@ def _read(op: ConsumerReadOp, threads: Threads) -> None:
 @rule(ProduceOneAsyncOp)
 def _produce(op: ProduceOneAsyncOp, threads: Threads) -> None:
     turn = _turn_of(op, threads)
+    full = _barrier(threads, _ring(threads, op.operands[0]).full(), turn.slot)
+    for token in op.results:
+        threads.give(token, Owned(turn.slot) if is_ownership_token(token.type) else Nothing())
+    tiles = filled_with(op)
+    slots = [_payload(threads, op, turn, number, value) for number, value in enumerate(tiles)]
+    if is_by_tma(op):
+        for value, slot in zip(tiles, slots, strict=True):
+            threads.give(value, slot)
+        fill_by_tma(threads, full, op)
+        return
     for inner in op.body.block.ops:
         if not isinstance(inner, PipelineYieldOp | TiledLoadOp):
             lower(inner, threads)
-    for token in op.results:
-        threads.give(token, Owned(turn.slot) if is_ownership_token(token.type) else Nothing())
-    full = _barrier(threads, _ring(threads, op.operands[0]).full(), turn.slot)
-    loads: list[tuple[TiledLoadOp, SharedTile]] = []
-    for number, value in enumerate(filled_with(op)):
+    for value, slot in zip(tiles, slots, strict=True):
         assert isinstance(value.owner, TiledLoadOp)
-        loads.append((value.owner, _payload(threads, op, turn, number, value)))
-    if is_by_tma(op):
-        copy_by_tma(threads, full, loads)
-        return
-    for load, slot in loads:
-        copy_tile(load, threads, slot)
+        copy_tile(value.owner, threads, slot)
     threads.insert(CpAsyncMBarrierArriveOp(full, noinc=True))
 
 
@@ -243,10 +245,27 @@ def _release(op: ConsumerReleaseOp, threads: Threads) -> None:
 
 @refusal(ProduceOneAsyncOp)
 def _fills_otherwise(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+    if is_by_tma(op):
+        return _fills_by_tma(op)
     values = filled_with(op)
     if not values or not all(isinstance(value.owner, TiledLoadOp) for value in values):
         return "fills its slot with something else than loaded tiles", "load tiles of arrays into pipelines"
-    return _names_no_slot(op) or (no_copy(op) if is_by_tma(op) else None)
+    return _names_no_slot(op)
+
+
+def _fills_by_tma(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+    copies = copies_into(op)
+    if not copies:
+        return "fills its slot by TMA with something else than copies by descriptor", BEFORE
+    return _names_no_slot(op) or next(filter(None, map(no_load, copies)), None)
+
+
+@refusal(TiledTmaLoadOp)
+def _fills_no_slot(op: TiledTmaLoadOp) -> tuple[str, str] | None:
+    filler = op.parent_op()
+    if isinstance(filler, ProduceOneAsyncOp) and is_by_tma(filler):
+        return None
+    return "copies by TMA into no slot of a pipeline", "let a pipeline count its bytes"
 
 
 @refusal(ProducerAcquireOp, ConsumerWaitOp, ConsumerReadOp)

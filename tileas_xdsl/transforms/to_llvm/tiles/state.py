@@ -18,7 +18,6 @@ from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
-from tileas_xdsl.dialects.tensor_maps import TensorMap
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import put_together, taken_apart
@@ -63,8 +62,8 @@ class Threads:
     """A pointer to the first byte of shared memory."""
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     """What is known of arrays, of those that are arguments from the start on."""
-    maps: dict[tuple[SSAValue, TensorMap], SSAValue] = field(default_factory=dict[tuple[SSAValue, TensorMap], SSAValue])
-    """The tensor maps of arrays, by the box that is copied."""
+    counted: SSAValue | None = None
+    """The barrier at which the bytes of the slot that is being filled are counted."""
     lowered: dict[SSAValue, Lowered] = field(default_factory=dict[SSAValue, Lowered])
 
     # Who runs it ------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
-from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, is_ownership_token, is_token
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, TmaDescriptorType, is_ownership_token, is_token
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma
@@ -183,6 +183,8 @@ def types_for(type_: Attribute) -> Sequence[Attribute] | None:
         return [i32] if is_ownership_token(type_) else []
     if isinstance(type_, PipelineIteratorType):
         return [i32, i32]
+    if isinstance(type_, TmaDescriptorType):
+        return [pointer_type(0)]
     if isinstance(type_, TensorType):
         tile = tile_of(cast("TensorType[Attribute]", type_))
         if tile is None:

@@ -22,6 +22,7 @@ from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, CreateNoneOp
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMALayout, MMAShapeAttr, WGMMAType
 from tileas_xdsl.dialects.nvvm.wgmma import (
@@ -66,6 +67,8 @@ def product_ages(function: func.FuncOp) -> Ages:
 
 @rule(AsyncWaitOp)
 def _wait(op: AsyncWaitOp, threads: Threads) -> None:
+    if isinstance(op.token.owner, TiledTmaStoreOp):
+        return  # One thread has waited for its copies, and the token stays with it.
     age = threads.ages.age(op.token, op)
     if age is None:
         return

@@ -1,0 +1,262 @@
+"""
+LowerTMALoadStoreToAsync: tiles that TMA loads and stores become copies by descriptor.
+
+    produce_one_async {producer_kind = "tma"} {            %map = make_tiled_tma_desc %x {box, swizzle_mode, tmaIdx = 0}
+    ^bb0(%slot):                                           produce_one_async {producer_kind = "tma"} {
+      %v = tiled_load %x[%i, %k]                      ->   ^bb0(%slot):
+      yield %v                                               async.tiled_tma_load %map[%i * 128, %k * 64], %slot
+    }                                                                                 {tmaIdx = 0, tx_count = 16384}
+                                                             yield %slot
+                                                           }
+
+    tiled_store %y[%i, %j], %t {TMA}                  ->   %done = async.tiled_tma_store %map[%i * 128, %j * 64], %t
+                                                           async.wait %done
+
+Coordinates of a tile count tiles, those of a copy elements. The bytes of all copies into a slot are what the barrier of
+the slot expects. `tileas-attach-tma-desc-args` makes arguments of the descriptors. (PTX ISA, "cp.async.bulk.tensor".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i32, i64
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_status, mark_soft_failure
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp, WriteOp
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, SwizzleMode, SwizzleModeAttr
+from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
+from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
+from tileas_xdsl.transforms.to_llvm.tiles.filling import filled_with, is_by_tma
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, map_of
+from tileas_xdsl.transforms.to_llvm.tiles.values import tile_of
+
+HOST_COUNT, DEVICE_COUNT = "tmaHostNum", "tmaDeviceNum"
+"""Attributes of a function: how many descriptors the host makes, and how many the kernel itself."""
+NO_PADDING = "TmaLoad only support zero padding now"
+NO_BYTES = "failed to get expected tx-count"
+NO_BARRIER = "failed to get MBarrier object"
+"""What TileAS says of a load that pads with something else, has no bytes, or no slot; byte for byte."""
+
+Access = TiledLoadOp | TiledStoreOp
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A load or store that TMA does, by which map, and for a load into which slot."""
+
+    access: Access
+    map: TensorMap
+    slot: SSAValue | None
+
+
+@dataclass(frozen=True)
+class LowerTmaLoadStoreToAsyncPass(ModulePass):
+    """
+    Make copies by descriptor of the tiles that TMA loads into pipelines, and of those that it stores.
+
+    Rewrites
+        As the module's docstring shows: loads that fill the slot of a `produce_one_async` by TMA, and stores that are
+        bound to TMA. Descriptors stand at the head of the function, numbered from 0 in the order of their first copies;
+        equal ones are shared. The function says how many the host makes (`tmaHostNum`) and how many the kernel
+        (`tmaDeviceNum`, always 0). What has become a copy is left alone, so a second run changes nothing.
+
+    Requires
+        Tiles with layouts to the bit; pipelines whose regions take their slots as arguments, as schedules leave them. A
+        load outside of pipelines has no barrier, and stays.
+
+    Refuses
+        Loads that pad with something else than zeros; arrays that are no arguments of the kernel, or no boxes of TMA;
+        arrays that TMA reads and the kernel writes, or that it stores to and the kernel accesses otherwise. The
+        function stays as it is and gets bit 2, and the errors of all functions come together.
+    """
+
+    name = "lower-tma-load-store-to-async"
+
+    DESCRIPTION: ClassVar[str] = (
+        "lowering TiledLoad or TiledStore which with tma atom to async tiled load or tiled store"
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        errors = ErrorCollector()
+        for function in (each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks):
+            clear_status(function, self.name)
+            wrong = list(_problems(function))
+            for diagnostic in wrong:
+                mark_soft_failure(function, self.name, diagnostic, errors)
+            if not wrong:
+                _lower(function, list(_copies(function)))
+        errors.raise_if_any()
+
+
+# Planning -------------------------------------------------------------------------------------------------------------
+
+
+def _loads(function: func.FuncOp) -> Iterator[tuple[ProduceOneAsyncOp, int, TiledLoadOp]]:
+    """The loads that TMA does: the op that fills a slot, which tile of it, and the load."""
+    for op in function.body.walk():
+        if isinstance(op, ProduceOneAsyncOp) and is_by_tma(op):
+            for number, value in enumerate(filled_with(op)):
+                if isinstance(value.owner, TiledLoadOp):
+                    yield op, number, value.owner
+
+
+def _stores(function: func.FuncOp) -> Iterator[TiledStoreOp]:
+    yield from (op for op in function.body.walk() if isinstance(op, TiledStoreOp) and is_stored_by_tma(op))
+
+
+def _copies(function: func.FuncOp) -> Iterator[Copy]:
+    for filler, number, load in _loads(function):
+        yield Copy(load, map_of(load.base.type, load.value.type), filler.body.block.args[number])
+    for store in _stores(function):
+        yield Copy(store, map_of(store.base.type, store.value.type), None)
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def _problems(function: func.FuncOp) -> Iterator[Diagnostic]:
+    for filler, number, load in _loads(function):
+        if load.mask is not None or load.other is not None:
+            words = "a mask or another value than zero outside of the array; load whole tiles"
+            yield Diagnostic(Severity.ERROR, load, NO_PADDING, words, verbatim=True)
+        elif number >= len(filler.body.block.args):
+            words = "the region takes no slot for this tile, so no barrier counts its bytes; schedule the loop before"
+            yield Diagnostic(Severity.ERROR, load, NO_BARRIER, words, verbatim=True)
+        elif tile_of(load.value.type) is None:
+            words = f"the layout of {load.value.type} does not say how many bytes it has; use layouts=true"
+            yield Diagnostic(Severity.ERROR, load, NO_BYTES, words, verbatim=True)
+        else:
+            yield from _problem(load, _no_map(load) or _is_written(load))
+    for store in _stores(function):
+        yield from _problem(store, _no_store(store))
+
+
+def _problem(op: Operation, found: tuple[str, str] | None) -> Iterator[Diagnostic]:
+    if found is not None:
+        yield Diagnostic(Severity.ERROR, op, *found)
+
+
+def _no_map(access: Access) -> tuple[str, str] | None:
+    """Why there is no tensor map for what TMA copies."""
+    if not isinstance(access.base, BlockArgument) or not isinstance(access.base.block.parent_op(), func.FuncOp):
+        return "copies by TMA an array that is no argument of the kernel", "hand the array over"
+    try:
+        map_of(access.base.type, access.value.type)
+    except TensorMapError as error:
+        return f"copies by TMA, and the array {error}", "compile it for sm_80, or copy another tile"
+    return None
+
+
+def _is_written(load: TiledLoadOp) -> tuple[str, str] | None:
+    if any(isinstance(use.operation, WriteOp) for use in load.base.uses):
+        return "copies by TMA from an array that the kernel writes", "write another array"
+    return None
+
+
+def _no_store(store: TiledStoreOp) -> tuple[str, str] | None:
+    """A copy into memory of its own is fenced for engines; nothing else that shared memory holds is."""
+    if store.mask is not None or store.token:
+        return "has a mask or tokens", "store whole tiles; what lies outside of the array is left out"
+    if not isinstance(store.value.owner, AllocTensorOp):
+        return "stores a tile by TMA that threads did not copy into shared memory for it", "copy it by nv_tileas.copy"
+    if not all(is_stored_by_tma(use.operation) for use in store.base.uses):
+        return "stores by TMA to an array that the kernel accesses otherwise, too", "store to another array"
+    return _no_map(store)
+
+
+# Rewriting ------------------------------------------------------------------------------------------------------------
+
+
+def _lower(function: func.FuncOp, copies: Sequence[Copy]) -> None:
+    made: dict[tuple[SSAValue, TensorMap, Attribute], MakeTiledTmaDescOp] = {}
+    for copy in copies:
+        atom = _atom(copy)
+        key = (copy.access.base, copy.map, atom)
+        if key not in made:
+            made[key] = _descriptor(copy, atom, len(made))
+        (_store if copy.slot is None else _load)(copy, made[key])
+    first = function.body.block.first_op
+    assert first is not None
+    if made:
+        Rewriter.insert_op(list(made.values()), InsertPoint.before(first))
+        function.attributes[HOST_COUNT] = IntegerAttr(len(made), i32)
+        function.attributes[DEVICE_COUNT] = IntegerAttr(0, i32)
+
+
+def _atom(copy: Copy) -> AtomAttr:
+    """The atom of the copy, with the box of the whole tile."""
+    tile = tile_of(copy.access.value.type)
+    assert tile is not None
+    label = "tma_store" if copy.slot is None else "tma_load"
+    return AtomAttr.of(label, box=_box(tile.layout.shape))
+
+
+def _box(extents: Sequence[int]) -> Attribute:
+    return DenseArrayBase.from_list(i64, list(extents))
+
+
+def _descriptor(copy: Copy, atom: AtomAttr, number: int) -> MakeTiledTmaDescOp:
+    swizzle = SwizzleMode(f"{copy.map.swizzle}B") if copy.map.swizzle else SwizzleMode.NONE
+    said = {"swizzle_mode": SwizzleModeAttr(swizzle), "tmaIdx": IntegerAttr(number, i32)}
+    made = MakeTiledTmaDescOp(copy.access.base, atom, box=atom.box, properties=said)
+    hint = copy.access.base.name_hint
+    made.descriptor.name_hint = None if hint is None else f"{hint}_map"
+    return made
+
+
+def _load(copy: Copy, descriptor: MakeTiledTmaDescOp) -> None:
+    load, slot = copy.access, copy.slot
+    tile = tile_of(load.value.type)
+    assert slot is not None
+    assert descriptor.atom is not None
+    assert descriptor.tma_idx is not None
+    assert tile is not None
+    bytes_ = IntegerAttr(tile.bytes, i32)
+    made = TiledTmaLoadOp(
+        descriptor.descriptor,
+        slot,
+        _coordinates(load, tile.layout.shape),
+        descriptor.atom,
+        properties={"tmaIdx": descriptor.tma_idx, "tx_count": bytes_},
+    )
+    Rewriter.insert_op(made, InsertPoint.before(load))
+    load.value.replace_all_uses_with(slot)
+    Rewriter.erase_op(load)
+
+
+def _store(copy: Copy, descriptor: MakeTiledTmaDescOp) -> None:
+    store = copy.access
+    tile = tile_of(store.value.type)
+    assert descriptor.atom is not None
+    assert descriptor.tma_idx is not None
+    assert tile is not None
+    made = TiledTmaStoreOp(
+        descriptor.descriptor,
+        store.value,
+        _coordinates(store, tile.layout.shape),
+        descriptor.atom,
+        properties={"tmaIdx": descriptor.tma_idx},
+    )
+    Rewriter.replace_op(store, [made, AsyncWaitOp(made.done)], [])
+
+
+def _coordinates(access: Access, extents: Sequence[int]) -> list[SSAValue]:
+    """The first element of the tile at these coordinates."""
+    found: list[SSAValue] = []
+    for index, extent in zip(access.indices, extents, strict=True):
+        constant = arith.ConstantOp(IntegerAttr.from_index_int_value(extent))
+        product = arith.MuliOp(index, constant.result)
+        Rewriter.insert_op([constant, product], InsertPoint.before(access))
+        found.append(product.result)
+    return found
