@@ -154,6 +154,7 @@ TRITON_KERNELS: dict[str, tuple[str, str, dict[str, str], dict[str, Any]]] = {
         DESCRIPTORS,
         {**TILES, "SMS": 132, "WS": True, "FLATTEN": False},
     ),
+    "chunk_of_sequence-80": ("chunk_of_sequence", "sm_80", MATMUL, {"BM": 128, "BK": 32}),
     "masked_sums-80": ("masked_sums", "sm_80", MATMUL, {"BM": 128, "BK": 32}),
     "two_products-80": ("two_products", "sm_80", MATMUL, {"BM": 64, "BK": 32}),
     "two_products-90": ("two_products", "sm_90", MATMUL, {"BM": 64, "BK": 64}),

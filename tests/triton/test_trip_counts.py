@@ -15,6 +15,7 @@ from tests.triton.test_pairs import module_of, text_of
 from tileas_xdsl.checker.verdict.bound_formulas import formula_of, number_of, turns_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.counted_turns import counted
+from tileas_xdsl.checker.verdict.idle_parts import early_returns
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.checker.verdict.turn_conditions import conditions_on
 from tileas_xdsl.machine.arguments import find_function
@@ -50,8 +51,13 @@ def checked(text: str) -> Report:
     return check(module_of("formula", text), timeout=60)
 
 
-SEQUENCES = ("masked_sums-80", "two_products-80", "two_products-90")
-"""Kernels with two loops one after the other."""
+SEQUENCES = {
+    "chunk_of_sequence-80": ("turns", "N"),
+    "masked_sums-80": ("turns", "turns2"),
+    "two_products-80": ("turns", "turns2"),
+    "two_products-90": ("turns", "turns2"),
+}
+"""Kernels with two loops one after the other -> what says how often these turn."""
 
 
 @pytest.mark.parametrize(
@@ -153,7 +159,33 @@ def test_loops_one_after_the_other_are_proved_for_all_numbers_of_turns_at_once(n
     report = check(module_of(name), timeout=60)
     assert report.last_line.startswith("safe for every trip count; ")
     (proof,) = report.proofs_by_decisions.values()
-    assert proof.counts == ("turns", "turns2")
+    assert proof.counts == SEQUENCES[name]
+
+
+EXIT = """
+    %odd_count = arith.remsi %n, %c2 : i32
+    %none = arith.cmpi eq, %odd_count, %c1 : i32
+    cf.cond_br %none, ^bb1, ^bb2
+  ^bb1:
+    tt.return
+  ^bb2:
+"""
+
+
+def test_a_mistake_behind_a_return_is_one_where_the_kernel_gets_there() -> None:
+    """The copy never returns early; where that goes wrong, the kernel is checked as it stands."""
+    plain = ODD.replace("@BOUND@", "").replace("%count", "%n")
+    assert checked(plain).verdict is Verdict.VIOLATION
+    assert checked(plain.replace("    %bar =", EXIT + "    %bar =")).last_line.startswith("safe for every trip count")
+    returns = plain.replace("    %bar =", EXIT.replace("eq", "ne") + "    %bar =")
+    assert checked(returns).findings[0].arguments == {"n": 1}
+
+
+@pytest.mark.parametrize(("place", "found"), [("    %bar =", 1), ("    scf.for", 0)])
+def test_what_is_done_before_a_return_counts(place: str, found: int) -> None:
+    """A barrier that is not undone there: such a branch decides something, and stays."""
+    text = ODD.replace("@BOUND@", "").replace("%count", "%n").replace(place, EXIT + place)
+    assert len(list(early_returns(find_function(module_of("exit", text), None)[0]))) == found
 
 
 @pytest.mark.parametrize("name", ["masked_sums-80", "two_products-90"])

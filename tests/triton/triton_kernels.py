@@ -180,3 +180,22 @@ def two_products(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BK: tl.constexpr):
         b = tl.load(b_ptr + (k * BK + depth)[:, None] * BM + rows[None, :])
         acc = tl.dot(a, b, acc)
     tl.store(c_ptr + rows[:, None] * BM + rows[None, :], acc.to(tl.float16))
+
+
+@triton.jit
+def chunk_of_sequence(a_ptr, b_ptr, c_ptr, N, K, BM: tl.constexpr, BK: tl.constexpr):
+    """Nothing behind the end of the sequence; else two loops, and masks by that end: as in linear attention."""
+    first = tl.program_id(0) * BM
+    if first >= N:
+        return
+    rows = tl.arange(0, BM)
+    depth = tl.arange(0, BK)
+    acc = tl.zeros((BM, BM), dtype=tl.float32)
+    for k in range(tl.cdiv(K, BK)):
+        inside = first + rows < N
+        a = tl.load(a_ptr + (first + rows)[:, None] * K + (k * BK + depth)[None, :], mask=inside[:, None], other=0.0)
+        b = tl.load(b_ptr + (k * BK + depth)[:, None] * BM + rows[None, :])
+        acc = tl.dot(a, b, acc)
+    for n in range(0, N):
+        acc += tl.load(b_ptr + n * BM + rows, mask=rows < N - n, other=0.0)[None, :].to(tl.float32)
+    tl.store(c_ptr + (first + rows)[:, None] * BM + rows[None, :], acc.to(tl.float16), mask=(first + rows < N)[:, None])

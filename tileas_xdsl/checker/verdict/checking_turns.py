@@ -56,6 +56,8 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
     if attempt.verdict is Verdict.UNDECIDED:
         return False
     if attempt.verdict is Verdict.VIOLATION:
+        if general.leaves_out_returns:
+            return False
         attempt.findings = [found for each in attempt.findings if (found := _of_the_kernel(general, each)) is not None]
         if not attempt.findings:
             return False

@@ -38,7 +38,14 @@ from tileas_xdsl.checker.verdict.bound_formulas import (
     leaves_of,
     turns_of,
 )
-from tileas_xdsl.checker.verdict.steering import idle_branches, steers, take_idle_branches
+from tileas_xdsl.checker.verdict.idle_parts import (
+    early_returns,
+    idle_branches,
+    idle_uses,
+    leave_out_early_returns,
+    take_idle_branches,
+)
+from tileas_xdsl.checker.verdict.steering import is_number, steers
 from tileas_xdsl.checker.verdict.turn_conditions import TurnCondition, conditions_on
 from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
 from tileas_xdsl.dialects.triton.tt import FuncOp
@@ -63,6 +70,8 @@ class Counted:
     """The steps of which upper bounds are taken to be multiples, because something else is computed from them."""
     tells_blocks: bool
     """Whether the kernel asks for its place in the grid, where that decides nothing."""
+    leaves_out_returns: bool
+    """Whether the kernel also returns before it has begun, which the copy does not."""
 
     @property
     def behind(self) -> list[str]:
@@ -89,13 +98,19 @@ def counted(function: Operation) -> Counted | None:
     """A copy of `function` in a copy of its module; None where it is no kernel of Triton with such a loop."""
     if not isinstance(function, FuncOp):
         return None
-    if not any(True for _ in _loops_of_formulas(function)) and not any(True for _ in idle_branches(function)):
+    reasons: Sequence[Iterator[object]] = (
+        _loops_of_formulas(function),
+        idle_branches(function),
+        early_returns(function),
+    )
+    if not any(True for reason in reasons for _ in reason):
         return None
     module = function.get_toplevel_object()
     assert isinstance(module, Operation)
     copy, body = find_function(module.clone(), function.sym_name.data)
     names = tuple(argument_names(body))
     take_idle_branches(copy)
+    leaves_out_returns = leave_out_early_returns(copy)
     loops = list(_loops_of_formulas(copy))
     conditions = _conditions(copy, loops)
     steps = _steps_of_cores(count for _, count in loops)
@@ -118,8 +133,11 @@ def counted(function: Operation) -> Counted | None:
             condition.count_turns(_captured(turns, condition.op))
     new_names = argument_names(body)[len(names) :]
     tells_blocks = _forget_blocks(copy, body.blocks[0])
+    _forget_idle_uses(copy, body.blocks[0])
     multiples = tuple(dict.fromkeys(step for step in steps.values() if step != 1))
-    return Counted(copy, body, dict(zip(new_names, counts, strict=True)), names, multiples, tells_blocks)
+    return Counted(
+        copy, body, dict(zip(new_names, counts, strict=True)), names, multiples, tells_blocks, leaves_out_returns
+    )
 
 
 def _steps_of_cores(counts: Iterable[Count]) -> dict[Formula, int]:
@@ -268,6 +286,17 @@ def _forget_blocks(function: Operation, entry: Block) -> bool:
         Rewriter.erase_op(op)
     _renew_type(function, entry)
     return bool(free)
+
+
+def _forget_idle_uses(function: Operation, entry: Block) -> None:
+    """Let uses of numbers of turns that decide nothing have arguments of which nothing is known."""
+    bounds = [argument for argument in entry.args if is_number(argument) and steers(argument)]
+    for number, uses in idle_uses(bounds).items():
+        other = entry.insert_arg(number.type, len(entry.args))
+        other.name_hint = f"{number.name_hint or 'number'}_of_data"
+        for use in uses:
+            use.operation.operands[use.index] = _captured(other, use.operation)
+    _renew_type(function, entry)
 
 
 def _replace_by_multiple(value: SSAValue, turns: SSAValue, step: int) -> None:

@@ -1,23 +1,20 @@
 """
 What numbers decide in kernels of Triton: what runs, and predicates, slots, parities and counts.
 
-Tiles decide nothing that a check follows: where a number comes out of one, it is unknown, and the check says so. And a
-branch that only computes and accesses global memory decides nothing either, whichever side runs.
+Tiles decide nothing that a check follows: where a number comes out of one, it is unknown, and the check says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Operation, SSAValue, Use
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
 from tileas_xdsl.dialects.triton.partitions import WarpSpecializePartitionsOp
-from tileas_xdsl.machine.core.handles import synchronises
-from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
+from tileas_xdsl.machine.core.meaning import facts_of
 
 IDLE = frozenset({"arith", "math", "tt", "scf"})
 """Dialects whose ops touch neither shared nor tensor memory."""
@@ -39,11 +36,16 @@ def steers(
                 continue
             if _decides(use):
                 return True
-            for reached in _reached(use):
-                if reached not in seen and _is_number(reached):
+            for reached in numbers_reached(use):
+                if reached not in seen:
                     seen.add(reached)
                     stack.append(reached)
     return False
+
+
+def steers_through(use: Use) -> bool:
+    """Whether anything depends on the value of `use` by way of that use."""
+    return _decides(use) or any(map(steers, numbers_reached(use)))
 
 
 def _decides(use: Use) -> bool:
@@ -53,14 +55,18 @@ def _decides(use: Use) -> bool:
     if (
         op.name.partition(".")[0] in IDLE
         or isinstance(op, WarpSpecializePartitionsOp)
-        or not _is_number(op.operands[use.index])
+        or not is_number(op.operands[use.index])
     ):
         return False
     return use.index not in positions_that_may_move(op)
 
 
+def numbers_reached(use: Use) -> Iterator[SSAValue]:
+    """The numbers that are computed from an operand, or are what it is handed on as."""
+    return filter(is_number, _reached(use))
+
+
 def _reached(use: Use) -> Iterator[SSAValue]:
-    """The values that are computed from an operand, or are what it is handed on as."""
     op, index = use.operation, use.index
     around = op.parent_op()
     if isinstance(op, scf.ForOp):
@@ -77,37 +83,6 @@ def _reached(use: Use) -> Iterator[SSAValue]:
         yield from op.results
 
 
-def _is_number(value: SSAValue) -> bool:
+def is_number(value: SSAValue) -> bool:
+    """Whether `value` is one integer."""
     return isinstance(value.type, IntegerType | IndexType)
-
-
-# Branches that decide nothing -----------------------------------------------------------------------------------------
-
-
-def idle_branches(function: Operation) -> Iterator[scf.IfOp]:
-    """The branches that only compute, and access global memory: whichever side runs, nobody can tell."""
-    return (op for op in function.walk() if isinstance(op, scf.IfOp) and not _is_constant(op.cond) and _is_idle(op))
-
-
-def take_idle_branches(function: Operation) -> None:
-    """Let the first side of idle branches run."""
-    for op in list(idle_branches(function)):
-        always = arith.ConstantOp.from_int_and_width(1, 1)
-        Rewriter.insert_op(always, InsertPoint.before(op))
-        op.operands[0] = always.result
-
-
-def _is_constant(value: SSAValue) -> bool:
-    return isinstance(value.owner, arith.ConstantOp)
-
-
-def _is_idle(branch: scf.IfOp) -> bool:
-    if any(_is_number(result) for result in branch.results):
-        return False
-    inside = (op for region in branch.regions for op in region.walk())
-    return all(_is_quiet(op) and not synchronises(op) and not facts_of(op).calls for op in inside)
-
-
-def _is_quiet(op: Operation) -> bool:
-    meaning = meaning_of(op)
-    return op.name.partition(".")[0] in IDLE or (meaning is not None and meaning.kind is Kind.PURE)
