@@ -84,7 +84,8 @@ WRONG = {
     "is no kernel": (launch_matmul, {}),
     "there is no argument 'steps'; there are: c_desc, n, MISTAKE": (None, {"constexprs": {"MISTAKE": 0, "steps": 1}}),
     "there is neither a type nor a value for the argument 'MISTAKE'": (None, {}),
-    "'sm90' is no target; write sm_80": (None, {"constexprs": {"MISTAKE": 0}, "target": "sm90"}),
+    "'sm90' is no target; write one of sm_80, ": (None, {"constexprs": {"MISTAKE": 0}, "target": "sm90"}),
+    "'sm_91' is no target; write one of sm_80, ": (None, {"constexprs": {"MISTAKE": 0}, "target": "sm_91"}),
     "Triton has no option 'warps'; there are: ": (None, {"constexprs": {"MISTAKE": 0}, "warps": 4}),
     "'n' is said to be 'i32:8': a type has ':16', ':1'": (
         None,

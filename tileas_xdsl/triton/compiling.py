@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from tileas_xdsl.targets.machine_models import CAPABILITIES
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.triton.stand_ins import driver_for
 
@@ -47,12 +48,13 @@ def target_named(name: str) -> Any:
     from triton.backends.compiler import GPUTarget  # pyright: ignore
 
     make: Any = GPUTarget
-    if match := NVIDIA.fullmatch(name):
+    if (match := NVIDIA.fullmatch(name)) and int(match[1]) in CAPABILITIES:
         return make("cuda", int(match[1]), 32)
     if AMD.fullmatch(name):
         threads = next((number for family, number in THREADS_OF_WAVES.items() if name.startswith(family)), 32)
         return make("hip", name, threads)
-    raise InputError([f"error: '{name}' is no target; write sm_80, sm_90, sm_100 or gfx950"])
+    known = ", ".join(f"sm_{number}" for number in CAPABILITIES)
+    raise InputError([f"error: '{name}' is no target; write one of {known}, or gfx950"])
 
 
 def place_of_kernel(function: Any) -> str:
