@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def _walk(
     arguments: argparse.Namespace,
 ) -> tuple[Road, Exception | None]:
     """The stages up to the last pass that went through, and the error of the pass that did not."""
-    stages = [_stage("as written", module, [], arguments)]
+    stages = [_stage("as written", module, [], arguments, None)]
     for title, step in passes:
         with recorded_diagnostics() as said:
             try:
@@ -130,19 +131,23 @@ def _walk(
             except Exception as error:
                 stopped = [f"{title} stopped:", *explain(error).splitlines()]
                 return Road(name, arguments.passes, stages, stopped), error
-        stages.append(_stage(title, module, list(said), arguments))
+        stages.append(_stage(title, module, list(said), arguments, stages[-1]))
     return Road(name, arguments.passes, stages), None
 
 
 # Stages ---------------------------------------------------------------------------------------------------------------
 
 
-def _stage(title: str, module: ModuleOp, said: list[Any], arguments: argparse.Namespace) -> Stage:
+def _stage(title: str, module: ModuleOp, said: list[Any], arguments: argparse.Namespace, before: Stage | None) -> Stage:
+    """The stage after a pass. What has the text of the stage before has its verdict and its picture."""
+    listing = listed(module)
+    if before is not None and listing.lines == before.listing.lines:
+        return replace(before, title=title, listing=listing, said=said)
     report, unchecked = _checked(module, arguments)
     picture, undrawn = _drawn(module, arguments)
     notes = [note for note in (unchecked, undrawn) if note is not None]
     ops = Counter(op_name(op) for op in module.walk())
-    return Stage(title, listed(module), ops, said, report, picture, notes)
+    return Stage(title, listing, ops, said, report, picture, notes)
 
 
 def _checked(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Report | None, str | None]:

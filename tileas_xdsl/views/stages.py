@@ -5,7 +5,9 @@ its ops, what the checker says of it, and its timeline.
 
 from __future__ import annotations
 
+import gzip
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,14 +16,15 @@ from html import escape
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.diagnostics import Diagnostic
 from tileas_xdsl.views.listing import KEPT, ComparedLine, Listing, compared
-from tileas_xdsl.views.timeline.html import html_page, timeline_section
-from tileas_xdsl.views.timeline.page import SCRIPT, STYLE
-from tileas_xdsl.views.timeline.picture import Timeline
+from tileas_xdsl.views.timeline.html import html_page, style_and_script, timeline_section
+from tileas_xdsl.views.timeline.picture import Timeline, is_same
 
 CONTEXT = 3
 """Unchanged lines that are shown around a change."""
 LEAST_FOLDED = 6
 """Fewer unchanged lines than these are not worth folding."""
+LEAST_PACKED = 500
+"""Folded lines from which on they are kept compressed, and become part of the page when somebody unfolds them."""
 MOST_COUNTED = 6
 """Kinds of ops that the summary of a stage names."""
 
@@ -50,6 +53,7 @@ overflow-wrap:anywhere}
 color:var(--faint)}
 .ir .added{background:var(--p2)}.ir .added::before{content:"+"!important}
 .ir .removed{background:var(--bad-paper);color:var(--faint)}.ir .removed::before{content:"\\2212"!important}
+.ir pre{margin:0;padding:0 10px 0 22px;white-space:pre-wrap;overflow-wrap:anywhere;font:inherit}
 .ir summary{padding:2px 10px;color:var(--faint);cursor:pointer;background:var(--paper)}
 .ir .value{color:var(--value)}.ir .op{font-weight:600}.ir .string,.ir .comment{color:var(--faint)}
 .ir .said{margin:2px 10px 6px 22px;padding:4px 10px;border-left:3px solid var(--said);background:var(--paper);
@@ -60,6 +64,16 @@ text-indent:0;font:13px/1.4 system-ui,sans-serif}.ir .said::before{display:none}
 .found{margin:0 14px 12px;padding:8px 12px;border:1px solid var(--bad);border-radius:8px;background:var(--bad-paper);
 font-size:13px;overflow-wrap:anywhere}.found pre{white-space:pre-wrap;margin:6px 0 0}
 """
+UNFOLD = """
+for (const fold of document.querySelectorAll('details[data-lines]')) fold.addEventListener('toggle', async () => {
+  const bytes = Uint8Array.from(atob(fold.dataset.lines), c => c.charCodeAt(0));
+  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+  const lines = document.createElement('pre');
+  lines.textContent = text;
+  fold.append(lines);
+}, { once: true });
+"""
+"""The script that brings back packed lines."""
 SCHEMES = """:root{--value:#1f5fa8;--said:#8a6100}
 @media (prefers-color-scheme:dark){:root{--value:#7fb4ee;--said:#e0b356}}"""
 
@@ -105,7 +119,8 @@ def road_html(road: Road) -> str:
         parts.append(_stage(number, stage, before))
         before = stage
     body = '<main class="road">\n' + "\n".join(parts) + "\n</main>"
-    return html_page(f"{road.name}: {road.spec}", body, STYLE + SCHEMES + CHANGES, SCRIPT)
+    style, script = style_and_script([stage.picture for stage in road.stages if stage.picture is not None])
+    return html_page(f"{road.name}: {road.spec}", body, style + SCHEMES + CHANGES, script + UNFOLD)
 
 
 # The table at the top -------------------------------------------------------------------------------------------------
@@ -182,10 +197,19 @@ def _stage(number: int, stage: Stage, before: Stage | None) -> str:
         *_notes(stage, apart),
         *(_finding(finding) for finding in (stage.report.findings if stage.report is not None else ())),
         _ir(lines, beside, whole=before is None),
-        timeline_section(stage.picture, 3, with_key=before is None) if stage.picture is not None else "",
+        _timeline(stage, before),
         "</section>",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _timeline(stage: Stage, before: Stage | None) -> str:
+    """The picture of a stage, or that it is the one of the stage before."""
+    if stage.picture is None:
+        return ""
+    if before is not None and before.picture is not None and is_same(stage.picture, before.picture):
+        return f"<p>The timeline is that of the stage before: {stage.picture.cycles:,} cycles.</p>"
+    return timeline_section(stage.picture, 3, with_key=before is None)
 
 
 def _notes(stage: Stage, apart: Sequence[Diagnostic]) -> list[str]:
@@ -220,6 +244,10 @@ def _ir(lines: Sequence[ComparedLine], beside: dict[int, list[Diagnostic]], *, w
         end = number
         while end < len(lines) and shown[end] == shown[number]:
             end += 1
+        if not shown[number] and end - number >= LEAST_PACKED:
+            parts.append(_packed(lines[number:end], "lines" if whole else "unchanged lines"))
+            number = end
+            continue
         run = [_line(line, beside) for line in lines[number:end]]
         if shown[number] or (end - number < LEAST_FOLDED and not whole):
             parts += run
@@ -228,6 +256,13 @@ def _ir(lines: Sequence[ComparedLine], beside: dict[int, list[Diagnostic]], *, w
             parts += [f"<details{' open' if whole else ''}><summary>{what}</summary>", *run, "</details>"]
         number = end
     return "\n".join([*parts, "</div>"])
+
+
+def _packed(lines: Sequence[ComparedLine], what: str) -> str:
+    """Folded lines without colours, compressed by gzip, in base 64."""
+    text = "\n".join(line.text for line in lines)
+    data = b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return f'<details data-lines="{data}"><summary>{len(lines):,} {what}</summary></details>'
 
 
 def _shown(lines: Sequence[ComparedLine], beside: dict[int, list[Diagnostic]]) -> list[bool]:

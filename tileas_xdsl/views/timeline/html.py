@@ -4,8 +4,11 @@ A timeline as an HTML page that scrolls, scales and says what each bar is. It is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
+from tileas_xdsl.views.timeline.large import HINT, large_section
+from tileas_xdsl.views.timeline.large import style_and_script as large_style_and_script
 from tileas_xdsl.views.timeline.page import SCRIPT, STYLE
 from tileas_xdsl.views.timeline.picture import BLOCKED, SCALAR, STALL, STEP, Bar, Edge, Mark, Timeline
 from tileas_xdsl.views.timeline.style import (
@@ -28,7 +31,8 @@ LEAST, MOST = 300, 60_000
 MOST_TICKS = 400
 WIDE_LETTER = 7.4
 """The width of a letter of a lane's name."""
-HINT = "Select a bar to see what it is, and what it waits for."
+MOST_ELEMENTS = 1_000
+"""Bars up to which each is an element of the page; more are drawn on a canvas."""
 KEY = (
     "Strong: occupies its engine. Pale: in flight, not complete. Hatched: stands still. Dark: issues, arrivals, waits. "
     "Bars of one slot, or else of one iteration, have one colour. Ctrl and the wheel, or + and -, scale."
@@ -37,7 +41,21 @@ KEY = (
 
 def timeline_html(picture: Timeline) -> str:
     """`picture` as the text of an HTML file."""
-    return html_page(headline(picture), timeline_section(picture), STYLE, SCRIPT)
+    style, script = style_and_script([picture])
+    return html_page(headline(picture), timeline_section(picture), style, script)
+
+
+def style_and_script(pictures: Sequence[Timeline]) -> tuple[str, str]:
+    """What a page with sections for `pictures` needs, once."""
+    if not any(is_large(picture) for picture in pictures):
+        return STYLE, SCRIPT
+    style, script = large_style_and_script()
+    return STYLE + style, SCRIPT + script
+
+
+def is_large(picture: Timeline) -> bool:
+    """Whether a picture is drawn on a canvas."""
+    return len(picture.bars) > MOST_ELEMENTS
 
 
 def html_page(title: str, body: str, style: str, script: str) -> str:
@@ -53,6 +71,10 @@ def html_page(title: str, body: str, style: str, script: str) -> str:
 
 def timeline_section(picture: Timeline, level: int = 2, *, with_key: bool = True) -> str:
     """The part of a page that shows `picture`: its heading has `level`; `with_key` says what strong and pale mean."""
+    flags = "".join(f'<p class="tl-flag">{escape(f"{mark.kind}: {mark.message}")}</p>' for mark in picture.marks)
+    details = "\n".join(map(_violation, picture.marks))
+    if is_large(picture):
+        return large_section(picture, level, flags=flags, details=details, with_key=with_key)
     scale = pixels_per_cycle(picture, LEAST, MOST)
     names = max((max(len(lane.name), len(lane.note)) for lane in picture.lanes), default=0)
     side = min(round(names * WIDE_LETTER) + 24, 132)
@@ -79,7 +101,7 @@ def timeline_section(picture: Timeline, level: int = 2, *, with_key: bool = True
             '<div class="tl-keys"><button class="tl-out" aria-label="smaller">&minus;</button> '
             '<button class="tl-in" aria-label="larger">+</button> <button class="tl-fit">whole</button></div></div>',
             f'<div class="tl-facts">{"".join(f"<span>{escape(fact)}</span>" for fact in _facts(picture))}</div>',
-            *(f'<p class="tl-flag">{escape(f"{mark.kind}: {mark.message}")}</p>' for mark in picture.marks),
+            flags,
             f'<div class="tl-view" tabindex="0" role="region" aria-label="timeline"><div class="tl-all">'
             f'<div class="tl-ruler">{ticks}</div>',
             f'<svg class="tl-edges" height="{height - RULER}" viewBox="0 0 {picture.until} {height - RULER}" '
@@ -88,7 +110,7 @@ def timeline_section(picture: Timeline, level: int = 2, *, with_key: bool = True
             "</div></div>",
             f'<div class="tl-said" aria-live="polite">{HINT}</div>',
             f'<div class="tl-key">{KEY}</div>' if with_key else "",
-            *map(_violation, picture.marks),
+            details,
             "</section>",
         ]
     )

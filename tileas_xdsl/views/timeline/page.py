@@ -71,7 +71,7 @@ font-size:13px;overflow-wrap:anywhere}}
 )
 
 SCRIPT = """
-for (const tl of document.querySelectorAll('.tl')) {
+for (const tl of document.querySelectorAll('.tl:not(.tlc)')) {
   const view = tl.querySelector('.tl-view'), all = tl.querySelector('.tl-all'), said = tl.querySelector('.tl-said');
   const ruler = tl.querySelector('.tl-ruler'), until = Number(tl.dataset.until);
   const edges = new Map(), number = e => e.dataset.i;

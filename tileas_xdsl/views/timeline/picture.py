@@ -125,6 +125,11 @@ class Timeline:
         return f"Timeline(@{self.function} on {self.target}: {self.cycles:,} cycles; {sizes})"
 
 
+def is_same(one: Timeline, other: Timeline) -> bool:
+    """Whether two pictures show the same."""
+    return vars(one) == vars(other)
+
+
 def timeline(run: TimedRun) -> Timeline:
     """The picture of `run`. Linear in its steps."""
     return _Builder(run).build()
