@@ -26,6 +26,8 @@ SPELLINGS = {
     "smem, swizzle<32>": (64, 64),
     "gmem, row_major, order = [0, 1]": (8, 8),
     'smem, cute<"Sw<3,3,3> o (8,64):(64,1)">': (8, 64),
+    "tmem, datapath<64>": (64, 32),
+    "tmem, datapath<128>": (128, 32),
     "smem": (3, 5),
     'smem, "swizzled"': (3, 5),
 }
@@ -85,6 +87,10 @@ def test_the_bits_of_a_tile():
         ("rmem, linear<lane = [[1]]>", (2,), "a warp has 32 lanes, not 2"),
         ("rmem, swizzle<128>", (64, 64), "swizzle<128> is a layout of memory, not of rmem"),
         ("smem, mma<m16n8k16, operand = a, warps = 4>", (64, 64), "is a layout of registers, not of smem"),
+        ("smem, datapath<64>", (64, 8), "datapath<64> is a layout of tensor memory, not of smem"),
+        ("rmem, datapath<64>", (64, 8), "datapath<64> is a layout of memory, not of rmem"),
+        ("tmem, datapath<64>", (128, 8), "datapath<64> is a layout of 64 rows, not of 128x8"),
+        ("tmem, datapath<128>", (128, 48), "the extent of offset is 48, and layouts over bits need a power of two"),
         ('smem, cute<"8:1">', (16,), "8:1 has 8 coordinates, and the tile 16 elements"),
     ],
 )
@@ -111,6 +117,8 @@ def test_a_layout_that_does_not_fit_its_tile_is_refused(layout: str, shape: tupl
         ("rmem, slice<0>", "slice needs the layout that is sliced"),
         ("rmem, linear<register = [0]>", "a basis of register is a list of numbers"),
         ("rmem, linear<thread = [[0]]>", "linear does not know what 'thread' is"),
+        ("tmem, datapath<32>", "accumulates 64 or 128 rows in a form of its own, not 32"),
+        ("tmem, datapath", "datapath needs how many rows a product has"),
         ('smem, cute<"8">', "':' is missing"),
         ("smem, cute<8>", "cute needs shape and strides, in quotes"),
     ],

@@ -179,7 +179,7 @@ def test_a_block_that_asks_for_more_than_there_is_waits_for_ever() -> None:
     assert judged(again, 32).kinds == ["undrained"]
 
 
-def test_numbers_are_not_made_up() -> None:
-    text = PROGRAM.format(body=LOAD, columns=32, threads=64)
-    with pytest.raises(UnsupportedError, match="does not compute"):
+def test_numbers_of_products_are_not_made_up() -> None:
+    text = PROGRAM.format(body=PRODUCT.format(shape=SHAPE_128_32), columns=32, threads=64)
+    with pytest.raises(UnsupportedError, match="is not computed on the machine"):
         run(parse(text), "f", {})

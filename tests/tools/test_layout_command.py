@@ -74,6 +74,62 @@ def test_ways(source: str, target: str, way: str, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.splitlines()[-1] == way
 
 
+TENSOR = "tmem, row_major"
+WIDE = ("--tile", "128x64xf16")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "way"),
+    [
+        (
+            TENSOR,
+            "smem, swizzle<128>",
+            "by tcgen05.ld.sync.aligned.16x128b.x8.b32 x 2, "
+            "then by 8 stmatrix.x4, 32 wavefronts a warp, no bank conflicts",
+        ),
+        (
+            "smem, swizzle<128>",
+            TENSOR,
+            "by 8 ldmatrix.x4, 32 wavefronts a warp, no bank conflicts, "
+            "then by tcgen05.st.sync.aligned.16x128b.x8.b32 x 2",
+        ),
+        (
+            TENSOR,
+            "rmem, blocked<[1, 64], [32, 1], [4, 1], order = [1, 0]>",
+            "by tcgen05.ld.sync.aligned.32x32b.x32.b32",
+        ),
+    ],
+)
+def test_ways_out_of_tensor_memory_and_into_it(
+    source: str, target: str, way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert layout(source, target, *WIDE) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == way
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        (TENSOR, "gmem, row_major", "both layouts are of memory"),
+        (TENSOR, TENSOR, "both layouts are of memory"),
+        ("gmem, row_major", "rmem, blocked<[1, 8], [4, 8], [4, 1], order = [1, 0]>", "is loaded or stored"),
+        (TENSOR, "rmem, blocked<[1, 8], [4, 8], [2, 1], order = [1, 0]>", "2 warps do not share 128 lanes"),
+    ],
+)
+def test_what_has_no_way(source: str, target: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert layout(source, target, *WIDE) == 1
+    assert reason in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_cell_of_tensor_memory_says_lane_and_column(tmp_path: Path) -> None:
+    """Two elements of 16 bits share a column; 64 rows leave the upper half of the lanes of a warp empty."""
+    out = tmp_path / "a.svg"
+    assert layout("tmem, datapath<64>", "--tile", "64x4xf16", "-o", out) == 0
+    found = cells(out)
+    assert found[:5] == ["0:0", "0:0", "0:1", "0:1", "1:0"]
+    assert found[4 * 15 :] == ["15:0", "15:0", "15:1", "15:1"]
+
+
 def test_memory_to_memory_has_no_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert layout("smem, swizzle<128>", "gmem, row_major") == 1
     assert "no plan: both layouts are of memory" in capsys.readouterr().out

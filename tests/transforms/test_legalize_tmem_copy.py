@@ -25,7 +25,7 @@ OTHERS = [LANES, ROWS, SWIZZLED, PLAIN, COLUMNS, "rmem"]
 
 def program(into: str, out: str, tile: str = "128x64xf16", tensor: str = TENSOR, capability: int = 100) -> ModuleOp:
     """Takes each tile of `in` into tensor memory and out again, in place and as a value, and doubles it on the way."""
-    array = "memref<" + tile.replace("128x", "?x", 1) + ">"
+    array = f"memref<?x{tile.partition('x')[2]}>"
     first, held, second = (f"tensor<{tile}, #nv_tileas.layout<{layout}>>" for layout in (into, tensor, out))
     target = f"nv_tileaa.compute_capability = {capability} : i32"
     return parse(f"""
@@ -86,6 +86,38 @@ def test_the_numbers_are_the_same(into: str, out: str, trips: int):
     assert not after.violations
     assert np.array_equal(after.arrays["out"], before.arrays["out"])
     assert np.array_equal(after.arrays["out"], 2 * tiles)
+
+
+HALF_LANES = "tmem, datapath<64>"
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+@pytest.mark.parametrize(("into", "out"), [(ROWS, SWIZZLED), (SWIZZLED, ROWS), (PLAIN, COLUMNS), (COLUMNS, "rmem")])
+@pytest.mark.parametrize("columns", [8, 64])
+def test_64_rows_in_the_lower_half_of_the_lanes(into: str, out: str, columns: int, trips: int):
+    tile = f"64x{columns}xf32"
+    tiles = np.arange(64 * trips * columns, dtype=np.float32).reshape(64 * trips, columns)
+    module = legalized(program(into.replace("<128>", "<32>"), out.replace("<128>", "<32>"), tile, HALF_LANES))
+    named = [name for name in atoms(module) if "tcgen05" in name]
+    assert len(named) == 4
+    assert not any("32x32b" in name for name in named)
+    after = run(module, "f", [trips, tiles, np.zeros_like(tiles)], order="random")
+    assert not after.violations
+    assert np.array_equal(after.arrays["out"], 2 * tiles)
+    assert check(module).verdict == "safe"
+
+
+def test_of_64_rows_the_threads_share_each():
+    """The upper half of the threads has the columns on the right; the distance stands behind the name."""
+    module = legalized(one(HALF_LANES, "rmem, blocked<[1, 32], [16, 2], [4, 1], order = [1, 0]>", "64x64xf32"))
+    assert atoms(module)[0] == "tcgen05.ld.sync.aligned.16x32bx2.x32.b32 + 32"
+    module = legalized(one(HALF_LANES, "rmem", "64x64xf16"))
+    assert atoms(module) == ["tcgen05.ld.sync.aligned.16x32bx2.x16.b32 + 16"]
+
+
+def test_the_accumulator_of_wgmma_is_a_shape_of_64_rows():
+    module = legalized(one(HALF_LANES, "rmem, mma<m64n64k16, operand = acc, warps = 4>", "64x64xf32"))
+    assert atoms(module) == ["tcgen05.ld.sync.aligned.16x256b.x8.b32"]
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -189,6 +221,7 @@ REFUSALS = {
     "words in tensor memory": ("tmem", LANES, "128x64xf16", "", "give it a layout such as row_major"),
     "words in shared memory": (TENSOR, "smem", "128x64xf16", "", "give it a layout such as swizzle<128>"),
     "half of the lanes": (TENSOR, "rmem", "64x1xf32", "", "does not fill a column of 128 lanes"),
+    "64 rows in 8 groups": (HALF_LANES, "rmem", "64x4xf32", "num-warps=32", "32 warps cannot share the 4 columns"),
     "wide elements": (TENSOR, "rmem", "128x64xf64", "", "elements of 8, 16 or 32 bits, not of 64"),
     "too few warps": (TENSOR, "rmem", "128x64xf32", "num-warps=2", "2 warps do not share 128 lanes"),
     "no warps": (TENSOR, "rmem", "128x64xf32", "num-warps=0", "0 warps do not share 128 lanes"),

@@ -4,6 +4,7 @@ The layouts that have a name, as data: what each is called, and which bits it me
     swizzle<128, order = [1, 0]>                          memory, as TMA writes it
     row_major<order = [1, 0]>                             memory, one element after the other
     cute<"(8,64):(64,1)">                                 memory, as CuTe notes it
+    datapath<64>                                          tensor memory, as the tensor core accumulates so many rows
     mma<m64n128k16, operand = acc, warps = 4>             registers: an operand of the tensor core
     blocked<[1, 8], [4, 8], [4, 1], order = [1, 0]>       registers: elements a thread, lanes, warps
     slice<1, mma<m64n128k16, operand = acc, warps = 4>>   registers: what is left when an axis is reduced away
@@ -21,10 +22,11 @@ from dataclasses import dataclass
 
 from tileas_xdsl.layouts.cute import read_cute
 from tileas_xdsl.layouts.distributed import PLACES, blocked, check_distributed, from_bases, sliced
-from tileas_xdsl.layouts.errors import LayoutError
+from tileas_xdsl.layouts.errors import LayoutError, exponent
 from tileas_xdsl.layouts.fragments import MmaShape, fragment
 from tileas_xdsl.layouts.linear import LinearLayout, dims
-from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, check_memory, from_cute, swizzled
+from tileas_xdsl.layouts.memory import OFFSET, SWIZZLES, check_memory, from_cute, row_major, swizzled
+from tileas_xdsl.layouts.tensor_memory import HALF_WARP_BIT, LANES
 from tileas_xdsl.layouts.terms import Arguments, Term, Value, bases, frozen, number, numbers, word
 
 MMA_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
@@ -52,8 +54,12 @@ class LayoutForm(ABC):
         layout = self.bits(shape, element_bits)
         if layout.shape != tuple(shape):
             raise LayoutError(f"{self} is a layout of {_times(layout.shape)}, not of {_times(shape)}")
-        (check_distributed if self.in_registers else check_memory)(layout)
+        self.check(layout)
         return layout
+
+    def check(self, layout: LinearLayout) -> None:
+        """Raises `LayoutError` for a layout that does not give every element its place."""
+        (check_distributed if self.in_registers else check_memory)(layout)
 
     def __str__(self) -> str:
         return str(self.term())
@@ -93,6 +99,37 @@ class Noted(LayoutForm):
 
     def bits(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
         return from_cute(read_cute(self.text), shape)
+
+
+@dataclass(frozen=True)
+class DataPath(LayoutForm):
+    """
+    Tensor memory as a product of `rows` x N accumulates there: row behind row of 128; of 64 rows each 16 in the lower
+    half of 32 lanes, with nothing in the upper (PTX ISA, "tcgen05", "Data Path Layout Organization", layouts D and F).
+    """
+
+    rows: int
+
+    @property
+    def in_registers(self) -> bool:
+        return False
+
+    def term(self) -> Term:
+        return Term("datapath", (self.rows,))
+
+    def bits(self, shape: Sequence[int], element_bits: int) -> LinearLayout:
+        if len(shape) != 2 or shape[0] != self.rows:
+            raise LayoutError(f"{self} is a layout of {self.rows} rows, not of {_times(shape)}")
+        whole = row_major(shape)
+        if self.rows == LANES:
+            return whole
+        images = whole.images(OFFSET)
+        below = exponent(shape[1], "the extent of dim1") + HALF_WARP_BIT
+        return LinearLayout(((OFFSET, (*images[:below], 0, *images[below:])),), whole.outputs)
+
+    def check(self, layout: LinearLayout) -> None:
+        if not layout.is_surjective:
+            raise LayoutError("some elements lie nowhere")
 
 
 @dataclass(frozen=True)
@@ -209,6 +246,13 @@ def _cute(arguments: Arguments) -> LayoutForm:
     return Noted(str(read_cute(text)))
 
 
+def _datapath(arguments: Arguments) -> LayoutForm:
+    rows = number(arguments.next("how many rows a product has"), "the number of rows of a product")
+    if rows not in (LANES, LANES // 2):
+        raise LayoutError(f"a product accumulates {LANES // 2} or {LANES} rows in a form of its own, not {rows}")
+    return DataPath(rows)
+
+
 def _mma(arguments: Arguments) -> LayoutForm:
     shape = word(arguments.next("the shape of an instruction, such as m16n8k16"), "the shape of an instruction")
     match = MMA_SHAPE.fullmatch(shape)
@@ -248,6 +292,7 @@ READERS: Mapping[str, Callable[[Arguments], LayoutForm]] = {
     "swizzle": _swizzle,
     "row_major": _row_major,
     "cute": _cute,
+    "datapath": _datapath,
     "mma": _mma,
     "blocked": _blocked,
     "slice": _slice,

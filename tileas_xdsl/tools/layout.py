@@ -17,10 +17,13 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, linear_layout
+from tileas_xdsl.dialects.nv_tileas.verification import space_of
 from tileas_xdsl.layouts.conversion import Abilities
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import described, is_memory, moves
+from tileas_xdsl.layouts.tensor_memory import WARP_GROUP
+from tileas_xdsl.layouts.tensor_moves import described_tensor_move, tensor_move
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.inputs import full_context
 from tileas_xdsl.tools.output_files import write_text
@@ -66,7 +69,7 @@ def panel_of(text: str, tile: str) -> Panel:
         raise InputError([f"error: {tile}: the width of an element depends on the target, and a layout is one of bits"])
     if layout is None:
         raise InputError([f"error: {whole} does not say which bits: give a layout such as 'smem, swizzle<128>'"])
-    return Panel(f"{tile}, {form_of(type_)}", layout, bits)
+    return Panel(f"{tile}, {form_of(type_)}", layout, bits, space_of(type_) or "")
 
 
 def _parsed(text: str, shown: str) -> Attribute:
@@ -91,7 +94,21 @@ def _bases(layout: LinearLayout, name: str) -> str:
 
 def _way(source: Panel, target: Panel) -> tuple[str, bool]:
     try:
-        best = moves(source.layout, target.layout, source.element_bits, Abilities())[0]
+        return _described_way(source, target), True
     except LayoutError as error:
         return f"no plan: {error}", False
-    return described(best, loads=is_memory(source.layout)), True
+
+
+def _described_way(source: Panel, target: Panel) -> str:
+    """What leads from the one to the other, in words. Raises `LayoutError` where nothing does."""
+    if is_memory(source.layout) and is_memory(target.layout) and {source.space, target.space} != {"smem", "tmem"}:
+        raise LayoutError("both layouts are of memory: threads have to load the tile into registers and store it again")
+    if "gmem" in (source.space, target.space):
+        raise LayoutError("a tile of an array is loaded or stored, and not converted")
+    if not (source.is_tensor or target.is_tensor):
+        best = moves(source.layout, target.layout, source.element_bits, Abilities())[0]
+        return described(best, loads=is_memory(source.layout))
+    loads = source.is_tensor
+    tensor, other = (source, target) if loads else (target, source)
+    way = tensor_move(tensor.layout, other.layout, tensor.element_bits, WARP_GROUP, Abilities(), loads=loads)
+    return described_tensor_move(way, loads=loads)

@@ -18,6 +18,7 @@ from tileas_xdsl.layouts.distributed import BLOCK, LANE, REGISTER, WARP
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.layouts.moves import is_memory
+from tileas_xdsl.layouts.tensor_memory import CELL_BITS, LANES, LANES_OF_WARP
 
 ROWS, COLUMNS = 16, 32
 CELL_WIDTH, CELL_HEIGHT = 34, 18
@@ -32,6 +33,12 @@ class Panel:
     title: str
     layout: LinearLayout
     element_bits: int
+    space: str = ""
+    """`rmem`, `smem`, `tmem` or `gmem`."""
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.space == "tmem"
 
 
 def layout_svg(panel: Panel) -> str:
@@ -65,7 +72,7 @@ def _panel(panel: Panel, left: int) -> tuple[list[str], int, int]:
     shown_rows, shown_columns = min(rows, ROWS), min(columns, COLUMNS)
     width = max(shown_columns * CELL_WIDTH, 7 * len(panel.title))
     lines = [f'<text x="{left}" y="{MARGIN}" font-size="12">{escape(panel.title)}</text>']
-    note = _legend(panel.layout)
+    note = _legend(panel)
     if (rows, columns) != (shown_rows, shown_columns):
         note += f"; the first {shown_rows} x {shown_columns} of {rows} x {columns} elements"
     lines.append(f'<text x="{left}" y="{MARGIN + 14}" fill="#555">{escape(note)}</text>')
@@ -75,7 +82,7 @@ def _panel(panel: Panel, left: int) -> tuple[list[str], int, int]:
         for column in range(shown_columns):
             x, y = left + column * CELL_WIDTH, TITLE + row * CELL_HEIGHT
             place = places[_element(panel.layout, row, column)]
-            lines += _memory_cell(place, panel.element_bits, x, y) if is_memory(panel.layout) else _cell(place, x, y)
+            lines += _box(x, y, *_said_of(panel, place))
     lines.append("</g>")
     return lines, max(width, 7 * len(note) - 60), TITLE + shown_rows * CELL_HEIGHT
 
@@ -102,7 +109,10 @@ def _places(layout: LinearLayout) -> list[dict[str, int]]:
     return found
 
 
-def _legend(layout: LinearLayout) -> str:
+def _legend(panel: Panel) -> str:
+    layout = panel.layout
+    if panel.is_tensor:
+        return "lane:column of tensor memory; the colour says which warp reaches it"
     if is_memory(layout):
         return "byte of each element; the colour is its bank"
     copies = 1 << (len(layout.columns) - layout.output_bits)
@@ -110,17 +120,31 @@ def _legend(layout: LinearLayout) -> str:
     return f"lane:register{held}; darker from warp to warp"
 
 
-def _cell(place: dict[str, int], x: int, y: int) -> list[str]:
+def _said_of(panel: Panel, place: dict[str, int]) -> tuple[str, str]:
+    """The colour of a cell and its text."""
+    if panel.is_tensor:
+        return _tensor_cell(place[OFFSET], panel)
+    return _memory_cell(place, panel.element_bits) if is_memory(panel.layout) else _cell(place)
+
+
+def _cell(place: dict[str, int]) -> tuple[str, str]:
     lane, register = place[LANE], place[REGISTER]
     warp = place.get(WARP, 0) + 8 * place.get(BLOCK, 0)
     hue, light = lane * 360 // 32, 90 - 14 * (warp % 4)
-    return _box(x, y, f"hsl({hue},70%,{light}%)", f"{lane}:{register}")
+    return f"hsl({hue},70%,{light}%)", f"{lane}:{register}"
 
 
-def _memory_cell(place: dict[str, int], element_bits: int, x: int, y: int) -> list[str]:
+def _memory_cell(place: dict[str, int], element_bits: int) -> tuple[str, str]:
     bits = place[OFFSET] * element_bits
     byte, bank = bits // 8, bits // 8 // SHARED.width % SHARED.count
-    return _box(x, y, f"hsl({bank * 360 // SHARED.count},70%,80%)", str(byte))
+    return f"hsl({bank * 360 // SHARED.count},70%,80%)", str(byte)
+
+
+def _tensor_cell(offset: int, panel: Panel) -> tuple[str, str]:
+    row = max(1, panel.layout.input_size(OFFSET) // LANES)
+    lane, within = divmod(offset, row)
+    hue = lane // LANES_OF_WARP * 360 * LANES_OF_WARP // LANES
+    return f"hsl({hue},70%,80%)", f"{lane}:{within * panel.element_bits // CELL_BITS}"
 
 
 def _box(x: int, y: int, colour: str, text: str) -> list[str]:

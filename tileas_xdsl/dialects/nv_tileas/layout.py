@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.tiles.types import RESIDENCIES, element_type_of
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.exchange import exchange
-from tileas_xdsl.layouts.forms import LayoutForm, Swizzled, read_form
+from tileas_xdsl.layouts.forms import DataPath, LayoutForm, Swizzled, read_form
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.terms import Term, Value, printed
 
@@ -94,6 +94,8 @@ class LayoutAttr(ParametrizedAttribute):
         if self.bits.in_registers != (self.space.data == "rmem"):
             where = "registers" if self.bits.in_registers else "memory"
             raise VerifyException(f"{self.bits} is a layout of {where}, not of {self.space.data}")
+        if isinstance(self.bits, DataPath) and self.space.data != "tmem":
+            raise VerifyException(f"{self.bits} is a layout of tensor memory, not of {self.space.data}")
 
     def verify_tile(self, tile: Attribute) -> None:
         """Raises `VerifyException` where the layout does not give every element of `tile` a place of its own."""

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
 from xdsl.ir import Operation
 
+from tileas_xdsl.layouts.tensor_threads import Cells
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
@@ -52,6 +54,8 @@ class TensorMemory:
     """By their first columns."""
     is_relinquished: bool = False
     """Whether the block has promised to allocate no more."""
+    words: Cells = field(default_factory=lambda: np.zeros((LANES, COLUMNS), np.uint32), repr=False, compare=False)
+    """What is in the cells, where the machine computes. It is zero at first, as all memory is."""
 
     def draw(self, canvas: Canvas) -> None:
         canvas.thing(self.base)
@@ -70,6 +74,14 @@ class TensorMemory:
                 break
             start = taken.start + taken.count
         return start if start + count <= COLUMNS else None
+
+    def corner(self, op: Operation, place: Pointer) -> tuple[int, int]:
+        """Lane and column of an address. Raises `UnsupportedError` for one that the block has not allocated itself."""
+        if place.base is not self.base:
+            raise UnsupportedError(
+                op, f"moves what lies in '{place.base.name}', and numbers are in columns of tcgen05.alloc"
+            )
+        return divmod(place.offset, LANE_STEP)
 
     def columns_left(self, place: Pointer) -> int:
         """How many allocated columns there are from `place` on; as many as there can be in memory of a caller's."""

@@ -14,7 +14,6 @@ another layout, a conversion between the two stands beside the copy, with its pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
@@ -32,13 +31,11 @@ from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, CopyOp, Vi
 from tileas_xdsl.dialects.nv_tileas.verification import space_of
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.layouts.access import LaneAccess
-from tileas_xdsl.layouts.conversion import LayoutPlan
-from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import LinearBases
-from tileas_xdsl.layouts.linear import LinearLayout
-from tileas_xdsl.layouts.moves import Move, is_memory, moves
+from tileas_xdsl.layouts.moves import Move
 from tileas_xdsl.layouts.tensor_memory import FIRST, LAST, Transfer, transfers
+from tileas_xdsl.layouts.tensor_moves import tensor_move
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.expand import VECTOR_BYTES, atom_of, expand
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.query import Options, PlannedStep, abilities
 
@@ -138,51 +135,18 @@ def _plan(copy: CopyOp, warps: int, capability: int) -> PlannedCopy:
         raise LayoutError("the tile in shared memory does not say which bits; give it a layout such as swizzle<128>")
     if element_bits(other) != bits or (wanted is not None and wanted.outputs != memory.outputs):
         raise LayoutError("the two tiles are not of one shape; a view makes them so")
-    holders = warps if wanted is None or is_memory(wanted) else wanted.input_size(WARP)
-    found = transfers(memory, bits, holders)
     if wanted is None:
-        return PlannedCopy(found[0], _in_registers(tensor, found[0]), None)
-    best, move = min(
-        _ways(found, wanted, bits, capability, loads=_is_load(copy)),
-        key=lambda way: _cost(way[1]),
-        default=(None, None),
-    )
-    if best is None:
-        raise LayoutError("from no shape of the instruction leads a way to the other side")
-    return PlannedCopy(
-        best, cast("TensorType[Attribute]", other) if move is None else _in_registers(tensor, best), move
-    )
+        first = transfers(memory, bits, warps)[0]
+        return PlannedCopy(first, _in_registers(tensor, first), None)
+    way = tensor_move(memory, wanted, bits, warps, abilities(capability), loads=_is_load(copy))
+    registers = cast("TensorType[Attribute]", other) if way.move is None else _in_registers(tensor, way.transfer)
+    return PlannedCopy(way.transfer, registers, way.move)
 
 
 def _in_registers(tensor: Attribute, transfer: Transfer) -> TensorType[Attribute]:
     tile = cast("TensorType[Attribute]", tensor)
     layout = LayoutAttr.of("rmem", form=LinearBases.of(transfer.registers))
     return TensorType(tile.element_type, tile.get_shape(), layout)
-
-
-def _ways(
-    found: tuple[Transfer, ...], wanted: LinearLayout, bits: int, capability: int, *, loads: bool
-) -> Iterator[tuple[Transfer, Move | None]]:
-    """Each shape with each way between its registers and the other side; those that are none are left out."""
-    for transfer in found:
-        if transfer.registers == wanted:
-            yield transfer, None
-            continue
-        source, target = (transfer.registers, wanted) if loads else (wanted, transfer.registers)
-        try:
-            steps = moves(source, target, bits, abilities(capability))
-        except LayoutError:
-            continue
-        yield from ((transfer, step) for step in steps)
-
-
-def _cost(move: Move | None) -> tuple[float, ...]:
-    """What is lowest is taken. Accesses of matrices go first, for they are what the op is defined to become."""
-    if move is None:
-        return (-1.0,)
-    if isinstance(move, LayoutPlan):
-        return (move.cost,)
-    return (float(move.kind == "plain"), move.wavefronts)
 
 
 # Rewriting ------------------------------------------------------------------------------------------------------------

@@ -8,8 +8,12 @@ touches in tensor memory is what the instruction descriptor says: M rows and N c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
+import numpy as np
 from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nvvm import tcgen05, tcgen05_mma
@@ -23,14 +27,19 @@ from tileas_xdsl.dialects.nvvm.matrix_attributes import (
     Tcgen05Wait,
 )
 from tileas_xdsl.layouts.descriptors import tcgen05_operand
+from tileas_xdsl.layouts.tensor_memory import TransferShape
+from tileas_xdsl.layouts.tensor_threads import SHAPE_OF, Cells, Words, copy_words, load_words, store_words
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.asynchronous_work import Touch
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import issues, pure, suspends, sync
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, continuation
-from tileas_xdsl.machine.core.values import element_type, unsigned, wrap
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.threads.by_thread import per_thread_of_warp
+from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread
+from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at, check_init_fence
 from tileas_xdsl.machine.parts.barrier_lives import note_signal
 from tileas_xdsl.machine.parts.barriers import promise_arrival, wait_for_queue
@@ -56,8 +65,9 @@ from tileas_xdsl.machine.parts.tensor_memory import (
     take_columns,
     tensor_memory,
 )
-from tileas_xdsl.machine.tiles.matrix_operands import operand_view
+from tileas_xdsl.machine.tiles.matrix_operands import WORD, operand_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer
+from tileas_xdsl.machine.tiles.warpgroup_products import matrix_behind
 
 
 def _must_be_one_cta(op: Operation) -> None:
@@ -158,45 +168,114 @@ STEPS: dict[Tcgen05LdStShape, tuple[int, int, int]] = {
 """Lanes, columns, and registers of a thread of one step of a transfer."""
 
 
-def _cells_moved(
-    agent: Agent, op: tcgen05.LdStOp, address: Any, offset: Any, registers: int, *, packs: bool
-) -> list[View]:
+@dataclass(frozen=True)
+class Moved:
+    """What one transfer of a warp moves."""
+
+    views: list[View]
+    place: Pointer
+    distance: int
+    """The columns between the two accesses of 16x32bx2."""
+
+
+def _cells_moved(agent: Agent, op: tcgen05.LdStOp, address: Any, offset: Any, registers: int, *, packs: bool) -> Moved:
     """The cells that a warp loads or stores."""
     must_be_whole_warp(agent, op)
     place: Pointer = agent.known(address, op, "reaches tensor memory at")
     lanes, columns, each = STEPS[op.shape.data]
     width = columns * (registers // each) * (2 if packs else 1)
-    places = [place]
-    if op.shape.data is Tcgen05LdStShape.SHAPE_16X32BX2:
-        places.append(place.plus(lanes * LANE_STEP + agent.known(offset, op, "takes as the distance of its halves")))
-    for each_place in places:
-        check_lanes_of_warp(agent, op, each_place, lanes)
-    return [allocated_cells(agent, op, each_place, lanes, width) for each_place in places]
+    is_split = op.shape.data is Tcgen05LdStShape.SHAPE_16X32BX2
+    distance = agent.known(offset, op, "takes as the distance of its halves") if is_split else 0
+    check_lanes_of_warp(agent, op, place, lanes)
+    places = [place, place.plus(distance)] if is_split else [place]
+    return Moved([allocated_cells(agent, op, each, lanes, width) for each in places], place, distance)
 
 
-def _start_transfer(agent: Agent, op: Operation, views: list[View], family: str, *, write: bool) -> RegistersInFlight:
-    if agent.machine.with_data:
-        raise UnsupportedError(op, "moves what the machine does not compute; check the program instead")
+def _words(agent: Agent, op: tcgen05.LdStOp, moved: Moved, registers: int, *, packs: bool) -> Callable[[], Words]:
+    """What reads the registers of the warp out of the cells."""
+    shape, cells, place = _numbered(agent, op, moved, packs=packs)
+    return lambda: load_words(cells, shape, *place, registers // shape.registers, moved.distance)
+
+
+def _numbered(
+    agent: Agent, op: tcgen05.LdStOp, moved: Moved, *, packs: bool
+) -> tuple[TransferShape, Cells, tuple[int, int]]:
+    """The shape, the cells, and lane and column of a transfer that is computed."""
+    if packs:
+        raise UnsupportedError(op, "packs elements of 16 bits, which the machine does not compute; check the program")
+    if agent.hardware is None:
+        raise UndecidedError(
+            op, "is executed by a warp, and nothing says how many threads there are: give the function nvvm.reqntid"
+        )
+    if agent.size != WARP:
+        raise UnsupportedError(op, f"takes a warp of {WARP} threads, and this one has {agent.size}")
+    memory = tensor_memory(agent)
+    name = op.shape.data.value.removeprefix("shape_")
+    return SHAPE_OF[name], memory.words, memory.corner(op, moved.place)
+
+
+def _start_transfer(
+    agent: Agent,
+    op: Operation,
+    views: list[View],
+    family: str,
+    *,
+    write: bool,
+    fetch: Callable[[], Any] | None = None,
+    deliver: Callable[[Any], None] | None = None,
+) -> AsyncWork:
     touches = [Touch(view, write, Proxy.TENSOR_REGISTERS) for view in views]
     verb = "store to" if write else "load of"
-    work = agent.issue(op, touches, None, label=f"a {verb} tensor memory", engine="tensor memory")
+    label = f"a {verb} tensor memory"
+    work = agent.issue(op, touches, None, label=label, engine="tensor memory", fetch=fetch, deliver=deliver)
     copy_groups(agent, family).uncommitted.append(work)
-    return RegistersInFlight(op, f"{tcgen05.Tcgen05WaitOp.name} <load>").filled_by(work)
+    return work
 
 
 @issues(tcgen05.Tcgen05LdOp)
 def _load(agent: Agent, op: tcgen05.Tcgen05LdOp, address: Any, offset: Any = None) -> Answer:
-    registers = tcgen05.register_count(op.res.type)
-    views = _cells_moved(agent, op, address, offset, registers, packs=op.pack is not None)
+    registers, packs = tcgen05.register_count(op.res.type), op.pack is not None
+    moved = _cells_moved(agent, op, address, offset, registers, packs=packs)
     agent.machine.late_values = True
-    return _start_transfer(agent, op, views, FAMILIES[Tcgen05Wait.LOAD], write=False)
+    result = RegistersInFlight(op, f"{tcgen05.Tcgen05WaitOp.name} <load>")
+
+    def deliver(words: Words) -> None:
+        rows = words.view(np.int32)
+        result.actual = per_thread_of_warp(agent, [int(row[0]) if len(row) == 1 else row for row in rows])
+
+    fetch = _words(agent, op, moved, registers, packs=packs) if agent.machine.with_data else None
+    family = FAMILIES[Tcgen05Wait.LOAD]
+    work = _start_transfer(agent, op, moved.views, family, write=False, fetch=fetch, deliver=fetch and deliver)
+    return result.filled_by(work)
 
 
-@sync(tcgen05.Tcgen05StOp)
-def _store(agent: Agent, op: tcgen05.Tcgen05StOp, address: Any, _value: Any, offset: Any = None) -> None:
-    registers = tcgen05.register_count(op.val.type)
-    views = _cells_moved(agent, op, address, offset, registers, packs=op.unpack is not None)
-    _start_transfer(agent, op, views, FAMILIES[Tcgen05Wait.STORE], write=True)
+@sync(tcgen05.Tcgen05StOp, per_thread=TakesPerThread.ITSELF)
+def _store(agent: Agent, op: tcgen05.Tcgen05StOp, address: Any, value: Any, offset: Any = None) -> None:
+    registers, packs = tcgen05.register_count(op.val.type), op.unpack is not None
+    moved = _cells_moved(agent, op, address, offset, registers, packs=packs)
+    fetch = deliver = None
+    if agent.machine.with_data:
+        shape, cells, place = _numbered(agent, op, moved, packs=packs)
+        words, steps = _registers_of(op, value), registers // shape.registers
+        fetch = partial(_same, words)
+        deliver = partial(_put, cells, shape, place, steps, moved.distance)
+    _start_transfer(agent, op, moved.views, FAMILIES[Tcgen05Wait.STORE], write=True, fetch=fetch, deliver=deliver)
+
+
+def _same(words: Words) -> Words:
+    return words
+
+
+def _put(cells: Cells, shape: TransferShape, place: tuple[int, int], steps: int, distance: int, words: Words) -> None:
+    store_words(cells, words, shape, *place, steps, distance)
+
+
+def _registers_of(op: Operation, value: Any) -> Words:
+    """The 32-bit registers that the threads of a warp give: (thread, register)."""
+    rows = value.values if isinstance(value, PerThread) else (value,) * WARP
+    if any(row is UNKNOWN for row in rows):
+        raise UndecidedError(op, "stores registers whose numbers are not known")
+    return np.array([np.atleast_1d(np.asarray(row, dtype=np.int64)) for row in rows]).astype(np.uint32)
 
 
 COPIES: dict[Tcgen05CpShape, tuple[int, int, int]] = {
@@ -217,9 +296,39 @@ def _copy(agent: Agent, op: tcgen05.Tcgen05CpOp, address: Any, word: Any) -> Non
     rows, row_bytes, columns = COPIES[op.shape.data]
     number = agent.known(word, op, "reads a matrix through")
     source = operand_view(agent.machine.part(Addresses), op, number, tcgen05_operand, rows, row_bytes, k_major=True)
-    target = allocated_cells(agent, op, agent.known(address, op, "copies to"), LANES, columns)
+    place: Pointer = agent.known(address, op, "copies to")
+    target = allocated_cells(agent, op, place, LANES, columns)
     touches = [Touch(source, False, Proxy.ASYNC), Touch(target, True, Proxy.TENSOR_CORE)]
-    start_in_order(agent, op, touches, "a copy to tensor memory")
+    fetch = deliver = None
+    if agent.machine.with_data:
+        fetch, deliver = _copied(agent, op, number, place)
+    start_in_order(agent, op, touches, "a copy to tensor memory", fetch, deliver)
+
+
+def _copied(
+    agent: Agent, op: tcgen05.Tcgen05CpOp, word: int, place: Pointer
+) -> tuple[Callable[[], Words], Callable[[Words], None]]:
+    """What reads the rows that a descriptor names, and what writes them to the lanes."""
+    rows, row_bytes, _ = COPIES[op.shape.data]
+    if op.source_format is not None or op.shape.data is Tcgen05CpShape.SHAPE_4X256B:
+        raise UnsupportedError(
+            op, "unpacks elements, or copies 4 rows, which the machine does not compute; check the program instead"
+        )
+    memory, addresses = tensor_memory(agent), agent.machine.part(Addresses)
+    lane, column = memory.corner(op, place)
+    if lane:
+        raise UnsupportedError(op, f"copies to lane {lane}, and a copy begins at lane 0")
+    operand = tcgen05_operand(word & WORD)
+    base = addresses.base(operand.address)
+    start = operand.address - addresses.offset(operand.address)
+
+    def fetch() -> Words:
+        assert base is not None
+        assert base.data is not None
+        words = (rows, row_bytes // 4)
+        return matrix_behind(base.data, start, operand, np.dtype(np.uint32), words, k_major=True)
+
+    return fetch, lambda given: copy_words(memory.words, given, op.multicast.data.value, column)
 
 
 @sync(tcgen05.Tcgen05ShiftOp)
