@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tests.support.ir import ROOT, context, parse, print_custom, run_passes
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.diagnostics import RefusedError
+from tileas_xdsl.diagnostics import RefusedError, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.layouts.defaults import coalesced, in_shared_memory, of_product
@@ -17,7 +17,7 @@ from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.machine.running import run
 from tileas_xdsl.transforms.tileas.assign_layouts.agreement import agrees
 from tileas_xdsl.transforms.tileas.layout_rules import has_rule
-from tileas_xdsl.transforms.tileas.remove_layout_conversions import RemoveLayoutConversionsPass
+from tileas_xdsl.transforms.tileas.remove_layout_conversions import NOT_REWRITTEN, RemoveLayoutConversionsPass
 
 ASSIGN, REMOVE, MATERIALIZE = (
     "tileas-assign-layouts",
@@ -155,6 +155,52 @@ def test_what_reads_the_other_layout_in_the_loop_still_gets_it():
     module.verify()
     inside = [op for op in conversions(module) if op.parent_op() is not next(iter(module.body.block.ops))]
     assert len(inside) == 1
+
+
+A_OF_WGMMA = "#nv_tileas.layout<rmem, mma<m64n64k16, operand = a, warps = 4>>"
+A_SLICE = f"#nv_tileas.layout<rmem, slice<0, {A_OF_WGMMA.removeprefix('#nv_tileas.layout<rmem, ')}>"
+NARROWED = """
+func.func @f(%x: tensor<TILExf16, FROM>, %out: memref<TILExf8E5M2>) {
+  %c0 = arith.constant 0 : index
+  CONVERT
+  %z = arith.truncf %y : tensor<TILExf16, ROWS> to tensor<TILExf8E5M2, ROWS>
+  nv_tileaa.tiled_store %out[INDICES], %z : (memref<TILExf8E5M2>, tensor<TILExf8E5M2, ROWS>, KINDS) -> ()
+  func.return
+}"""
+
+
+def narrowed(form: str, tile: str) -> ModuleOp:
+    """A tile in a fragment is converted, and its elements become narrower than the fragment allows."""
+    rank = tile.count("x") + 1
+    rows = "blocked<[1, 8], [4, 8], [4, 1], order = [1, 0]>" if rank == 2 else "blocked<[1], [32], [4], order = [0]>"
+    conversion = "%y = nv_tileas.convert_layout %x : (tensor<TILExf16, FROM>) -> tensor<TILExf16, ROWS>"
+    text = NARROWED.replace("CONVERT", conversion)
+    text = text.replace("INDICES", ", ".join(["%c0"] * rank)).replace("KINDS", ", ".join(["index"] * rank))
+    return parse(text.replace("TILE", tile).replace("FROM", form).replace("ROWS", f"#nv_tileas.layout<rmem, {rows}>"))
+
+
+@pytest.mark.parametrize(("form", "tile"), [(A_OF_WGMMA, "64x64"), (A_SLICE, "64")])
+def test_an_op_whose_tiles_a_fragment_does_not_fit_stays_where_it_is(form: str, tile: str):
+    module = narrowed(form, tile)
+    before = print_custom(module)
+    with recorded_diagnostics() as said:
+        assert print_custom(run_passes(module, REMOVE)) == before
+    (remarked,) = said
+    assert remarked.message == NOT_REWRITTEN == "failed to rewrite in reg layout propagation"
+    assert "arith.truncf keeps the layout of its tiles: m64n64k16 is no instruction for elements of 8" in str(remarked)
+
+
+def test_a_fragment_that_fits_no_operand_but_the_first_is_converted():
+    """The tile that is given has the fragment; those that get a layout have one that fits both."""
+    text = f"""
+    func.func @f(%x: tensor<64x64xf16, {A_OF_WGMMA}>) -> tensor<64x64xf8E5M2> {{
+      %z = arith.truncf %x : tensor<64x64xf16, {A_OF_WGMMA}> to tensor<64x64xf8E5M2, #nv_tileas.layout<rmem>>
+      %t = nv_tileas.view %z : (tensor<64x64xf8E5M2, #nv_tileas.layout<rmem>>) -> tensor<64x64xf8E5M2>
+      func.return %t : tensor<64x64xf8E5M2>
+    }}"""
+    module = run_passes(parse(text), f"{ASSIGN},{REMOVE}")
+    assert len(conversions(module)) == 1
+    assert all(agrees(op) for op in module.walk() if has_rule(op))
 
 
 def test_loads_are_not_folded():

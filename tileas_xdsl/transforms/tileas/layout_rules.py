@@ -26,8 +26,9 @@ from tileas_xdsl.dialects.nv_tileaa import structure as nv_tileaa_structure
 from tileas_xdsl.dialects.nv_tileaa.elementwise import ElementwiseOp
 from tileas_xdsl.dialects.nv_tileas import compute as nv_tileas
 from tileas_xdsl.dialects.nv_tileas import structure as nv_tileas_structure
-from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, form_of
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, form_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Blocked, LayoutForm, Mma, Slice
 
 REDUCTIONS = (nv_tileaa.ReduceOp, nv_tileas.ReduceOp)
@@ -147,13 +148,25 @@ def convert_behind(op: Operation, value: SSAValue, wanted: Attribute) -> None:
     value.replace_uses_with_if(back.result, lambda use: use.operation is not back)
 
 
+def misfit(op: Operation, form: LayoutForm) -> str | None:
+    """Why a tile of `op` cannot have the layout that it would have if the op worked in `form`; None where all can."""
+    result = result_form(op, form)
+    wanted = [(value, form) for value in tiles_of(op)] + ([] if result is None else [(op.results[0], result)])
+    for value, its in wanted:
+        try:
+            linear_layout(with_form(value.type, its))
+        except LayoutError as error:
+            return str(error)
+    return None
+
+
 def compute_in(op: Operation, form: LayoutForm) -> bool:
     """
-    Let `op` work on tiles in `form`, with conversions of its operands and of its result. Whether the rule allows it;
-    otherwise nothing is changed.
+    Let `op` work on tiles in `form`, with conversions of its operands and of its result. Whether the rule allows it,
+    and the layouts fit the tiles; otherwise nothing is changed.
     """
     result = result_form(op, form)
-    if result is None:
+    if result is None or misfit(op, form) is not None:
         return False
     for index, value in enumerate(op.operands):
         if in_registers(value) is not None:

@@ -31,6 +31,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from tileas_xdsl.diagnostics import op_name, remark
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.interfaces import functions_in
@@ -44,11 +45,15 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
     has_rule,
     in_registers,
     is_fragment,
+    misfit,
     pull,
     splat,
     tiles_of,
     with_form,
 )
+
+NOT_REWRITTEN = "failed to rewrite in reg layout propagation"
+"""What TileAS says of an op that cannot take the layout which its operands bring along, byte for byte."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,8 @@ class RemoveLayoutConversionsPass(ModulePass):
         Verified IR.
 
     Refuses
-        Nothing.
+        Nothing. An op whose tiles the fragment does not fit that it would work in keeps its layout, and a remark names
+        it.
     """
 
     name = "tileas-remove-layout-conversions"
@@ -72,8 +78,11 @@ class RemoveLayoutConversionsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_in(op):
-            while any([_fold(function), _move_behind_ops(function), _carry_in_another_layout(function)]):
+            stuck: dict[Operation, str] = {}
+            while any([_fold(function), _move_behind_ops(function, stuck), _carry_in_another_layout(function)]):
                 pass
+            for user, reason in stuck.items():
+                remark(user, NOT_REWRITTEN, reason, verbatim=True)
 
 
 def _movable(op: Operation | Block | None) -> ConvertLayoutOp | None:
@@ -113,13 +122,22 @@ def _fold(function: Operation) -> bool:
 # Ops that work in another layout --------------------------------------------------------------------------------------
 
 
-def _move_behind_ops(function: Operation) -> bool:
-    """Ops with a tile that comes out of a fragment work in the fragment, those with one out of a slice in the slice."""
+def _move_behind_ops(function: Operation, stuck: dict[Operation, str]) -> bool:
+    """
+    Ops with a tile that comes out of a fragment work in the fragment, those with one out of a slice in the slice. Those
+    that cannot go to `stuck`, with the reason.
+    """
     changed = False
     for op in [op for op in function.walk() if has_rule(op)]:
         sources = [c.source for value in op.operands if (c := _movable(value.owner)) is not None]
         strongest = max(forms(sources), key=pull, default=None)
-        if strongest is not None and pull(strongest) > _held_by(op) and compute_in(op, strongest):
+        if strongest is None or pull(strongest) <= _held_by(op):
+            continue
+        reason = misfit(op, strongest)
+        if reason is not None:
+            stuck[op] = f"{op_name(op)} keeps the layout of its tiles: {reason}"
+        elif compute_in(op, strongest):
+            stuck.pop(op, None)
             changed = True
     return changed
 

@@ -12,6 +12,7 @@ from tileas_xdsl.transforms.tileas.layout_rules import (
     forms,
     has_rule,
     in_registers,
+    is_elementwise,
     new_axis,
     result_form,
     tiles_of,
@@ -33,11 +34,13 @@ def agrees(op: Operation) -> bool:
 def _repair(op: Operation) -> None:
     """
     An expansion takes a slice of what it gives, and a broadcast the layout of its result: what it takes is smaller.
-    Other ops take the layout of their first tile.
+    Other ops take the layout of their first tile, or where that does not fit them all, that of their result.
     """
     result = in_registers(op.results[0])
     assert result is not None
     axis = new_axis(op) if isinstance(op, EXPANSIONS) else None
     if isinstance(op, BroadcastOp) and compute_in(op, result):
         return
-    compute_in(op, forms(tiles_of(op))[0] if axis is None else Slice(axis, result))
+    first = forms(tiles_of(op))[0] if axis is None else Slice(axis, result)
+    if not compute_in(op, first) and is_elementwise(op):
+        compute_in(op, result)
