@@ -172,3 +172,16 @@ def test_a_plan_of_tag_1_reads_what_it_names():
     parse(conversion(swizzle, ROWS, f"tag = 1, smem = #nv_tileas.layout<{swizzle}>")).verify()
     with pytest.raises(VerifyException, match="to name the operand's layout as smem"):
         parse(conversion(swizzle, ROWS, "tag = 1, smem = #nv_tileas.layout<smem, swizzle<64>>")).verify()
+
+
+@pytest.mark.parametrize(
+    ("element", "width", "fits"), [("f16", 2, True), ("f4E2M1FN", 4, True), ("f4E2M1FN", 2, False)]
+)
+def test_packing_fixes_the_width_of_a_plan(element: str, width: int, fits: bool):
+    plan = f'tag = 0, atom_descriptor = #cute<atom "selp {width} bytes">'
+    text = conversion(ROWS, WITHIN_WARPS, plan).replace("f16", element)
+    if fits:
+        parse(text).verify()
+        return
+    with pytest.raises(VerifyException, match="copies elements of 4 bits by 2 bytes, and packing fixes the width"):
+        parse(text).verify()

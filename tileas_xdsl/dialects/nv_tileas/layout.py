@@ -12,6 +12,7 @@ it; it is printed behind it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
@@ -39,8 +40,12 @@ from tileas_xdsl.layouts.forms import DataPath, LayoutForm, Swizzled, read_form
 from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.terms import Term, Value, printed
 
+COPY_WIDTH = re.compile(r'"selp (\d+) bytes"')
+"""How the atom of a copy between registers says its width."""
 SIX_BIT_FLOATS = (Float6E2M3FNType, Float6E3M2FNType)
 BYTE_BITS = 8
+PACKED_BYTES = 4
+"""The width of a copy between registers of elements that share a byte: a register. Packing fixes it."""
 
 
 @irdl_attr_definition
@@ -231,6 +236,18 @@ def verify_within_warps(source: Attribute, result: Attribute) -> None:
         exchange(before, after, bits)
     except LayoutError as error:
         raise VerifyException(f"expects an atom plan of tag 0 to stay in registers, but {error}") from None
+
+
+def verify_packed_width(tile: Attribute, atom: Attribute | None) -> None:
+    """Raises `VerifyException` where an atom copies elements that share a byte by less than a register."""
+    bits, said = element_bits(tile), COPY_WIDTH.search(str(atom))
+    if said is None or bits is None or bits >= BYTE_BITS:
+        return
+    if int(said[1]) < PACKED_BYTES:
+        raise VerifyException(
+            f"copies elements of {bits} bits by {said[1]} bytes, and packing fixes the width of such copies: "
+            f"{PACKED_BYTES} bytes"
+        )
 
 
 @lru_cache(maxsize=1024)

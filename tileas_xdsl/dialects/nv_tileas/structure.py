@@ -40,7 +40,7 @@ from xdsl.utils.exceptions import VerifyException
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
 from tileas_xdsl.dialects.nv_tileas.control import YieldOp
 from tileas_xdsl.dialects.nv_tileas.effects import CopiesIntoDestination
-from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, verify_within_warps
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, verify_packed_width, verify_within_warps
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nv_tileas.verification import (
     I32,
@@ -330,6 +330,7 @@ class ConvertLayoutOp(TileOp):
             if space_of(type_) not in (None, "rmem"):
                 raise VerifyException(f"expects an atom plan of tag 0 to lead between registers, but got {type_}")
         verify_within_warps(self.source.type, self.result.type)
+        verify_packed_width(self.result.type, plan.atom_descriptor)
 
     def _verify_from_shared_memory(self, plan: AtomPlanAttr) -> None:
         smem = plan.smem_layout

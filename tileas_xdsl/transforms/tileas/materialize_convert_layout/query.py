@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
+from tileas_xdsl.dialects.nv_tileas.layout import PACKED_BYTES, element_bits, form_of, layout_of, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.layouts.access import LaneAccess
 from tileas_xdsl.layouts.conversion import REGISTERS, Abilities, LayoutPlan
@@ -20,9 +20,6 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.moves import Move, is_memory, moves
 from tileas_xdsl.layouts.staging import conflicts, store_staging
 from tileas_xdsl.transforms.tileas.materialize_convert_layout.narrow import as_bytes, check_width, is_narrow_float
-
-PACKED_BYTES = 4
-"""The width of a copy of elements that share a byte: a register. Packing fixes it."""
 
 SHARED_BYTES = {75: 64, 80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
 """Compute capability -> KiB of shared memory a block (CUDA C++ Programming Guide, technical specifications)."""
@@ -148,11 +145,11 @@ def _is_load(step: PlannedStep) -> bool:
 
 
 def moved_bytes(step: PlannedStep) -> int:
-    """How many bytes of registers a thread holds of the target."""
+    """How many bytes of registers a thread holds of the target; elements that share a byte fill a register."""
     target, bits = linear_layout(step.target), element_bits(step.target)
     assert target is not None
     assert bits is not None
-    return max(1, target.input_size(REGISTER) * bits // 8)
+    return max(1 if bits >= 8 else PACKED_BYTES, target.input_size(REGISTER) * bits // 8)
 
 
 def tag_of(move: Move) -> int:
