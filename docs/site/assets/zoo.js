@@ -25,7 +25,7 @@
   const words = document.createElement("input");
   words.type = "search";
   words.id = "zoo-words";
-  words.placeholder = "words of the title, or a project";
+  words.placeholder = "title or project";
   words.setAttribute("aria-label", "words");
   bar.append(words, said);
   tests.push((row) => row.textContent.toLowerCase().includes(words.value.trim().toLowerCase()));
