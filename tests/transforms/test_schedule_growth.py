@@ -50,7 +50,7 @@ def work(text: str, steps: Steps) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("make", "steps", "sizes"),
-    [(many_loops, PREPARED, (4, 16)), (many_pairs, unscheduled(2), (20, 100)), (many_pairs, unscheduled(4), (20, 100))],
+    [(many_loops, PREPARED, (2, 8)), (many_pairs, unscheduled(2), (20, 100)), (many_pairs, unscheduled(4), (20, 100))],
     ids=["loops of 50 ops", "pairs in one loop, 2 stages", "pairs in one loop, 4 stages"],
 )
 def test_work_grows_no_faster_than_the_ops(make: Callable[[int], str], steps: Steps, sizes: tuple[int, int]) -> None:
