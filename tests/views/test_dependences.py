@@ -353,3 +353,10 @@ def test_a_wait_in_a_loop_that_nothing_comes_before() -> None:
         ("%t = async.execute", "%t = async.execute complete"),
         ("%t = async.execute complete", "async.await"),
     ]
+
+
+def test_a_picture_is_as_narrow_as_its_page() -> None:
+    """It has a `viewBox`, so that it shrinks as a whole instead of being cut off."""
+    picture = ElementTree.fromstring(draw([Box("a"), Box("b")], [Arrow(0, 1)]))
+    assert picture.get("viewBox") == f"0 0 {picture.get('width')} {picture.get('height')}"
+    assert "max-width: 100%" in (picture.get("style") or "")

@@ -90,8 +90,8 @@ def draw(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> str:
     """The picture as the text of an SVG file."""
     cells, ways, width, height = _laid_out(boxes, arrows)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="monospace" '
-        'font-size="11" style="background: white">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'font-family="monospace" font-size="11" style="max-width: 100%; height: auto; background: white">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto-start-reverse"><path d="M 0 0 L 8 4 L 0 8 z"/></marker></defs>',
     ]

@@ -60,8 +60,9 @@ def conversion_svg(source: Panel, target: Panel, way: str) -> str:
 
 def _svg(body: Sequence[str], width: int, height: int) -> str:
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + MARGIN}" font-family="monospace" '
-        'font-size="10" style="background: white">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + MARGIN}" width="{width}" '
+        f'height="{height + MARGIN}" font-family="monospace" font-size="10" '
+        'style="max-width: 100%; height: auto; background: white">'
     )
     return "\n".join([head, *body, "</svg>"]) + "\n"
 
