@@ -1,8 +1,8 @@
 """
 Works of the tensor core: products, and for `tcgen05` copies and shifts. Those of one thread are performed in order.
 
-They read shared memory through the asynchronous proxy. Those of `wgmma` compute; of the others
-a check follows what they touch.
+They read shared memory through the asynchronous proxy. Those of `wgmma` and copies of `tcgen05` have numbers; of
+the others a check follows what they touch.
 """
 
 from __future__ import annotations
