@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from tests.checker.nest_programs import PARTS, nest
 from tests.support.ir import parse
 from tileas_xdsl.checker.decisions import open_loops, prove, segments
 from tileas_xdsl.checker.decisions.lattice import Lattice
+from tileas_xdsl.checker.snapshot.liveness import Liveness
+from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.deciding import Subject
@@ -23,6 +26,7 @@ from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.machine.arguments import argument_at, find_function
 from tileas_xdsl.machine.core.deadline import Deadline
 
+EDGES = Path(__file__).parent / "edges"
 CORNERS = (0, 1, 2, 3, 5)
 PAIRS = tuple(product(CORNERS, CORNERS))
 
@@ -206,7 +210,7 @@ func.func @k(%bar: !llvm.ptr<3>, %x: index, %y: index, %n: index) {
 
 def proves(text: str) -> bool:
     """Whether all counts are proved at once, without a look at single calls."""
-    op, body = find_function(parse(text), "k")
+    op, body = find_function(parse(text), None)
     names = bounding_arguments(body)
     case = Case("k", Subject(op, body, deadline=Deadline.after(60)), {}, names, Report(["k"], ()), lambda _: None)
     return not reason_against_all_at_once(case)
@@ -263,6 +267,21 @@ def test_directions_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not proves(FAR["in tile 300"])
     monkeypatch.setattr(prove, "check_visits", lambda visits, findings: original(visits[:1], findings))  # pyright: ignore
     assert proves(FAR["in tile 300"])
+
+
+def test_the_reach_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that does not begin again when it reaches more takes accesses for settled that are not."""
+    assert not proves(FAR_AHEAD)
+    monkeypatch.setattr(Reach, "__or__", lambda self, _: self)  # pyright: ignore[reportUnknownLambdaType]
+    assert proves(FAR_AHEAD)
+
+
+def test_the_canonical_drawing_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where states hold what nobody uses again, they tell histories apart: no state recurs, and there is no proof."""
+    text = (EDGES / "tileas_token_lag.mlir").read_text()
+    assert proves(text)
+    monkeypatch.setattr(Liveness, "alive", lambda _, values, frames: list(values))  # pyright: ignore
+    assert not proves(text)
 
 
 # Lattices -------------------------------------------------------------------------------------------------------------

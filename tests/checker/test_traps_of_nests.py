@@ -21,14 +21,14 @@ from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
 
 TIMEOUT = 120
-PAIRS = [*product((0, 1, 2, 3, 5), repeat=2), (1, 9), (9, 1)]
+PAIRS = [*product((0, 1, 2, 3), repeat=2), (5, 5), (1, 9), (9, 1)]
 ARRIVE = "%f9 = llvm.getelementptr %full[%c0] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64\nnvvm.mbarrier.arrive %f9 : "
 ARRIVE += "!llvm.ptr<3>"
 
 
 def assert_proved(text: str, pairs: Iterable[tuple[int, int]] = PAIRS) -> None:
     """It is proved by states, and right call by call."""
-    report = check(parse(text), timeout=TIMEOUT)
+    report = check(parse(text), trip_counts=[0, 1], prove=True, timeout=TIMEOUT)
     assert report.verdict_line == "safe for every trip count", str(report)
     assert "k" in report.proofs_by_decisions
     for n, m in pairs:
@@ -36,11 +36,22 @@ def assert_proved(text: str, pairs: Iterable[tuple[int, int]] = PAIRS) -> None:
 
 
 def assert_found(text: str, n: int, m: int) -> None:
-    """It is wrong, and the smallest call that is wrong is reported."""
+    """It is wrong, and the call with the smallest sum of arguments that is wrong is reported."""
     assert not proves(text)
-    report = check(parse(text), timeout=TIMEOUT)
+    report = check(parse(text), trip_counts=range(max(n, m) + 1), prove=True, timeout=TIMEOUT)
     assert report.findings, str(report)
     assert report.findings[0].arguments == {"n": n, "m": m}
+    for i, j in product(range(n + m), repeat=2):
+        if i + j < n + m:
+            assert check(parse(text), args={"n": i, "m": j}, prove=False).verdict is Verdict.SAFE, (i, j)
+
+
+def reason_against(text: str) -> str:
+    """Why a right program is not proved by states."""
+    report = check(parse(text), trip_counts=[0, 1], prove=True, timeout=TIMEOUT)
+    assert report.verdict is Verdict.SAFE, str(report)
+    assert not report.proofs_by_decisions
+    return "; ".join(report.bounded)
 
 
 # 3, 5: handshakes of tiles beside those of steps ---------------------------------------------------------------------
@@ -121,6 +132,71 @@ def test_trap_4_right_while_the_count_stays_the_same() -> None:
     assert check(parse(grows), timeout=TIMEOUT).findings[0].arguments["n"] == 3, (
         "behind two tiles nobody waits any more"
     )
+
+
+# 8: numbers in memory ------------------------------------------------------------------------------------------------
+
+LOOK = "%seen = llvm.load %src : !llvm.ptr<1> -> f32"
+
+
+def with_cell(head: str, consumer_after_tile: str, **changed: str) -> str:
+    """The consumer does something with memory of its own, `%cell`, behind each tile."""
+    return nest(
+        2,
+        arguments=", %cell: !llvm.ptr<1>",
+        head=head,
+        read="%v = llvm.load %slot : !llvm.ptr<3> -> f32",
+        consumer_after_tile=consumer_after_tile,
+        **changed,
+    )
+
+
+def counted_in_memory(limit: int, then: str) -> str:
+    """The consumer counts its tiles in memory, and does something when there have been `limit`."""
+    return with_cell(
+        f"%limit = arith.constant {limit} : i32\nllvm.store %c0, %cell : i32, !llvm.ptr<1>",
+        "%old = llvm.load %cell : !llvm.ptr<1> -> i32\n%new = arith.addi %old, %c1 : i32\n"
+        "llvm.store %new, %cell : i32, !llvm.ptr<1>\n"
+        f"%is = arith.cmpi eq, %new, %limit : i32\nscf.if %is {{\n{then}\n}}",
+    )
+
+
+def by_table(then: str) -> str:
+    """The program fills a table of 0 and 1, by which the consumer does something behind every second tile."""
+    place = "%p{0} = llvm.getelementptr %cell[{0}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32\n"
+    place += "llvm.store %c{0}, %p{0} : i32, !llvm.ptr<1>\n"
+    return with_cell(
+        place.format(0) + place.format(1),
+        "%odd = arith.remui %t, %c2 : i32\n%p = llvm.getelementptr %cell[%odd] : (!llvm.ptr<1>, i32) -> "
+        "!llvm.ptr<1>, i32\n%entry = llvm.load %p : !llvm.ptr<1> -> i32\n"
+        f"%is = arith.cmpi ne, %entry, %c0 : i32\nscf.if %is {{\n{then}\n}}",
+    )
+
+
+def element(name: str, place: str) -> str:
+    return f"%{name} = llvm.getelementptr %cell[{place}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32\n"
+
+
+def test_trap_8_a_number_in_memory_counts_tiles_and_decides() -> None:
+    assert "as a number says that moves on" in reason_against(counted_in_memory(3, LOOK))
+    assert_found(counted_in_memory(3, ARRIVE), 4, 2)
+    assert not proves(counted_in_memory(10, ARRIVE))
+
+
+def test_trap_8_a_table_that_the_loop_reads() -> None:
+    assert_proved(by_table(LOOK))
+    assert_found(by_table(ARRIVE), 3, 1)
+
+
+def test_trap_8_a_store_whose_place_a_later_tile_reads() -> None:
+    store = element("to", "%next") + "llvm.store %one, %to : f32, !llvm.ptr<1>\n"
+    read = element("from", "%t") + "%seen = llvm.load %from : !llvm.ptr<1> -> f32\n"
+    following = "%next = arith.addi %t, %c1 : i32\n"
+    first = "llvm.store %one, %cell : f32, !llvm.ptr<1>"
+    assert_proved(with_cell(first, following + read + store))
+    assert_found(with_cell(first, following + store, after_tile=read), 2, 0)
+    far = with_cell(first, "%next = arith.addi %t, %c300 : i32\n" + store, after_tile=read)
+    assert not proves(far), "tile 300 comes some day"
 
 
 # 10: leftovers -------------------------------------------------------------------------------------------------------

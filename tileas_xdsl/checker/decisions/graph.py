@@ -189,7 +189,7 @@ class Explorer:
         state, numbers = self.graph.state_at(question, tuple(self.word))
         self._note_target(number - 1, state)
         if self.destination is not None and state is not self.destination:
-            raise _not_the_same(question.op)
+            raise _not_the_same(question.op, state)
         self._stay()
         goes_on = self.way[number] if number < len(self.way) else self._next(state, numbers)
         if state.decisions[goes_on].learn_from(numbers):
@@ -242,13 +242,13 @@ class Explorer:
         before, goes_on, question = self.asked[number]
         decision = before.decisions[goes_on]
         if decision.is_known and decision.target is not state:
-            raise _not_the_same(question.op)
+            raise _not_the_same(question.op, before)
         decision.target, decision.is_known = state, True
 
     def take_visits(self, run: SteeredRun) -> None:
         """The execution has come to its end, and is right: keep the visits that have shown something new."""
         if self.destination is not None:
-            raise _not_the_same(self.destination.op)
+            raise _not_the_same(self.destination.op, self.destination)
         self._note_target(len(self.word) - 1, None)
         for number in sorted(self.fresh):
             state, goes_on, question = self.asked[number]
@@ -256,7 +256,10 @@ class Explorer:
             state.decisions[goes_on].visits.append(_visit(run, question, following))
 
 
-def _not_the_same(op: Operation) -> NoProofError:
+def _not_the_same(op: Operation, state: State) -> NoProofError:
+    """Numbers have decided that move on, and that no state tells apart; where none move, a state was drawn wrongly."""
+    if state.lattice.rank:
+        return NoProofError(sentence(op, "is followed by one thing or another, as a number says that moves on"))
     return NoProofError(sentence(op, "does not always come to the same state from one like this"))
 
 
