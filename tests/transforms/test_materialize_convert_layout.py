@@ -160,6 +160,19 @@ def test_conflicts_that_the_layouts_force_are_remarked():
     assert "a swizzle of 128 bytes takes 16" in str(remark)
 
 
+def test_conflicts_of_the_best_layout_that_a_store_of_tma_accepts_are_remarked():
+    """Each lane has an element of another row: with any swizzle, some of them meet in a bank."""
+    by_columns = "rmem, blocked<[1, 1], [32, 1], [2, 2], order = [0, 1]>"
+    by_rows = "rmem, blocked<[1, 4], [2, 16], [4, 1], order = [1, 0]>"
+    attributes = "attributes {nv_tileaa.compute_capability = 90 : i32}"
+    with recorded_diagnostics() as said:
+        module = materialized(converted(by_columns, by_rows, "64x64xf32", attributes))
+    assert "#nv_tileas.layout<smem, swizzle<128>>" in print_custom(module)
+    (remark,) = said
+    assert "takes 128 wavefronts a warp, 96 of them for bank conflicts" in str(remark)
+    assert "no swizzle of TMA has fewer" in str(remark)
+
+
 def test_a_layout_that_nothing_beats_is_not_remarked():
     with recorded_diagnostics() as said:
         materialized(converted(ACC, SWIZZLED))
