@@ -181,10 +181,20 @@ def test_a_mistake_behind_a_return_is_one_where_the_kernel_gets_there() -> None:
     assert checked(returns).findings[0].arguments == {"n": 1}
 
 
-@pytest.mark.parametrize(("place", "found"), [("    %bar =", 1), ("    scf.for", 0)])
-def test_what_is_done_before_a_return_counts(place: str, found: int) -> None:
-    """A barrier that is not undone there: such a branch decides something, and stays."""
-    text = ODD.replace("@BOUND@", "").replace("%count", "%n").replace(place, EXIT + place)
+BEGUN_IN_A_LOOP = """
+    scf.for %j = %c0 to %c1 step %c1  : i32 {
+      %early = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #shared, #smem, mutable>
+      ttng.init_barrier %early, 1 : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "place", "found"), [("", "    %bar =", 1), ("", "    scf.for", 0), (BEGUN_IN_A_LOOP, "    %bar =", 0)]
+)
+def test_what_is_done_before_a_return_counts(before: str, place: str, found: int) -> None:
+    """A barrier that is not undone there, be it made in a loop: such a branch decides something, and stays."""
+    text = ODD.replace("@BOUND@", "").replace("%count", "%n").replace(place, before + EXIT + place)
     assert len(list(early_returns(find_function(module_of("exit", text), None)[0]))) == found
 
 

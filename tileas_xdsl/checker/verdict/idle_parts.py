@@ -57,6 +57,9 @@ def _is_idle(branch: scf.IfOp) -> bool:
 
 
 def _does_nothing(op: Operation) -> bool:
+    """Of an op by itself, without those in its regions; a branch only goes on."""
+    if isinstance(op, cf.ConditionalBranchOp):
+        return True
     meaning = meaning_of(op)
     is_quiet = op.name.partition(".")[0] in IDLE or (meaning is not None and meaning.kind is Kind.PURE)
     return is_quiet and not synchronises(op) and not facts_of(op).calls
@@ -75,7 +78,7 @@ def _set_condition(op: Operation, taken: int) -> None:
 def early_returns(function: Operation) -> Iterator[cf.ConditionalBranchOp]:
     """The branches to a return in front of which nothing is done, in their order."""
     block = function.regions[0].first_block
-    while block is not None and all(_does_nothing(op) for op in block.ops if op is not block.last_op):
+    while block is not None and all(_does_nothing(op) for each in block.ops for op in each.walk()):
         branch = block.last_op
         if not isinstance(branch, cf.ConditionalBranchOp):
             return
