@@ -12,11 +12,11 @@ The severities are the numbers of the TileAS compiler: 259 is an error, 3 a rema
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NoReturn, TextIO, cast
+from typing import NoReturn, TextIO, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -30,6 +30,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import PassFailedException
+
+Function = TypeVar("Function", bound=Operation)
 
 PASS_STATUS = "nv_tileas.pass_status"
 """The status word: a discardable dictionary on the function, pass name -> i32. Entries that are zero are left out."""
@@ -251,6 +253,27 @@ def mark_soft_failure(
         else:
             emit(diagnostic)
     _write_status(function, pass_name, pass_status(function, pass_name) | SOFT_FAILURE)
+
+
+def rewrite_each(
+    functions: Iterable[Function],
+    pass_name: str,
+    problems: Callable[[Function], Iterable[Diagnostic]],
+    rewrite: Callable[[Function], None],
+) -> None:
+    """
+    Rewrite the `functions` that have no `problems`. The others stay as they are and get bit 2 of `pass_name`; their
+    errors are raised together when the walk is over.
+    """
+    errors = ErrorCollector()
+    for function in functions:
+        clear_status(function, pass_name)
+        wrong = list(problems(function))
+        for diagnostic in wrong:
+            mark_soft_failure(function, pass_name, diagnostic, errors)
+        if not wrong:
+            rewrite(function)
+    errors.raise_if_any()
 
 
 def sentence(op: Operation, text: str) -> str:

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_status, mark_soft_failure
+from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.types import TmaDescriptorType
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP, TensorMap, TensorMapError
@@ -63,15 +63,8 @@ class AttachTmaDescArgsPass(ModulePass):
     DESCRIPTION: ClassVar[str] = "Attach TMA descriptor arguments and separate host TMA bookkeeping"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        errors = ErrorCollector()
-        for function in (each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks):
-            clear_status(function, self.name)
-            wrong = list(_problems(function))
-            for diagnostic in wrong:
-                mark_soft_failure(function, self.name, diagnostic, errors)
-            if not wrong:
-                _attach(function, _maps(function))
-        errors.raise_if_any()
+        functions = (each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks)
+        rewrite_each(functions, self.name, _problems, lambda function: _attach(function, _maps(function)))
 
 
 def _descriptors(function: func.FuncOp) -> list[MakeTiledTmaDescOp]:

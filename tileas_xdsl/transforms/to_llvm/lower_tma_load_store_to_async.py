@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.diagnostics import Diagnostic, ErrorCollector, Severity, clear_status, mark_soft_failure
+from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp, WriteOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, SwizzleMode, SwizzleModeAttr
 from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
@@ -52,7 +52,7 @@ Access = TiledLoadOp | TiledStoreOp
 
 
 @dataclass(frozen=True)
-class Copy:
+class TensorCopy:
     """A load or store that TMA does, by which map, and for a load into which slot."""
 
     access: Access
@@ -88,15 +88,8 @@ class LowerTmaLoadStoreToAsyncPass(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        errors = ErrorCollector()
-        for function in (each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks):
-            clear_status(function, self.name)
-            wrong = list(_problems(function))
-            for diagnostic in wrong:
-                mark_soft_failure(function, self.name, diagnostic, errors)
-            if not wrong:
-                _lower(function, list(_copies(function)))
-        errors.raise_if_any()
+        functions = (each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks)
+        rewrite_each(functions, self.name, _problems, lambda function: _lower(function, list(_copies(function))))
 
 
 # Planning -------------------------------------------------------------------------------------------------------------
@@ -115,11 +108,11 @@ def _stores(function: func.FuncOp) -> Iterator[TiledStoreOp]:
     yield from (op for op in function.body.walk() if isinstance(op, TiledStoreOp) and is_stored_by_tma(op))
 
 
-def _copies(function: func.FuncOp) -> Iterator[Copy]:
+def _copies(function: func.FuncOp) -> Iterator[TensorCopy]:
     for filler, number, load in _loads(function):
-        yield Copy(load, map_of(load.base.type, load.value.type), filler.body.block.args[number])
+        yield TensorCopy(load, map_of(load.base.type, load.value.type), filler.body.block.args[number])
     for store in _stores(function):
-        yield Copy(store, map_of(store.base.type, store.value.type), None)
+        yield TensorCopy(store, map_of(store.base.type, store.value.type), None)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -178,7 +171,7 @@ def _no_store(store: TiledStoreOp) -> tuple[str, str] | None:
 # Rewriting ------------------------------------------------------------------------------------------------------------
 
 
-def _lower(function: func.FuncOp, copies: Sequence[Copy]) -> None:
+def _lower(function: func.FuncOp, copies: Sequence[TensorCopy]) -> None:
     made: dict[tuple[SSAValue, TensorMap, Attribute], MakeTiledTmaDescOp] = {}
     for copy in copies:
         atom = _atom(copy)
@@ -194,7 +187,7 @@ def _lower(function: func.FuncOp, copies: Sequence[Copy]) -> None:
         function.attributes[DEVICE_COUNT] = IntegerAttr(0, i32)
 
 
-def _atom(copy: Copy) -> AtomAttr:
+def _atom(copy: TensorCopy) -> AtomAttr:
     """The atom of the copy, with the box of the whole tile."""
     tile = tile_of(copy.access.value.type)
     assert tile is not None
@@ -206,7 +199,7 @@ def _box(extents: Sequence[int]) -> Attribute:
     return DenseArrayBase.from_list(i64, list(extents))
 
 
-def _descriptor(copy: Copy, atom: AtomAttr, number: int) -> MakeTiledTmaDescOp:
+def _descriptor(copy: TensorCopy, atom: AtomAttr, number: int) -> MakeTiledTmaDescOp:
     swizzle = SwizzleMode(f"{copy.map.swizzle}B") if copy.map.swizzle else SwizzleMode.NONE
     said = {"swizzle_mode": SwizzleModeAttr(swizzle), "tmaIdx": IntegerAttr(number, i32)}
     made = MakeTiledTmaDescOp(copy.access.base, atom, box=atom.box, properties=said)
@@ -215,7 +208,7 @@ def _descriptor(copy: Copy, atom: AtomAttr, number: int) -> MakeTiledTmaDescOp:
     return made
 
 
-def _load(copy: Copy, descriptor: MakeTiledTmaDescOp) -> None:
+def _load(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
     load, slot = copy.access, copy.slot
     tile = tile_of(load.value.type)
     assert slot is not None
@@ -235,7 +228,7 @@ def _load(copy: Copy, descriptor: MakeTiledTmaDescOp) -> None:
     Rewriter.erase_op(load)
 
 
-def _store(copy: Copy, descriptor: MakeTiledTmaDescOp) -> None:
+def _store(copy: TensorCopy, descriptor: MakeTiledTmaDescOp) -> None:
     store = copy.access
     tile = tile_of(store.value.type)
     assert descriptor.atom is not None
