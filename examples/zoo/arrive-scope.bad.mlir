@@ -5,9 +5,9 @@
 // between: nvvm.cp.async.shared.global, llvm.load
 // mirrors: NVIDIA/cutlass#3643
 // happened: The same example signals the leader's barrier from the peer with scope CTA, which lowers to
-//   mbarrier.arrive.release.cta on a shared::cluster address: the peer's copies are released to its own block only,
-//   and the leader's MMA may read them unfinished. The default for such an address would have been cluster scope.
-// wrong: The arrive counts, so nobody hangs. But a release of block scope makes nothing known to a thread of another
+//   mbarrier.arrive.release.cta on a shared::cluster address. The peer's copies are released to its own block only, and
+//   the leader's MMA may read them unfinished. The default for such an address would have been cluster scope.
+// wrong: The arrive counts, so no block hangs. But a release of block scope makes nothing known to a thread of another
 //   block.
 // says: hands over nothing
 // fix: Arrive with cluster scope.

@@ -5,8 +5,8 @@
 // between: nvvm.barrier, nvvm.barrier
 // mirrors: deepseek-ai/FlashMLA#41, deepseek-ai/FlashMLA#57
 // happened: Readers of FlashMLA saw a named barrier with the count of all 256 threads in the branch of one of its two
-//   warpgroups, and asked whether that hangs. It does unless the other warpgroup comes to the same barrier.
-// wrong: The barrier waits for 256 threads (PTX ISA, barrier: the count is that of the threads which take part), and only
+//   warpgroups. They asked whether that hangs. It does unless the other warpgroup comes to the same barrier.
+// wrong: The barrier waits for 256 threads (PTX ISA, barrier: the count is that of the threads which take part). Only
 //   the 128 of the compute warps ever come. The load warp waits for the slot that they would give back.
 // says: no agent can go on
 // fix: The count is that of the threads that come.

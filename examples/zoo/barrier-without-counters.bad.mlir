@@ -6,7 +6,7 @@
 // mirrors: GPUOpen-Drivers/llpc#1886, llvm/llvm-project#154970
 // happened: LLVM used to wait for all memory operations before an s_barrier, and stopped doing so on targets where the
 //   barrier can back off. LLPC had relied on it, and had to insert its own waits.
-// wrong: s_barrier lets waves meet and says nothing of their memory operations: the LDS write may still be under way
+// wrong: s_barrier lets waves meet and says nothing of their memory operations. The LDS write may still be under way
 //   (LLVM, User Guide for AMDGPU Backend, Memory Model gfx942: s_waitcnt lgkmcnt(0) comes before s_barrier).
 // says: nothing that orders the two
 // fix: Wait until lgkmcnt is 0, then meet.

@@ -5,10 +5,10 @@
 // between: nvvm.barrier0, nvvm.barrier0
 // mirrors: flashinfer-ai/flashinfer#2996, NVIDIA/Fuser#4187
 // happened: tinygemm2 of FlashInfer called __syncthreads in the branch of its compute warps, which its load warps never
-//   reach: it hung now and then on H100. nvFuser made its synchronisation passes aware of warp specialisation for the
-//   same reason.
-// wrong: Warps 0 to 3 compute and warp 4 loads. barrier0 waits for all warps of the block (PTX ISA, barrier), and the
-//   load warp waits for a slot that is given back only behind it.
+//   reach. It hung now and then on H100. For the same reason nvFuser made its synchronisation passes aware of warp
+//   specialisation.
+// wrong: Warps 0 to 3 compute and warp 4 loads. The op barrier0 waits for all warps of the block (PTX ISA, barrier).
+//   The load warp waits for a slot that is given back only behind it.
 // says: no agent can go on
 // fix: A named barrier that counts the 128 threads of the compute warps.
 

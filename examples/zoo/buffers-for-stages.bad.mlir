@@ -5,7 +5,7 @@
 // between: rocdl.global.load.async.to.lds.b128, rocdl.global.load.async.to.lds.b128
 // mirrors: triton-lang/triton#9720
 // happened: With tensor loads on and asynchronous copies off, Triton's AMD pipeliner scheduled four stages and
-//   allocated three buffers; a load and an access of an earlier tile met in one buffer.
+//   allocated three buffers. A load and an access of an earlier tile met in one buffer.
 // wrong: Tile k + 3 is loaded into slot (k + 3) % 3, which is slot k % 3, before tile k has been used.
 // says: on shared 'ring'
 // fix: One buffer for each stage.

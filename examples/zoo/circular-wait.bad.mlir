@@ -6,7 +6,7 @@
 // mirrors: tile-ai/tilelang#2567
 // happened: The attention-sink backward example of TileLang hangs on Hopper for lengths that are not aligned. The
 //   arrive that gives the buffer of Q back came to stand behind loads whose data the producer only brings once it has
-//   that buffer: a circle.
+//   that buffer.
 // wrong: The producer brings Q of the next iteration before dO of this one. It waits for Q's slot; the consumer holds
 //   it until dO has arrived.
 // says: no agent can go on

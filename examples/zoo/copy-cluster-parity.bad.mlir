@@ -4,11 +4,11 @@
 // level: nvvm mbarriers
 // between: nvvm.mbarrier.try_wait.parity, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: tile-ai/tilelang#2927
-// happened: T.copy_cluster derives the parity of its wait from the enclosing loop, whichever barrier the user hands
-//   it. With one barrier an iteration, `bar[s].wait(s & 1)`, every odd iteration passes at once, on the phase before
-//   the first, and reads what has not arrived: silent corruption on sm_90.
-// wrong: Barrier s completes its phase 0 once. In iteration 1 the wait asks for parity 1, which is the parity of the
-//   phase before phase 0, and goes through while the copy is in flight.
+// happened: T.copy_cluster derives the parity of its wait from the enclosing loop, whichever barrier the user hands it.
+//   With one barrier an iteration, `bar[s].wait(s & 1)`, every odd iteration passes at once, on the phase before the
+//   first. It reads what has not arrived: silent corruption on sm_90.
+// wrong: Barrier s completes its phase 0 once. In iteration 1 the wait asks for parity 1, that of the phase before
+//   phase 0. It goes through while the copy is in flight.
 // says: passes on phase -1 of mbarrier
 // fix: Each barrier is in its first phase: wait for parity 0.
 

@@ -4,9 +4,9 @@
 // level: AMDGPU counters
 // between: rocdl.load.async.to.lds, llvm.load
 // mirrors: triton-lang/triton#6426
-// happened: Which transfers a wait may leave in flight depends on how many were issued since, and the compiler of
-//   AMD's LDS transfers cannot see it. Triton counts the instructions between a copy and its wait along every path,
-//   and takes the least: too small a count costs time, too large a one is a race.
+// happened: Which transfers a wait may leave in flight depends on how many were issued since, and the compiler of AMD's
+//   LDS transfers cannot see it. Triton counts the instructions between a copy and its wait along every path, and takes
+//   the least. Too small a count costs time, too large a one is a race.
 // wrong: Behind tile k comes tile k + 1, and in every other iteration a scale as well. Where no scale is loaded, a
 //   count of two leaves tile k in flight.
 // says: read after write on shared 'ring'

@@ -4,11 +4,11 @@
 // level: nvvm cp.async
 // between: nvvm.cp.async.shared.global, llvm.load
 // mirrors: tile-ai/tilelang#3137, tile-ai/tilelang#1399
-// happened: A wait that counts groups is right only as long as each iteration commits one. TileLang reworked its
-//   counts for extents that are not constant, and later allowed copies under a condition only with the commit outside
-//   of it: an iteration that copies nothing commits an empty group.
-// wrong: In the last iteration nothing is copied and nothing is committed, so the youngest group is the very one that
-//   is needed, and `wait.group 1` leaves it in flight.
+// happened: A wait that counts groups is right only as long as each iteration commits one. TileLang reworked its counts
+//   for extents that are not constant, and later allowed copies under a condition only with the commit outside of it.
+//   An iteration that copies nothing then commits an empty group.
+// wrong: In the last iteration nothing is copied and nothing is committed. So the youngest group is the one that is
+//   needed, and `wait.group 1` leaves it in flight.
 // says: read after write on shared 'ring'
 // fix: Commit in every iteration, also when there is nothing to copy.
 

@@ -6,7 +6,7 @@
 // mirrors: facebookexperimental/triton#680, deepseek-ai/DeepGEMM#343
 // happened: Grouped products make one descriptor for the matrix of each group, in the same bytes. Loads are asynchronous,
 //   and that of the last tile of a group still used the descriptor when it was changed for the next group.
-// wrong: The producer runs ahead of the consumer by the two slots of the ring, and nothing tells it that the load has read
+// wrong: The producer runs ahead of the consumer by the two slots of the ring. Nothing tells it that the load has read
 //   the 128 bytes of the descriptor (PTX ISA, Tensors: a tensor-map is an object in memory).
 // says: nothing that orders the two
 // fix: The producer waits for the load before it changes the descriptor.

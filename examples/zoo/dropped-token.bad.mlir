@@ -5,7 +5,7 @@
 // between: memref.store, memref.load
 // mirrors: triton-lang/triton#6384
 // happened: A pass of Triton combines redundant waits into one. It left out the tokens of the wait that it started
-//   from; the copies behind those were then waited for by nobody.
+//   from; no wait completed the copies behind those any more.
 // wrong: The group that stands for both waits has one member; A's token was dropped.
 // says: read after write on
 // fix: Put the tokens of both waits into the group.

@@ -5,7 +5,7 @@
 // between: nvvm.mbarrier.try_wait.parity, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: NVIDIA/cccl#6231, tile-ai/tilelang#2445
 // happened: elect.sync elects one thread of each warp. Helpers that mean one thread of the block need the number of the
-//   warp, too: libcu++ writes `elect_sync(~0) && threadIdx.x < 32` in its examples, and a review of TileLang's
+//   warp, too. libcu++ writes `elect_sync(~0) && threadIdx.x < 32` in its examples. A review of TileLang's
 //   tl_shuffle_elect warned of more leaders than callers expect.
 // wrong: The barrier is made for one arrival a phase, and the four consumer warps make four. The first of them gives the
 //   slot back while the other three may still read it.

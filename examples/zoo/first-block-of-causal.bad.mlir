@@ -4,11 +4,11 @@
 // level: nvvm mbarriers
 // between: nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: triton-lang/triton#2716
-// happened: In causal attention the number of key tiles depends on the block: block i has i + 1 of them. A prologue that
-//   always brings two tiles is right in every block but the first; Triton's pipeliner brought more tiles than a loop has
-//   iterations, too.
-// wrong: In block 0 nobody waits for the second tile: it is copied to shared memory that belongs to another block by then.
-//   A check of one block, or of blocks with a fixed number of tiles, does not see it.
+// happened: In causal attention the number of key tiles depends on the block: block i has i + 1 of them. A prologue
+//   that always brings two tiles is right in every block but the first. Triton's pipeliner brought more tiles than a
+//   loop has iterations, too.
+// wrong: In block 0 nothing waits for the second tile: it is copied to shared memory that belongs to another block by
+//   then. A check of one block, or of blocks with a fixed number of tiles, does not see it.
 // says: asynchronous work may be unfinished when the function ends
 // fix: The second tile is brought only where there is one.
 

@@ -4,10 +4,10 @@
 // level: nvvm mbarriers
 // between: nvvm.mbarrier.init
 // mirrors: NVIDIA/Fuser#1990
-// happened: nvFuser once made the barriers of its TMA loads without a predicate: every thread of the block executed the
+// happened: nvFuser once made the barriers of its TMA loads without a predicate. Every thread of the block executed the
 //   init, and its reviewers did not know whether that is defined.
-// wrong: An init where a valid barrier lies is not defined (PTX ISA, mbarrier.init); and the init of a slow warp may come
-//   when others have arrived.
+// wrong: An init where a valid barrier lies is not defined (PTX ISA, mbarrier.init). And the init of a slow warp may
+//   come when others have arrived.
 // says: is made by 32 threads
 // fix: One thread makes the barrier, and the block meets behind it.
 

@@ -5,7 +5,7 @@
 // between: nvvm.mbarrier.init, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: MoonshotAI/FlashKDA#24, mlc-ai/TIRx-kernels#9
 // happened: An audit of two Hopper kernels found barriers that were initialised by ordinary stores and then signalled
-//   by TMA, with no fence.mbarrier_init between them: it works nearly always, and where it does not, the kernel hangs.
+//   by TMA, with no fence.mbarrier_init between them. It works nearly always, and where it does not, the kernel hangs.
 // wrong: mbarrier.init is a write of the generic proxy, the completion of a bulk copy an access of the asynchronous
 //   proxy. The fork orders the two in time; it does not make the first visible to the second proxy.
 // says: made by a generic write and then used by the asynchronous proxy

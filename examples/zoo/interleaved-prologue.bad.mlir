@@ -4,10 +4,10 @@
 // level: async_queue
 // between: async_queue.scope, memref.load
 // mirrors: apache/tvm-rfcs#80, apache/tvm#12171
-// happened: The RFC of TVM's asynchronous pipelines shows two copies with the consumer between them: each iteration
-//   commits two groups, and the wait leaves five in flight. Its prologue commits both copies as one group. The
-//   listing, the implementation and the CUDA text that its tests keep race in the first two iterations; from the third
-//   on five is right.
+// happened: The RFC of TVM's asynchronous pipelines shows two copies with the consumer between them. Each iteration
+//   commits two groups, and the wait leaves five in flight. Its prologue commits both copies as one group. The listing,
+//   the implementation and the CUDA text that its tests keep race in the first two iterations; from the third on five
+//   is right.
 // wrong: After three iterations of the prologue there are three groups, not six. With the first commit of the loop
 //   there are four when the wait for all but five is reached: it waits for nothing.
 // says: with nothing that orders the two

@@ -4,8 +4,8 @@
 // level: nvvm mbarriers
 // between: nvvm.mbarrier.try_wait.parity, nvvm.mbarrier.inval
 // mirrors: triton-lang/triton#11244
-// happened: Triton's sanitizer of concurrency followed the phases of barriers and not the life of their bytes, so that
-//   an invalidation could run into a waiting warp unseen. It now treats init and inval as writes.
+// happened: Triton's sanitizer of concurrency followed the phases of barriers and not the life of their bytes. An
+//   invalidation could run into a waiting warp unseen. It now treats init and inval as writes.
 // wrong: The two meet before they wait. The producer sees the phase and invalidates the barrier, where the consumer
 //   may still be waiting.
 // says: is invalidated while it may still be used

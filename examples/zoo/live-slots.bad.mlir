@@ -4,12 +4,12 @@
 // level: nv_tileas pipelines
 // between: nv_tileas.async.pipeline.producer_write, nv_tileas.async.pipeline.producer_commit
 // mirrors: triton-lang/triton#8139, triton-lang/triton#10977
-// happened: Triton's pipeliner counts the buffers of a load by the distance in stages to its last use. A use that was
-//   put into a later cluster than the load of the same stage, behind an `if` for example, comes after the next load
-//   has been issued: one buffer more is needed than was allocated. The kernel of the report writes 8 where 7 should
+// happened: Triton's pipeliner counts the buffers of a load by the distance in stages to its last use. A use may be
+//   in a later cluster than the load of the same stage, behind an `if` for example. It then comes after the next load
+//   has been issued. One buffer more is needed than was allocated. The kernel of the report writes 8 where 7 should
 //   be.
-// wrong: Tile i + 2 is written before tile i is used. Three tiles are alive then, and the pipeline has two slots;
-//   nobody acquires, because the slots were counted at compile time.
+// wrong: Tile i + 2 is written before tile i is used. Three tiles are alive then, and the pipeline has two slots. No
+//   agent acquires, because the slots were counted at compile time.
 // says: more live values than slots
 // fix: One slot for each tile that is alive at once.
 

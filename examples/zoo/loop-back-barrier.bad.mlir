@@ -5,10 +5,10 @@
 // between: nvvm.cp.async.shared.global, llvm.load
 // mirrors: tile-ai/tilelang#2613
 // happened: A GEMM without pipelining, whose operand is copied by all threads and read by two warpgroups, silently
-//   races on Hopper: TileLang puts a __syncthreads behind the copy and none at the end of the loop, because each
-//   warpgroup waits for its own reads. Nobody waits for the other's.
-// wrong: A warpgroup that is done with iteration k copies its half of tile k + 1 over the half that the other may
-//   still be reading.
+//   races on Hopper. TileLang puts a __syncthreads behind the copy and none at the end of the loop, because each
+//   warpgroup waits for its own reads. No warpgroup waits for the other's.
+// wrong: A warpgroup that is done with iteration k copies its half of tile k + 1. The other may still be reading what
+//   lies there.
 // says: on shared 'tile'
 // fix: All threads meet again before the next copy.
 

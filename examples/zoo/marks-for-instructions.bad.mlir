@@ -5,7 +5,7 @@
 // between: rocdl.load.async.to.lds, llvm.load
 // mirrors: triton-lang/triton#8575
 // happened: In Triton's AMD backend the number of an async_wait meant groups before one pass and hardware instructions
-//   after it; the pass rewrote it in place, and nothing in the IR said which it was. The two differ as soon as a group
+//   after it. The pass rewrote it in place, and nothing in the IR said which it was. The two differ as soon as a group
 //   takes more than one instruction, so a new op was made for the second meaning.
 // wrong: A tile takes two transfers and one mark. To leave the next tile in flight is to leave one mark outstanding;
 //   the number 2 is that of its transfers.

@@ -8,7 +8,7 @@
 //   kernel hangs on the GPU; Pallas' interpreter, which finds races without a GPU, hangs as well. The author of the
 //   issue has a first kernel that loads by TMA and always hangs, and no more to go by than that. What users ask for is
 //   to be told which barrier, which phase, which agent and which iteration is stuck.
-// wrong: Nobody ever arrives at the empty barriers. The producer passes twice, on the phase before the first, and
+// wrong: No agent ever arrives at the empty barriers. The producer passes twice, on the phase before the first, and
 //   waits for ever in iteration 2.
 // says: no agent can go on
 // fix: Arrive at the empty barrier of a slot after the last read of it.

@@ -4,11 +4,11 @@
 // level: nvvm mbarriers
 // between: nvvm.cp.async.bulk.shared.cluster.global, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: inclusionAI/humming#56
-// happened: The leader of a cluster of two blocks used shared memory anew once its own epilogue was over, and multicast
-//   the next tile to both blocks, while its peer still used that of the tile before: 5 to 18 % of the elements were
+// happened: The leader of a cluster of two blocks used shared memory anew once its own epilogue was over. It
+//   multicast the next tile to both blocks, while its peer still used the tile before: 5 to 18 % of the elements were
 //   wrong.
 // wrong: The leader waits until its own thread has released the tile. The peer releases it at a barrier of its own, for
-//   which nobody waits.
+//   which no agent waits.
 // says: nothing that orders the two
 // fix: The leader's barrier counts both blocks, and both arrive there.
 

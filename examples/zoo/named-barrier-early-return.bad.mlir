@@ -5,8 +5,8 @@
 // between: nvvm.barrier
 // mirrors: vllm-project/vllm#26026
 // happened: The CUTLASS MLA decode kernel in vLLM hung under load. Compute warps that have no work for a tile returned
-//   early with an `arrive` at the epilogue's named barrier, came round, and arrived there again before the load warps
-//   had got to it for the first time.
+//   early with an `arrive` at the epilogue's named barrier. They came round, and arrived there again before the load
+//   warps had got to it for the first time.
 // wrong: Two arrivals of the compute warp open a generation of the barrier that the load warp has no part in. The load
 //   warp then waits for a partner who has finished.
 // says: no agent can go on

@@ -4,10 +4,10 @@
 // level: nvvm mbarriers
 // between: nvvm.mbarrier.arrive.nocomplete, nvvm.mbarrier.init
 // mirrors: NVIDIA (PTX ISA, mbarrier.arrive), NVlabs/cuda-oxide#1100
-// happened: mbarrier.arrive.noComplete is cheaper than an arrival, and its author promises that it is not the last of the
-//   phase; PTX leaves it undefined if it is. cuda-oxide gives the intrinsic to Rust as an unsafe function.
-// wrong: The barrier counts two arrivals, one of the helper and one of the leader, and nothing says that the leader comes
-//   last: each of the two may complete the phase.
+// happened: mbarrier.arrive.noComplete is cheaper than an arrival, and its author promises that it is not the last of
+//   the phase. PTX leaves it undefined if it is. cuda-oxide gives the intrinsic to Rust as an unsafe function.
+// wrong: The barrier counts two arrivals, one of the helper and one of the leader, and nothing says that the leader
+//   comes last. Each of the two may complete the phase.
 // says: completes
 // fix: The helper, too, arrives without a promise.
 

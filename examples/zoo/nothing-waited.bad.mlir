@@ -4,9 +4,9 @@
 // level: nvvm cp.async
 // between: nvvm.cp.async.shared.global, llvm.load
 // mirrors: NVIDIA/cutlass#2502
-// happened: The Blackwell MLA example issues stages - 1 copies ahead and then waits until at most stages - 1 groups
-//   are pending: that waits for nothing. The producer commits a stage to which no copy has come; with fewer stages
-//   than the author had, the results are wrong.
+// happened: The Blackwell MLA example issues stages - 1 copies ahead and then waits until at most stages - 1 groups are
+//   pending. That waits for nothing. The producer commits a stage to which no copy has come; with fewer stages than the
+//   author had, the results are wrong.
 // wrong: Two tiles are under way when tile k is published, and the wait leaves two in flight.
 // says: read after write on shared 'ring'
 // fix: With two tiles under way, wait until at most one is in flight.

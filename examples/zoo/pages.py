@@ -22,8 +22,8 @@ PROGRAMS = "../../examples/zoo"
 INDEX_HEAD = """\
 # The bug zoo
 
-Each exhibit is a failure that hurt users of another tool: a small pipeline that is wrong, with a twin that is right and
-differs by as little as possible. `make zoo` checks them all; `tileas check` says of one what is wrong with it:
+Each exhibit is a failure that hurt users of another tool. It is a small pipeline that is wrong, with a twin that is
+right and differs by as little as possible. `make zoo` checks them all. `tileas check` says of one what is wrong:
 
 ```sh exit=1
 tileas check examples/zoo/tma-arrival-count.bad.mlir
@@ -33,10 +33,14 @@ tileas check examples/zoo/tma-arrival-count.bad.mlir
 tileas check examples/zoo/tma-arrival-count.good.mlir
 ```
 
-The programs are models: what matters for the failure is in them, and the arithmetic around it is a sum. A product of
-tiles is a sum of what the tiles begin with; a block of a cluster is an agent. The pages are written by
-`python -m examples.zoo --write-docs` from the headers of the programs and from the checker's report, of which they show
-the first violation.
+The programs are models. What matters for the failure is in them, and the arithmetic around it is a sum. A product of
+tiles is a sum of what the tiles begin with; a block of a cluster is an agent.
+
+Each page shows the first violation of the checker's report. Its picture is one run of the call that the report names,
+in simulated cycles, with the violation in red frames. The command below the picture draws it.
+
+A read before an asynchronous write of the same bytes needs a fence. Some kernels do without one, so `--relaxed-proxy`
+makes a warning of that case; a page says so where it applies. `python -m examples.zoo --write-docs` writes the pages.
 
 """
 
@@ -82,10 +86,7 @@ def page(exhibit: Exhibit) -> str:
 
 **What happened.** {exhibit.happened}
 
-**Here.** {exhibit.wrong}
-[The program]({PROGRAMS}/{exhibit.bad.name}).
-
-**What the checker says.**
+**Here.** {exhibit.wrong} [The program]({PROGRAMS}/{exhibit.bad.name}) gets this report:
 
 ```
 {said}
@@ -93,8 +94,7 @@ def page(exhibit: Exhibit) -> str:
 {under_relaxed_proxy(exhibit)}
 {in_time(exhibit)}
 
-**The fix.** {exhibit.fix}
-[The program that is right]({PROGRAMS}/{exhibit.good.name}), {exhibit.report_on_good.verdict_line}:
+**The fix.** {exhibit.fix} [Mended]({PROGRAMS}/{exhibit.good.name}), it is {exhibit.report_on_good.verdict_line}.
 
 ```diff
 {difference(exhibit.bad, exhibit.good)}
@@ -108,21 +108,22 @@ def under_relaxed_proxy(exhibit: Exhibit) -> str:
     if report is None:
         return ""
     return f"""
-**Kernels that do without.** With `--relaxed-proxy` a read before an asynchronous write needs no fence: this is a
-warning then, and the verdict is `{report.verdict_line}`.
+With `--relaxed-proxy` this is a warning, and the verdict is `{report.verdict_line}`.
 """
 
 
 def in_time(exhibit: Exhibit) -> str:
-    """The section of a page with the picture, and a sentence about it."""
+    """The picture of a page and its command; where no violation shows in it, that is said."""
     assert exhibit.finding is not None
     call = " ".join(f"--arg {name}={value}" for name, value in exhibit.finding.arguments.items())
     command = " ".join(f"tileas timeline examples/zoo/{exhibit.bad.name} {call} -o picture.svg".split())
-    shown = "red frames mark the violation" if exhibit.timeline.marks else "at this pace all goes well"
+    calm = "" if exhibit.timeline.marks else "\n\nAt this pace all goes well."
     return f"""\
-**In time.** One run of that call, in simulated cycles (`{command}`); {shown}.
+![One run](pictures/{exhibit.name}.svg)
 
-![{exhibit.title}](pictures/{exhibit.name}.svg)"""
+```text
+{command}
+```{calm}"""
 
 
 def difference(bad: Path, good: Path) -> str:

@@ -5,8 +5,8 @@
 // between: llvm.load, func.return
 // mirrors: facebookexperimental/triton#1105, triton-lang/triton#9413
 // happened: Kernels for clusters ended without a barrier of the cluster. A block that was done left, and its place was
-//   given to another one while its peer still read its shared memory: an exception "cluster target block not present",
-//   now and then. Both compilers now let all blocks of a cluster meet before they return.
+//   given to another one while its peer still read its shared memory. An exception followed, "cluster target block not
+//   present", now and then. Both compilers now let all blocks of a cluster meet before they return.
 // wrong: The first block adds up what the other one has left in its shared memory. The other one has nothing more to
 //   do, and returns.
 // says: before the end of its block

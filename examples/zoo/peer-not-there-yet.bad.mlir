@@ -5,7 +5,7 @@
 // between: llvm.store, func.func
 // mirrors: facebookexperimental/triton#2292
 // happened: A test of remote stores let each block write to its peer at once. Nothing said that the peer had started by
-//   then; where it was late, its own first writes came over the words that it had been sent.
+//   then. Where it was late, its own first writes came over the words that it had been sent.
 // wrong: Each block writes to the other one first, and meets it afterwards.
 // says: behind the start of its block
 // fix: The blocks meet before the first remote access, too.

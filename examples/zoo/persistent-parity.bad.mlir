@@ -5,11 +5,11 @@
 // between: nvvm.mbarrier.try_wait.parity, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: tile-ai/tilelang#2674
 // happened: An outer persistent loop around a pipelined K loop, warp-specialised automatically. Each tile begins with
-//   stage 0 and phase 0, although the barriers stand where the last tile left them: the kernel is right only when each
+//   stage 0 and phase 0, although the barriers stand where the last tile left them. The kernel is right only when each
 //   block has one tile, or when the K loop is a multiple of twice the stages. Everything else gives wrong results from
 //   the second tile on, or a launch failure.
-// wrong: Three K steps on two stages leave slot 1 after one phase and slot 0 after two. In the second tile the
-//   consumer asks slot 1 for parity 0 again, passes on the phase of the last tile and adds up the old contents.
+// wrong: Three K steps on two stages leave slot 1 after one phase and slot 0 after two. In the second tile the consumer
+//   asks slot 1 for parity 0 again. It passes on the phase of the last tile and adds up the old contents.
 // says: passes on phase 0 of mbarrier 'full'
 // fix: Count the iterations through all tiles, and take slot and phase from that count.
 

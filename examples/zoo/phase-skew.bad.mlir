@@ -5,9 +5,9 @@
 // between: nvvm.mbarrier.try_wait.parity, nvvm.mbarrier.init
 // mirrors: triton-lang/triton#10669, facebookexperimental/triton#3472
 // happened: A leader waits in each iteration for word from a follower, on one barrier. The follower runs ahead as far
-//   as the ring allows. With three stages its arrivals flip the barrier again before the leader has looked: a parity
-//   cannot tell one phase from the one after the next, and the leader misses a phase or hangs. Triton gave such
-//   barriers a second buffer and a counter; the two-CTA rendezvous got one barrier a stage.
+//   as the ring allows. With three stages its arrivals flip the barrier again before the leader has looked. A parity
+//   cannot tell one phase from the one after the next, so the leader misses a phase or hangs. Triton gave such barriers
+//   a second buffer and a counter; the two-CTA rendezvous got one barrier a stage.
 // wrong: The follower needs an empty slot, not an answer, before it arrives again. When the leader first asks, up to
 //   three phases are complete, and parity 0 means phase 0, 2 or none.
 // says: phase(s) ahead of a waiting agent

@@ -4,9 +4,9 @@
 // level: nvvm mbarriers
 // between: llvm.load, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: triton-lang/triton#7262, triton-lang/triton#9610
-// happened: Triton inserted fences between ordinary writes of shared memory and asynchronous reads, and none between
-//   ordinary reads and the asynchronous write of the next tile; a pass for these was added later.
-// wrong: The barrier orders the threads, not the two ways to memory: ordinary loads go through the generic proxy, the
+// happened: Triton inserted fences between ordinary writes of shared memory and asynchronous reads. It inserted none
+//   between ordinary reads and the asynchronous write of the next tile. A pass for these was added later.
+// wrong: The barrier orders the threads, not the two ways to memory. Ordinary loads go through the generic proxy, the
 //   refill through the asynchronous one (PTX ISA, Proxies).
 // says: generic read, then asynchronous write of shared 'tile'
 // fix: fence.proxy.async by each thread that has read, before the barrier.

@@ -5,8 +5,8 @@
 // between: llvm.load, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: deepseek-ai/DeepEP#642
 // happened: In DeepEP ordinary shared-memory loads of a buffer were followed by a TMA load into it. A wait on an
-//   mbarrier stood between them, and yet the copy could land before the loads had read: a
-//   fence.proxy.async.shared::cta was added, and the results became right on NVL72.
+//   mbarrier stood between them, and yet the copy could land before the loads had read. A fence.proxy.async.shared::cta
+//   was added, and the results became right on NVL72.
 // wrong: The consumer reads the slot through the generic proxy and gives it back; the refill comes through the
 //   asynchronous proxy. Reads need the fence as well as writes.
 // says: generic read, then asynchronous write of shared 'ring'

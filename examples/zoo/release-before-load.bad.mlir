@@ -4,10 +4,10 @@
 // level: nv_tileas pipelines
 // between: nv_tileas.convert_layout, nv_tileas.async.pipeline.producer_write
 // mirrors: flashinfer-ai/flashinfer#5334, flashinfer-ai/flashinfer#5335
-// happened: Two consumer releases in FlashInfer's Blackwell gated-delta-net kernel tell the matrix unit that a
-//   tensor-memory stage is free without waiting for the tcgen05.ld that still reads it; the same handoff elsewhere in
-//   the kernel fences the load first. There is one stage, so the next MMA may write into it: the registers get a mix
-//   of two chunks.
+// happened: Two consumer releases in FlashInfer's Blackwell gated-delta-net kernel free a tensor-memory stage
+//   without waiting for the tcgen05.ld that still reads it. The same handoff elsewhere in the kernel fences
+//   the load first. There is one stage, so the next MMA may write into it: the registers get a mix of two
+//   chunks.
 // wrong: consumer_read of a tile in tensor memory gives a view; its bytes are read by the convert_layout, which stands
 //   behind the release.
 // says: tensor

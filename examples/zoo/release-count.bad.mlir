@@ -4,12 +4,12 @@
 // level: nvvm mbarriers
 // between: nvvm.mbarrier.try_wait.parity, nvvm.mbarrier.init
 // mirrors: NVIDIA/cutlass#2418
-// happened: In the CuTe DSL the size of the consumer group is the arrival count of the empty barriers, and nobody
-//   compares it with the threads that arrive. Counts of 64 for 32 threads, and of 1 for a warpgroup, compile without a
-//   word; the kernel hangs once the ring has gone round.
+// happened: In the CuTe DSL the size of the consumer group is the arrival count of the empty barriers. The compiler
+//   does not compare it with the threads that arrive. Counts of 64 for 32 threads, and of 1 for a warpgroup, compile
+//   without a word; the kernel hangs once the ring has gone round.
 // wrong: The empty barriers are made for 64 arrivals, the consumer is one warp of 32 threads. The first tiles arrive;
-//   when the producer wants the first slot back, its barrier has 32 of 64 arrivals and nobody is left who could make
-//   the others.
+//   when the producer wants the first slot back, its barrier has 32 of 64 arrivals. No thread is left to make the
+//   others.
 // says: can never complete: 32 of 64 arrivals
 // fix: Make the empty barriers for the 32 threads that release.
 

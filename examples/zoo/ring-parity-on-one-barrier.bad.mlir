@@ -5,11 +5,11 @@
 // between: nvvm.mbarrier.try_wait.parity, nvvm.mbarrier.init
 // mirrors: tile-ai/tilelang#3087
 // happened: A synchronous T.gemm(mbar=...) in a pipelined loop waited with the parity of the compiler's ring, (k /
-//   stages) % 2, on a barrier of the user's that is a single one and flips once an iteration. The wait returned at
-//   once, and the copies of the next iteration overwrote a stage that the running MMA was reading: wrong results from
-//   three stages on.
+//   stages) % 2. The user's barrier is a single one and flips once an iteration. The wait returned at once, and the
+//   copies of the next iteration overwrote a stage that the running MMA was reading. Results are wrong from three
+//   stages on.
 // wrong: `%done` completes a phase in every iteration. In iteration 1 the wait asks for parity (1 / 3) % 2 = 0, which
-//   is phase 0, complete since iteration 0; the copy that follows refills the slot that the matrix unit reads.
+//   is phase 0, complete since iteration 0. The copy that follows refills the slot that the matrix unit reads.
 // says: ahead of a waiting agent
 // fix: Wait with the parity of the iteration, k % 2.
 

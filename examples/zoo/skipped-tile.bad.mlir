@@ -4,10 +4,10 @@
 // level: nv_tileas pipelines
 // between: nv_tileas.async.pipeline.producer_acquire, nv_tileas.async.pipeline.consumer_wait
 // mirrors: tile-ai/tilelang#374, jax-ml/jax (Pallas interpret mode)
-// happened: Block-sparse and causal kernels skip tiles, and the barriers around that `if` are where they go wrong:
-//   TileLang's block-sparse GEMM on Hopper had its mbarriers in the wrong order. A consumer whose release stands
-//   inside the `if` keeps the slots of the tiles that it skips. Compilers say nothing and the GPU hangs; Pallas'
-//   interpreter, made to find races on a CPU, hangs as well when a release is missing.
+// happened: Block-sparse and causal kernels skip tiles, and the barriers around that `if` are where they go wrong.
+//   TileLang's block-sparse GEMM on Hopper had its mbarriers in the wrong order. A consumer whose release stands inside
+//   the `if` keeps the slots of the tiles that it skips. Compilers say nothing and the GPU hangs; Pallas' interpreter,
+//   made to find races on a CPU, hangs as well when a release is missing.
 // wrong: In iterations 1, 3, 5, ... the consumer waits and does not release. The producer, two stages deep, wants the
 //   slot of stage 1 back for stage 3.
 // says: no agent can go on

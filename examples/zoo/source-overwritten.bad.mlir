@@ -5,9 +5,9 @@
 // between: async_queue.scope, async_queue.scope
 // mirrors: apache/tvm#12171
 // happened: TVM's three-stage example gives its first buffer two slots. The first stage refills a slot while the
-//   second, asynchronous as well, may not have read it: the wait in the loop lets its youngest group be in flight. On
-//   one engine that works in order nobody notices; on two it is a race, and a schedule with an asynchronous write-back
-//   was dropped from TVM's tests for want of this analysis.
+//   second, asynchronous as well, may not have read it. The wait in the loop lets its youngest group be in flight. On
+//   one engine that works in order all goes well; on two it is a race. A schedule with an asynchronous write-back was
+//   dropped from TVM's tests for want of this analysis.
 // wrong: Stage 0 of iteration t + 1 writes the slot of B that stage 1 of iteration t reads, and nothing makes it wait.
 // says: write after read on
 // fix: Wait for the second stage before its source is written again (or give B a third slot).

@@ -6,11 +6,11 @@
 // mirrors: NVIDIA/TransformerEngine#3417
 // happened: Quantisation kernels of TransformerEngine did not wait for all of their TMA stores. Shared memory belongs to
 //   the next block as soon as a block has ended.
-// wrong: In the loop a store is waited for before its buffer is written again, and behind the loop nobody waits for the
+// wrong: In the loop a store is waited for before its buffer is written again. Behind the loop nothing waits for the
 //   last two.
 // says: asynchronous work may be unfinished when the function ends
 // fix: wait_group.read behind the loop. What is read from shared memory is written to global memory by the end of the
-//   grid, so .read is enough there; CUTLASS ends its kernels so (tma_store_wait<0>).
+//   grid, so .read is enough there. CUTLASS ends its kernels so (tma_store_wait<0>).
 
 func.func @quantize(%out: !llvm.ptr<1>, %tiles: !llvm.ptr<3>, %n: i32) {
   %c0 = arith.constant 0 : i32

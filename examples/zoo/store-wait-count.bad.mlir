@@ -5,8 +5,8 @@
 // between: nvvm.cp.async.bulk.global.shared.cta, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: deepseek-ai/DeepEP#657
 // happened: A copy through shared memory with two stages: load by TMA, store by TMA, prefetch the next tile into the
-//   same stage. Before the prefetch it waited until at most stages - 1 = 1 stores were pending. The store of this very
-//   stage is the youngest, so nothing was waited for, and the load overwrote what the store was still reading.
+//   same stage. Before the prefetch it waited until at most stages - 1 = 1 stores were pending. The store of this stage
+//   is the youngest, so nothing was waited for, and the load overwrote what the store was still reading.
 // wrong: `wait_group 1 {read}` leaves exactly the store that reads the slot about to be refilled.
 // says: write after read on shared 'ring'
 // fix: Wait until no store is reading any more, before its own slot is refilled.

@@ -6,7 +6,7 @@
 // mirrors: NVIDIA/cutlass#2404
 // happened: A first warp-specialised pipeline in the CuTe DSL, one warp that loads by TMA and one warpgroup that
 //   consumes, never came to its end. The user gave the producer group the size of its warp, 32, tried other sizes, and
-//   asked how one debugs such a thing; the answer was that one thread copies, so the arrival count of the producer is
+//   asked how one debugs such a thing. The answer was that one thread copies, so the arrival count of the producer is
 //   1.
 // wrong: The full barriers are made for 32 arrivals. One elected thread arrives, so no phase of them ever completes:
 //   the consumer waits for the first tile for ever, the producer for a slot.

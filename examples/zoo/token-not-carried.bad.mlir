@@ -4,7 +4,7 @@
 // level: async tokens
 // between: memref.store, memref.store
 // mirrors: Xilinx/mlir-air#152
-// happened: In the runner of MLIR-AIR the tokens of a loop's body ran freely: the load of the next iteration did not
+// happened: In the runner of MLIR-AIR the tokens of a loop's body ran freely. The load of the next iteration did not
 //   wait for the store of this one, though both use one buffer. The repair carries a token through the loop.
 // wrong: The load of iteration i + 1 depends on nothing. It overwrites the tile that the store of iteration i reads,
 //   or even runs beside the load of iteration i.

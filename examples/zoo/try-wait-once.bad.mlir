@@ -4,7 +4,7 @@
 // level: nvvm mbarriers
 // between: llvm.load, nvvm.cp.async.bulk.shared.cluster.global
 // mirrors: FlashGPU-Sim/FlashGPU-Sim#16
-// happened: A simulator let mbarrier.try_wait block until the phase is over, which it need not be: the instruction
+// happened: A simulator let mbarrier.try_wait block until the phase is over, which it need not be. The instruction
 //   gives up after a time limit and says no. A kernel that was only ever run there need not look at the answer; on
 //   hardware it reads too early.
 // wrong: The consumer tries once and reads the tile, whether the answer is yes or no.

@@ -4,8 +4,8 @@
 // level: nvvm cp.async
 // between: nvvm.cp.async.shared.global, llvm.load
 // mirrors: NVIDIA/Fuser#3428
-// happened: nvFuser let some threads of a block copy a tile by cp.async, then met with the others at __syncthreads, and
-//   waited for the copies behind it; compute-sanitizer reported a race of the copies with the loads that follow.
+// happened: nvFuser let some threads of a block copy a tile by cp.async, and met with the others at __syncthreads.
+//   It waited for the copies behind it. A race of the copies with the loads that follow was seen by compute-sanitizer.
 // wrong: A wait_group covers the copies of the thread that waits, and no others (PTX ISA, cp.async.wait_group). Behind
 //   the barrier each warp waits for what it has copied itself, and reads what another warp has copied.
 // says: nothing that orders the two

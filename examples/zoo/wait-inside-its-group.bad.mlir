@@ -5,8 +5,8 @@
 // between: async_queue.scope, async_queue.scope
 // mirrors: apache/tvm#12171
 // happened: Where a consumer has the stage of its producers and the stage is asynchronous, TVM puts all of them into
-//   one commit, and the wait as well. A group is in the queue only when its commit is left, so the wait cannot cover
-//   it. A test for such stages was removed before the change was merged.
+//   one commit. The wait is there as well. A group is in the queue only when its commit is left, so the wait cannot
+//   cover it. A test for such stages was removed before the change was merged.
 // wrong: When the wait is reached, the copy belongs to a group that is still being built.
 // says: read after write on
 // fix: Close the group of the copy before the wait.

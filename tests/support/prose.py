@@ -1,4 +1,4 @@
-"""Prose of the pages in `docs/course/`: its sentences, and the first uses of the words in the glossary."""
+"""Prose of the pages: its sentences, what they should be, and the first uses of the words in the glossary."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ INLINE = re.compile(r"`[^`\n]*`")
 IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])[\"”*)]*\s+(?=[\"“*(A-Z`0-9])")
+
+LONGEST = 25
+"""Words of a sentence."""
+BANNED = re.compile(
+    r"\b(nobody|whoever|simply|just|obviously|trivial\w*|easily|basically|clearly|very|magic\w*|"
+    r"in order to|utili[sz]e\w*|leverage\w*|note that|of course|as we all know|storey\w*|riddle\w*)\b",
+    re.IGNORECASE,
+)
+"""Filler, and words that hide who acts."""
 
 
 def chapters() -> list[Path]:
