@@ -19,7 +19,6 @@ NOT_YET: set[str] = {
     "docs/backend.md",
     "docs/compare-tvm.md",
     "docs/contents.md",
-    "docs/decisions.md",
     "docs/dialects/async.md",
     "docs/dialects/async_queue.md",
     "docs/dialects/async_region.md",

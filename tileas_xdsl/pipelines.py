@@ -3,6 +3,16 @@ Which pass runs when: the TileAS family as data, why the order is what it is, an
 
 `FAMILY` lists all passes of TileAS in the order in which they run, those that are not built yet included; `ORDER` says
 of two passes that one must run before the other, and why. The driver runs what there is. Nothing here rewrites IR.
+
+The capability gate on block-scaled multiplication stands in `tileir`, where queue programs become pipelines; what the
+IR says of its target wins over the option.
+
+`schedule-strategy` is an option of ours, and the driver asks for the cost-based schedule on every target.
+`enable-random-delay` is refused still.
+
+`layouts` is off unless it is asked for (`tileas compile` asks for it on the way to machine code). Layouts are for tiles
+whose extents are powers of two, so as a default it would refuse programs that the driver takes; and the pages on
+schedules show what scheduling does to code whose products take their operands wherever they lie.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Programs at the edges of the model, in `edges/`: what is wrong is found, and what is right is not reported.
 
 The first line of each says what it should get: a kind of violation, `unsafe` for any kind, `safe`, `undecided`, or
-`decide`, where docs/decisions.md says how and why. A program that the checker does not judge so yet stands in one of
+`decide`, where a docstring says how and why. A program that the checker does not judge so yet stands in one of
 the lists below, which only shrink: the test fails when it turns out right and is still listed.
 """
 

@@ -24,6 +24,12 @@ legal when every edge goes forward in time; `violations` lists the edges that do
 
 Edges between accesses to one location that follow from other edges are left out, so their number stays linear in the
 number of accesses. Different function arguments do not alias unless the caller says so.
+
+An assertion counts as a read of all memory: no write passes it, for what was written may be seen when it ends the
+program; loads do.
+
+Tiles and arrays share no bytes, whatever the address space of the array: the storage of tiles is the compiler's.
+Memrefs of all spaces may, by generic addresses.
 """
 
 from __future__ import annotations

@@ -16,6 +16,10 @@ again once it was given up: what gives up stage `r` precedes what takes stage `r
 
 Where a step stands in a branch or in a nested loop, the number of stages per iteration is unknown. Then the two sides
 keep their order relative to each other: what comes first in the body comes first in time.
+
+A remainder by a constant is a turn on a ring when the number cannot be negative, or the slots divide two to the width,
+or the remainder is signed; else it may be any slot. Where inner loops or branches take turns on a pipeline nobody
+counts them: each side keeps its place among the ops of the other.
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ Tokens have no parameters, so the pipeline is found by walking back from a use t
 
 A pass may clone the producer of an implicit pipeline (peeling, stage expansion). All clones and their consumers then
 carry one `pipeline_id`, and equal ids are equal roots.
+
+The root of a token is decided by `pipeline_id` before the token is followed. Arms of an `scf.if` that disagree give no
+root.
 """
 
 from __future__ import annotations

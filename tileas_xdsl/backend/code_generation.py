@@ -7,6 +7,8 @@ parent asks further: each kind of op of the module on its own, until one ends it
 llvmlite is an extra (`pip install tileas-xdsl[ptx]`), and only the child imports it.
 
 Sources: llvmlite, "LLVM binding layer"; LLVM, "User Guide for NVPTX Back-end".
+
+The child is a fresh interpreter and not a fork: it starts later, and works under threads and on every system.
 """
 
 from __future__ import annotations

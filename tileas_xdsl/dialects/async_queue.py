@@ -24,6 +24,10 @@ A queue id or a count that is constant is a property; one that is computed is an
 in the order queue, count. A body without a block and a body with an empty block both mean that there is nothing to
 run: a *drain* is `async_queue.wait 0, 0`. Operations inside a `scope` are performed at any time between their issue
 and the completion of their group, and different queues are not ordered with each other.
+
+Only property constants are judged negative, not operands defined by constants: folding must not invalidate a module.
+
+`tiled_load` and `tiled_store` of `nv_tileaa` may stand in an asynchronous scope. Other ops on tiles may not.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ They are those of TVM RFC 0077 ("Asynchronous stage in software pipeline"), as d
 so that stock `xdsl-opt` and MLIR carry them. What the lists alone determine is checked here, with TVM's error texts
 where it has one. What needs the loop's body (the number of components, their dependences) is checked by the pass, which
 calls `require_components`.
+
+`double_buffer_scope` is checked against the memrefs that the body may write. `block` has only its body's effects;
+`scope`, `commit` and `wait` read and write memory at large.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ waits for `numGroups`, or for everything (MLIR's page "'nvgpu' Dialect").
     nvgpu.device_async_wait %group {numGroups = 1 : i32}
 
 In the generic form of a copy the destination comes first.
+
+`device_async_create_group` without operands is printed with `{}`: mlir-opt cannot read back its own print of it.
 """
 
 from __future__ import annotations

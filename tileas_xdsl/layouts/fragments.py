@@ -8,6 +8,10 @@ instruction has of its own; larger tiles repeat it.
 
 Names of dimensions: `dim0` and `dim1` are the rows and columns of the matrix as it stands in the product: M and K for
 A, K and N for B, M and N for the accumulator.
+
+Warps of mma.sync are counted along N first, warp groups of wgmma along M, as Triton does. Lanes that go together at 8
+and 16 bytes are taken in order, without the merging of halves that hardware may do: a wavefront too many is the worst
+that comes of it.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ are powers of two. Inputs and outputs have names and an order, which is that of 
 low bits.
 
 The algebra follows Zhou et al. (arXiv 2505.23819); the terms are those of linear algebra.
+
+They are linear over F2, so extents are powers of two; padding and other layouts are refused, not approximated. The
+dimension of `order` that comes first is the fastest.
 """
 
 from __future__ import annotations

@@ -7,6 +7,11 @@ rule of their own: element i of b bits lies in bits i*b .. i*b + b of the memory
 A *swizzle* of 32, 64 or 128 bytes permutes the 16-byte chunks of a row of that many bytes by the number of the row,
 so that a column of chunks touches all banks: address bits 4, 5 and 6 (as many as the width has) are xored with bits
 7, 8 and 9 (CUDA Driver API, CUtensorMapSwizzle; CuTe's `Sw<3,4,3>` for 128 bytes).
+
+A float of 6 bits has a byte, in registers and in shared memory, as the tensor core takes it in registers (PTX ISA,
+`mma`, `.kind::f8f6f4`). So `reinterpret-to-i8` keeps the shape of such a tile. TMA packs 16 of them into 12 bytes and
+leaves 4 empty (`.b6x16_p32`); layouts do not say that, so no load or store of them is one of TMA. No product of them
+gets fragments.
 """
 
 from __future__ import annotations

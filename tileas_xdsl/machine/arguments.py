@@ -2,6 +2,8 @@
 From what a caller gives to what a function takes: arrays become memory objects, numbers become scalars.
 
 Default data are small integers. So sums in f32 are exact, and results can be compared for equality.
+
+Tokens and promises that a function takes as arguments are complete, and each resource argument is a free one.
 """
 
 from __future__ import annotations

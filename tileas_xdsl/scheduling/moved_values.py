@@ -7,6 +7,11 @@ Tiles in registers that one agent makes and another one uses, in the problem of 
 The maker is kept longer by the store and its two signals, the first user in program order by the load and its two; the
 value is there when the maker is done. The slots are a ring of their own: memory that competes with that of the others.
 The timed machine gives the tile a place in shared memory and copies it into the slot from there, so that is charged.
+
+In a loop of the IR the two acts are parts of ops: materialisation gives a value right behind its maker and takes it in
+front of its first user, so the cycles are theirs, and the taker's first use is the first one in program order. The port
+of the memory counts as held for the op, too; no interval is too small for that, and some may be larger than they need
+be.
 """
 
 from __future__ import annotations

@@ -17,6 +17,11 @@ The `tileas` command. (Stock `xdsl-opt` finds our passes as well; `tileas opt` s
 Each subcommand is a module beside this one with `add_arguments(parser)` and `run(arguments) -> int`, named in
 `SUBCOMMANDS` and imported only when it is called. The exit status is what `run` returns; 2 is kept for input that is
 wrong, on the command line as in a file.
+
+An exception that we did not foresee is our defect, and says so (`this is a defect of tileas`), with status 2.
+
+Where the reader of the output goes away, the status is the verdict if there is one, else 141, as shells have it: never
+a 0 that nobody has found.
 """
 
 from __future__ import annotations

@@ -4,6 +4,12 @@
 Exit status 0: it ran (and is as expected). 1: it has a race or a deadlock, or differs from what `--expect` says. 2: the
 input or an argument is wrong. 3: the time was up; then it says where the agents stand. Output files are written only
 with status 0, all of them or none.
+
+`--expect` compares exactly unless a tolerance is given; two NaNs are equal. Where anything differs, nothing is written.
+A failed run prints no arrays.
+
+In `.npy` files bf16 and fp8 are raw bytes: numpy's format has no name for them. `--may-alias A,B` lets both begin at
+the same byte.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@
 `OUT` says by its name what is written: `.svg` a picture, `.html` a page that scrolls and scales, `.json` a trace for
 Perfetto. Exit status 0: drawn. 1: drawn, and the picture marks a race, a deadlock or another mistake. 2: the input is
 wrong.
+
+One execution is drawn, without data where control flow needs none. It is drawn to the end whatever is wrong with the
+program; the status is 1 then.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import inspect
 import re
 import textwrap
 
-SECTION = re.compile(r"(?:^|(?<=\. ))(Rewrites|Requires|Refuses)(?=[:, \n])[:, ]*", re.MULTILINE)
+SECTION = re.compile(r"(?:^|(?<=\. ))(Rewrites|Requires|Refuses|Choices)(?=[:, \n])[:, ]*", re.MULTILINE)
 """The name of a section: on a line of its own, or where a sentence begins (`Refuses tokens that escape`)."""
 CODE = re.compile(r"(`[^`]*`)")
 

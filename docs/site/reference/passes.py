@@ -1,6 +1,6 @@
 """
 Reference of the passes, from their classes and docstrings: one page a pass, with its options, the picture of the IR
-before and after, and what it requires and refuses.
+before and after, what it requires and refuses, and what it chose where sources leave that open.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tileas_xdsl.names import DRIVERS, PASSES
 from tileas_xdsl.tools.passes import PassRow, describe
 from tileas_xdsl.universe import TILEAS
 
-HEADINGS = ("Rewrites", "Requires", "Refuses")
+HEADINGS = ("Rewrites", "Requires", "Refuses", "Choices")
 INDEX = """\
 # Passes
 

@@ -1,6 +1,10 @@
 """
 The recorded run of an execution, for a proof: its steps, its accesses, the turns of its loops, and snapshots of the
 machine at chosen loop heads.
+
+Executions of a proof have an order of their own, in which whoever had to wait goes on at once; agents that keep in step
+recur soon. Slots of a ring are told by their turns where they are objects of their own. Where no proof comes of that,
+slots are told by their numbers, and the state recurs after two turns of the ring.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 How far numbers that move on may go: no integer may overflow up to the largest trip count that a proof covers.
 
 The rules by which the results of operations move on are in `machine.core.moving_numbers`.
+
+Overflow. Integers of 32 bits and more are taken not to overflow beyond trip count 2^20; up to there it is checked.
+Narrower ones may not move on at all.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@ What the bounds of a kernel's loops are computed from, as formulas: `formula_of(
 
 Two values with one formula are one number, wherever they are computed: in a partition of warps as well, which has names
 of its own for what it captures.
+
+A formula that bounds a loop is replaced by an argument of its own, which is never negative. That takes in calls that
+the formula excludes; so a mistake counts only with arguments that lead there. Where a loop goes on by more than one and
+something else depends on its bound, the bound is taken to be a multiple of the step, and the verdict says so. Ids of
+blocks that then decide nothing are unknown numbers.
 """
 
 from __future__ import annotations

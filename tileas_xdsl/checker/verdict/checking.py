@@ -4,6 +4,9 @@ Prove a function free of races and deadlocks for given trip counts, or show the 
 Each combination of trip counts is decided by itself (`cases`, `deciding`). What is right for all of them is then proved
 for every trip count, by induction (`proving`, `proof.induction`), or the report says why not. Of what is right, waits
 that are stronger than they need be are reported (`over_waits`).
+
+Without a trace first. A check executes without a trace, and again with one where something was found: most programs are
+right, and a witness needs it.
 """
 
 from __future__ import annotations

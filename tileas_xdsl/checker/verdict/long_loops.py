@@ -5,6 +5,9 @@ Loops whose constant trip count is too large to execute: the constant becomes an
 
 If the copy is right for every trip count, the function is right with the one that stands there. Where there is no such
 proof, the function is executed as it stands.
+
+A loop of more than 128 turns with constant bounds is proved for every number of turns before anybody executes it. What
+is wrong at another number says nothing of it.
 """
 
 from __future__ import annotations

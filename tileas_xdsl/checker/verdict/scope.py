@@ -4,6 +4,9 @@ The scope of a verdict: what was fixed, only tried, assumed or left out in this 
 Everything that a reader must know beside `safe` stands here once, for the last line of a report and for JSON. What is
 assumed comes from the machine (`Machine.assume`), from the arguments that are varied, and from the memory that the
 executions touched (`assumptions_about_memory`).
+
+What a scope looks like: a pipe gets one last line, so that scripts find the verdict with its scope there; a terminal
+gets the verdict, and an assumption a line.
 """
 
 from __future__ import annotations

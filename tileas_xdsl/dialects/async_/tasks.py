@@ -15,6 +15,8 @@ not wait for it. If a dependency or operand is in the error state, the body is s
 What happened before the issue happens before the body; what completes a dependency happens before it too; the body
 happens before everything that waits for a result. In between, the issuing agent and the task are concurrent.
 Source: MLIR's page "'async' Dialect", and its lowering `async-to-async-runtime`.
+
+Yielding `!async.value<T>` for a result of that same type is refused; MLIR 22 accepts it and cannot lower it.
 """
 
 from __future__ import annotations

@@ -36,6 +36,8 @@ use it (any of its tokens, but if the yielded value was deferred itself, one who
 token argument runs at once and defers nothing of its own: its results may be used like the values that it yields.
 
 *Resources* are mutual exclusion without order: see `LaunchOp`.
+
+A resource is held from start to completion; it excludes, it does not order.
 """
 
 from xdsl.ir import Dialect

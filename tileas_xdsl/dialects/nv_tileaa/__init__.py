@@ -4,6 +4,9 @@
 `nv_tileas` is the level below: queues become pipelines, `execute` becomes `agent_switch`, and the other ops become the
 ops of the same name. TileAS names 73 ops of this dialect; docs/dialects/gap-table-nv_tileaa.md says which are here and
 why the others are not.
+
+Names and shapes of ops of which the sources document neither are ours and listed on the dialect's page; ops that are
+only named are in the gap table and not invented.
 """
 
 from __future__ import annotations

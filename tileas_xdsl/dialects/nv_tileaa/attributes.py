@@ -6,6 +6,9 @@ The attributes of `nv_tileaa`, except for the predicates of `assume`.
     #nv_tileaa<rmw_mode add>, #nv_tileaa<rounding_mode nearest_even>, #nv_tileaa<signedness signed>
     #nv_tileaa<padding_value zero>, #nv_tileaa.activation_layout<"NHWC">,
     #nv_tileaa.conv_params<stride=[1,1], dilation=[1,1]>
+
+`block_tile.dimGroups` must cover every axis of the array once. Integer `dot` requires `signedness_b` as well as
+`signedness_a`.
 """
 
 from __future__ import annotations

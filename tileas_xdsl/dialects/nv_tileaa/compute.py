@@ -7,6 +7,8 @@ Matrix products, tiling, reductions and convolution.
     %s = nv_tileaa.reduce %t attributes {axis = 1 : i32} {
       ^bb0(%x: f32, %y: f32): ... nv_tileaa.yield %sum : (f32) -> ()
     } : (tensor<4x8xf32>) -> tensor<4xf32>
+
+Arithmetic, `dot` and reductions are pure on values and read memory on views.
 """
 
 from __future__ import annotations

@@ -13,6 +13,12 @@ or, for the tiled forms, a view made by `block_tile`. The indices of a plain acc
 they name one element, or the first element of a tile. The coordinates of a tiled access count tiles
 of the size of the value; a tiled access to an array means the access to the `block_tile` view of that
 array with the value's shape.
+
+Synchronous accesses of one agent are ordered by the program, with memory tokens and without. CUDA Tile IR, from which
+the tokens come, orders accesses of one tile block by tokens alone ("Memory Model"); there a load behind a store to the
+same place may see the old value. Here tokens are optional, the accesses of plain memrefs stand among those of tiles,
+and every pass of ours keeps the order of accesses that may meet. So a program that comes from Tile IR has to bring its
+tokens along where another compiler goes on with it.
 """
 
 from __future__ import annotations

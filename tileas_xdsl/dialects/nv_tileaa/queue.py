@@ -11,6 +11,14 @@ The queue ops: what data flows between which agents, not how.
 A slot index is the logical iteration: slot = index modulo depth. Without an index the slots rotate.
 A put or get may instead hold the computation of what it puts or gives, as a region that ends in
 `queue.yield`; the arguments of the region are the tiles of the slot.
+
+An absent queue depth counts as 1 where a number is needed by a verifier; a run never blocks on such a queue, since
+nothing says how many slots there are. A check relies on one slot: a put waits until the stage before has been released.
+It learns nothing by that, since a deeper queue would not wait.
+
+Queues of different partitions of `mark_for_reuse` lie in one storage from then on, each slot perhaps over each. A slot
+is in use from `acquire` to its last release; to take one while another ring in the same storage is in use is the
+mistake `slot`, and counts as a write of all that lies under it. Marking a queue that was used before is refused.
 """
 
 from __future__ import annotations

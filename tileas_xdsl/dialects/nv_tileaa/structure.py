@@ -8,6 +8,9 @@ Tile structure: ops that change the shape of a tile, and no element.
 
 `view`, `expand_dims` and `extract_slice` name what is there already; the others compute. Layouts (tensor encodings) may
 differ between operand and result.
+
+`extract_slice` has all its offsets as operands or all as constants. Rounding modes and predicates are spelled as in
+CUDA Tile.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ Agents: threads of control that share a pipeline.
     } : (!nv_tileas.producer_token, !nv_tileas.consumer_token) -> ()
 
 The switch forks all agents of all groups and is done when all of them are.
+
+`consumer_idx` is judged against the group of agents around the op. The warp budget is `numWarps` of the nearest kernel
+spec, else 32.
 """
 
 from __future__ import annotations

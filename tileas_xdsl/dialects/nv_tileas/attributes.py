@@ -7,6 +7,9 @@ The attributes of `nv_tileas`.
     #nv_tileas<mem_semantic relaxed>       and the other policies of memory ops
 
 Layouts have a file of their own, `layout.py`.
+
+`atom` is optional until lowering, except where it is the op's subject (TMA ops, `make_tiled_tma_desc`). An atom may
+name box, mode and K.
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ those of TileAS. `configuration_of` runs five phases in fixed order; the first t
 in words of our own, asks whether instructions of that configuration tile the shapes.
 `packed_configuration` gives what lowering needs, `(atom_k << 32) | vec_size`, or 0. `kind_word_refusal` is the back
 end's check of the instruction word.
+
+A block-scaled op with an atom is judged in the atom-level words (`expects sfa/sfb element types to be the same`), one
+without in the op-level ones.
 """
 
 from __future__ import annotations

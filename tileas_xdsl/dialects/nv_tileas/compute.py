@@ -4,6 +4,8 @@ Matrix multiplication, reduction and scan.
     %d = nv_tileas.dot %a, %b, %c : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
     %r = nv_tileas.reduce %a attributes {axis = 1 : i32} { ^bb0(%x : f32, %y : f32): ... nv_tileas.yield %s ... }
     : (tensor<8x4xf32>) -> tensor<8xf32>
+
+`reduce` and `scan` with a memory-consistency attribute have no write effect by it: it speaks of what others may see.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ An effect may take a token and then returns one: the order of memory effects is 
 names its destination and returns the token of its completion. `atom` is the instruction that moves the data; it is
 optional until lowering. Groups that hold at most one value are variadic, so that a second one is reported with TileAS's
 text.
+
+Copies within registers and within shared memory are legal; they are moves that later passes remove.
 """
 
 from __future__ import annotations

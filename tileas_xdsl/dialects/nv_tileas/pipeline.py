@@ -10,6 +10,12 @@ iterator names the current slot. The steps in the life of a slot, and the ops th
 `produce_one` and `consume_one` scope the steps of one side; the `_async` forms also return a completion token. A step
 that no op inside does, the scoping op does itself. Without explicit result types, builders give the usual results:
 values first, then the token of the side, then the completion token.
+
+A `commit` or `release` accepts the token of the produce or consume op itself, besides those of the handshake ops.
+
+`pipeline_id` is the number of the pipeline in its function.
+
+That both ends of a pipeline agree on the payload is a fact about several ops; an analysis judges it, no verifier.
 """
 
 from __future__ import annotations

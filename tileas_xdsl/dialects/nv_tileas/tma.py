@@ -8,6 +8,9 @@ The tensor memory accelerator: descriptors, and transfers of boxes (PTX ISA, "Te
 
 Coordinates and extents are written outermost first; the conversion to NVVM reverses them. The box, in elements, comes
 from the op that makes the descriptor or from the atom of the transfer, and the two agree.
+
+`in_bounds` left out means in bounds. `leading_offset` is a unit property. The barrier of a TMA op is optional: the
+pipeline has one.
 """
 
 from __future__ import annotations

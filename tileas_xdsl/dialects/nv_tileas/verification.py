@@ -1,5 +1,7 @@
 """
 Checks and field types that the ops of `nv_tileas` share.
+
+The sources disagree on diagnostics' prefixes; ours read `'op' op text`, as MLIR's do.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ and store it, each the lanes of its own (`32 * (warp % 4)` and up).
     nvvm.tcgen05.wait <load>                                 // before it the registers of %v may not be touched
 
 In an address the lane stands in bits 16 to 31, and the column in the bits below.
+
+A scale vector size is "explicit" when its field in the kind word is not zero.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ Other ops of a thread: exchange within its warp, sleep, exit, and inline PTX.
     nvvm.inline_ptx "mbarrier.init.b64 [$0], $1;" ro(%bar, %n : !llvm.ptr, i32), predicate = %p
 
 Exchanges block until all lanes of the mask arrive, so they count as synchronising.
+
+`mapa` is pure. `#llvm.constant_range` is registered with nvvm, which is the only one to use it.
 """
 
 from __future__ import annotations

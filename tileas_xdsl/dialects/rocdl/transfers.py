@@ -19,6 +19,9 @@ A transfer is a plain read of its source and a plain write of its destination, a
 its issue and its completion (LLVM's page "AMDGPU Asynchronous Operations"). The `async` twins of the
 first row came after LLVM 22; three families of buffer loads have no op and are calls of an intrinsic.
 `async_lds_transfer` recognises them all.
+
+`tensor.load.to.lds` and `tensor.store.from.lds` read and write through their descriptor; the number of bytes is not
+known.
 """
 
 from __future__ import annotations

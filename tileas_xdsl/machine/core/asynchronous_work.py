@@ -6,6 +6,9 @@ Asynchronous work: what an agent issues and the machine performs later.
 A work reads and writes somewhere between issue and completion. With `capture=issue` it reads its sources when it is
 issued. An `Event` is the completion that others wait for: of a work, of a task, of a region, or of several of these
 together.
+
+When checking, nobody computes what asynchronous work writes, so a scalar that was known there is known no more: a
+branch on it leaves the verdict open.
 """
 
 from __future__ import annotations

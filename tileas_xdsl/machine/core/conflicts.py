@@ -1,4 +1,9 @@
-"""Races and missing fences in words: the two accesses, and the edge of happens-before that is missing between them."""
+"""
+Races and missing fences in words: the two accesses, and the edge of happens-before that is missing between them.
+
+A generic read before an asynchronous write of the same bytes needs a proxy fence, as in the PTX memory model;
+`--relaxed-proxy` makes a warning of that one case.
+"""
 
 from __future__ import annotations
 

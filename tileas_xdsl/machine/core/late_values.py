@@ -5,6 +5,12 @@ The result exists from the issue of the region on, its value from the end of the
 passed on: a terminator hands it over, a task captures it, an asynchronous operation takes it as an operand and reads it
 when it is performed. Whoever reads the value must know by then that the body has ended. Otherwise the read is reported
 like a race, and the execution goes on as if the value had been there in time.
+
+A deferred value that is used too early is a race, like memory whose `alloc` token nobody waited for (`alloc` writes all
+of the buffer). The run then goes on as if the value had been there in time, so that one mistake does not hide the next.
+
+Deferred values. Only terminators, asynchronous ops and captures pass one on; the initial value of a loop or the
+argument of a call uses it.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Memory as the machine sees it: objects, byte ranges of them, and views through w
 An *object* is what one allocation or one function argument names. A *view* is a strided window on an object, in
 elements of some type. What two accesses have in common is decided on bytes: exactly, whatever strides and element
 types the two views have.
+
+Types narrower than a byte take a byte each in the machine's memory. Of tiles in registers a `view` packs floats of 4
+bits, two to a byte, the first in the lower half, where the result is one of bytes.
 """
 
 from __future__ import annotations

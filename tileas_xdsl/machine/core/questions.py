@@ -6,6 +6,12 @@ with tests is all the programs that answers make of it: a test that says no does
 wait. A *guide* decides each answer of an execution; a checker executes the program under every guide that makes a
 difference. Without a guide an execution hopes for yes: the agent waits, and if all come to a standstill, the answer of
 one that hopes is no after all.
+
+Tests of barriers (`test.wait`, `try_wait` with a result) may always say no, also when the phase is known to be over: no
+promises least, and `try_wait` has a time limit. They say yes only when the phase is over, and then acquire. An answer
+that nobody uses is no; a loop that does nothing but repeat the test is a wait; so is a test whose no leads to a wait
+for the same phase, next to it. Any other answer is tried both ways. `try_wait.parity`, which has no result, is the
+whole loop and blocks.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ known.
 Numbers are numpy's (`ml_dtypes` for bf16, fp8, fp4), so a program computes here what its types say. A type narrower
 than a byte takes one byte in the machine's memory. When only synchronisation is checked, tile data is `UNKNOWN`: it
 may be moved about, but a branch or an address that depends on it makes the verdict undecided.
+
+Unknown numbers. `ub.poison` and fresh memory are unknown when checking. When running, poison is zero and fresh memory
+is zero: deterministic, and a program whose result depends on either is wrong anyway. Division by zero is refused.
 """
 
 from __future__ import annotations

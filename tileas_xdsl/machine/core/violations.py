@@ -1,4 +1,8 @@
-"""The kinds of mistake in asynchronous programs, and the records and exceptions with which the machine reports them."""
+"""
+The kinds of mistake in asynchronous programs, and the records and exceptions with which the machine reports them.
+
+One report a work. Asynchronous work that nobody waits for is reported once, at the end that it outlived.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,11 @@ AMD's GPUs have no proxies: what copies asynchronously orders like any access. A
 A barrier in LDS counts as the hardware does, and Gluon's examples with it: `arrive_barrier` and
 `async_copy_mbarrier_arrive` arrive once for each thread, an op of the TDM once for each warp. Source: Triton's op
 definitions, and its examples for gfx1250.
+
+A barrier in LDS counts as Gluon's examples for gfx1250 count: `amdg.arrive_barrier` and
+`amdg.async_copy_mbarrier_arrive` arrive once for each thread, an op of the tensor data mover once for each warp. The
+predicate in a descriptor of the mover is not followed: what it switches off counts as done. `ttg.async_wait` counts
+groups there too, though the compiler may wait for less, for the copies of its tokens.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ What the ops of `async_region` do; the package `dialects.async_region` has the r
 A token is an `Event`, a promise an event with a payload, a plain result that is not there yet a `LateValue`. A region
 with a token argument is run by whoever issues it; any other region, and every launch, is a task. Memory and transfers
 are asynchronous works: reserving memory writes all of it, so that touching it without the token is a race.
+
+Work of `async_region` looks at its operands when its dependencies are complete, whatever `capture` says: before, there
+may be nothing to look at.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """
 What the ops of `vector` do that move a few neighbouring elements at once. Arithmetic on vectors is that of `arith`.
+
+Only neighbouring elements (a minor identity map, no mask) have a meaning; what sticks out of a dimension that is not
+`in_bounds` is not touched.
 """
 
 from __future__ import annotations

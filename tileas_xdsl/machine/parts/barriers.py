@@ -11,6 +11,11 @@ part in a phase (by arriving, by expecting bytes, by asynchronous work that sign
 complete. Whatever may precede the completion of a phase (the waits for the phase before, the expected bytes) happens
 before one of the arrivals that complete it. A pair that is not ordered is a doubt. A wait whose phase is already
 followed by another complete phase is a violation.
+
+Scopes. An arrive of block scope at another block's barrier counts, but hands nothing over. Nor does a relaxed one, a
+relaxed arrival at the barrier of the cluster, or `complete_tx`; a wait that is relaxed learns nothing. They count for
+which phase is which all the same. Waits have no scope here: what an arrival of cluster scope releases, a wait of block
+scope learns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Calls: to functions with a body, and to functions of which only the name is known."""
+"""
+Calls: to functions with a body, and to functions of which only the name is known.
+
+What a function without a body may write is not known any more after its call, numbers that control flow reads included.
+"""
 
 from __future__ import annotations
 

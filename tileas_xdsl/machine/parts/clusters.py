@@ -1,6 +1,15 @@
 """
 What blocks of a cluster do to each other: places in their memory, copies to several of them, the barrier at which all
 of their threads meet.
+
+Clusters. One cluster is executed where its blocks reach into each other, and one block of it elsewhere: two blocks of a
+kernel that does not cross can only meet in global memory, where blocks are not compared anyway. A cluster that says
+nothing of its size has two blocks, the smallest number at which blocks differ. The start and the end of a block are
+writes of its shared memory, so that one rule finds both an access that comes too early and one that comes too late. A
+relaxed arrival tells that its block has started, since the wait cannot pass before, and what `fence.mbarrier.init` has
+published: this is how CUTLASS begins its kernels. To arrive twice without a wait is undefined, and `phase`. All blocks
+are compared on global memory, so two that write to one place race, whatever else they do. A barrier that is not made
+yet in another block is a race, not a `phase`: in another interleaving it may be there.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@ Asynchronous copies that a thread commits by groups and waits for by counting: `
 
 The groups of one thread and of one family of copies (`cp.async`, `bulk`, `wgmma`) are a queue; they finish in the order
 in which they were committed. The ops of `nvvm` and of `nvgpu` speak of the same copies and groups.
+
+A group that is counted by hardware (`cp.async`, bulk, wgmma) belongs to the agent; a queue of `async_queue` belongs to
+the execution.
 """
 
 from __future__ import annotations

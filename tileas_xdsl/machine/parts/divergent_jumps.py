@@ -6,6 +6,9 @@ Branches between blocks that some threads of a warp take and others do not.
 As with `scf.if` (`divergence`), the threads of each side are the active ones while it runs, and all go on together
 where the sides meet (`analysis.control_flow`). What a block argument is there differs between the threads that came
 from here and from there.
+
+A branch back to a block that dominates it closes a loop, whose turns count as those of `scf.while` do. A side of a
+branch on threads that leaves the loop of the branch is undecided, as is one that comes back to it.
 """
 
 from __future__ import annotations

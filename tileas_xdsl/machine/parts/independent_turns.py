@@ -5,6 +5,10 @@ Loops whose turns may run in any order and at once (`scf.forall`, `scf.parallel`
 
 The agents know what the one around them knows, and it goes on when all of them have ended. So what one turn writes and
 another one touches is a race, whatever order a run takes.
+
+Each turn of `scf.forall` and `scf.parallel` is an agent, at most 4096 of them; what one turn writes and another touches
+is a race. Values of turns are reduced in the order of the turns, of which every other one is as right. A `forall` that
+puts tensors together is refused.
 """
 
 from __future__ import annotations

@@ -3,6 +3,16 @@ The ends of buffers.
 
 Asynchronous work that touches a buffer must be known to be complete where the buffer ends (`undrained` otherwise),
 every other access must happen before the end (a race otherwise), and no later op may touch the buffer.
+
+A bulk store whose read of shared memory was waited for (`wait_group {read}`) is not undrained at the end of the
+function: the grid ends, and its global writes with it. That holds for the function that is checked; an `llvm.func` or
+`gpu.func` that is not marked as a kernel does not end a grid, and there the store has to be waited for. The same is so
+of a `cp.async` that reads no bytes: a predicated epilogue issues such copies and leaves them, and the zeros that they
+write end with the shared memory of the block.
+
+*kernels that fill their first stage before they ask how many tiles there are* are wrong without a tile, and reported:
+the copy is still under way when the block ends, and nobody waits for it (`undrained`). Call them with one tile at
+least, or ask first.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ Asynchronous writes of a stage are bytes that the full barrier still expects. A 
 that names none, a queue without one) has a slot for every stage; reuse is not judged there. Of such a queue a check
 relies on one slot only: a put waits until the stage before has been released, and learns nothing by it, since a deeper
 queue would not have made it wait.
+
+A step that nobody does, the op does itself. Dropping the `consumer_release` from the region of a `consume_one` is
+therefore no mistake: the op releases by itself. A release that is skipped in one iteration is one.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@ Tasks: agents that are not joined by name, but complete promises at their ends.
 
 A task that nobody ever awaits is a mistake (`undrained`), unless it does nothing: then nothing in it could be
 unfinished.
+
+A call of an `async.func` that does nothing need not be awaited, like any task that does nothing.
 """
 
 from __future__ import annotations

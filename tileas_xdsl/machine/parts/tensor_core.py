@@ -3,6 +3,10 @@ Works of the tensor core: products, and for `tcgen05` copies and shifts. Those o
 
 They read shared memory through the asynchronous proxy. Those of `wgmma` and copies of `tcgen05` have numbers; of
 the others a check follows what they touch.
+
+Fences of tensor memory are asked for between threads: `<after>` in the one that comes later, and `<before>` in the one
+that has loaded or stored. What a commit tells of needs no `<before>` (PTX ISA: it implies one), and within a thread
+only what the tensor core has made needs a fence before it is loaded. `dealloc` needs none.
 """
 
 from __future__ import annotations

@@ -6,6 +6,14 @@ place for each coordinate. A copy touches a box of it. How large a box is only t
 same coordinates are the same one, and boxes at different coordinates are taken to be apart, unless the copy says by
 `tileas.box` how many elements it has along each dimension, or the kernel what its argument maps
 (`dialects.tensor_maps`). Where that is said, copies move numbers too.
+
+A descriptor is known by its address and names a tensor of its own. Boxes at equal coordinates are the same; at
+different ones they are taken to be apart where the tensor is written, which the verdict says, unless `tileas.box` gives
+their extents, or `tileas.tensor_map` on the argument says what it maps. The attribute stands on the argument, not on
+the copies, since it is the host that makes the map: one sentence for the machine, which moves boxes by it, and for the
+launch contract. It counts dimensions as arrays do, the outermost first. Reductions of one box are atomic with each
+other. A descriptor that the program writes needs `fence.proxy.release` and then `fence.proxy.acquire` for its address
+before a copy uses it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@ Asynchronous work of `nv_tileas` ops: issued at the op, performed after its toke
 
 Work that writes the slot of a pipeline stage which the agent is producing belongs to that stage: the stage is full only
 once the work is complete.
+
+`async.dot` accumulates in place in a C that is storage; a C in registers is copied into fresh ones first. Products on
+one accumulator are ordered.
 """
 
 from __future__ import annotations

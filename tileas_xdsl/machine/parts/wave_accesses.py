@@ -7,6 +7,9 @@ Backend": "Memory Model", wait counters).
 - LDS transfers of the synchronous model count as ordinary writes of the wave: before the wave touches their bytes, the
   compiler waits for them and for those that are older, for they complete in order.
 - On gfx9 one counter counts loads and stores.
+
+`s.waitcnt` counts stores to global memory with the transfers, as gfx9 does; loads are not counted, which can only make
+a wait complete less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Pointers at run time: an object and a byte offset. What an access covers follows from its type."""
+"""
+Pointers at run time: an object and a byte offset. What an access covers follows from its type.
+
+A global of no bytes in shared memory stands for all that a launch may ask for.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ One access to memory by an op on tiles: which bytes it reaches, and what moves.
     base[coordinates]  ->  pieces of the tile that lie in memory  ->  read or written now, or by asynchronous work
 
 The base is an array, a view of an array by tiles, a pointer or a tile of pointers.
+
+Masks that are unknown when checking count as true: more accesses, so no race is missed.
 """
 
 from __future__ import annotations

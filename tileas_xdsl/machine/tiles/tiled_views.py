@@ -7,6 +7,9 @@ Reading and writing memory tile by tile: arrays seen as grids of tiles, boxes of
 Where a tile sticks out of its array there is nothing to read or write; so a tile is a list of `Piece`s, each a strided
 window of the array and its place in the tile. Mostly there is one piece. An axis of a tile that walks through several
 axes of the array takes a piece for each run of evenly spaced elements.
+
+Coordinates. Those of TMA ops count elements, those of `tiled_*` ops count tiles. Tiled loads that stick out read
+padding; stores of nv_tileaa clip; a store of nv_tileas without `in_bounds` must fit.
 """
 
 from __future__ import annotations

@@ -10,6 +10,13 @@ agent that makes an access or a product itself waits until it is complete; one t
     tensor core                                              [ occupied ]
 
 The order `timed` always chooses the earliest event, so the machine sees all events in the order of time.
+
+Work joins the queue of its engine when all that it depends on is complete, not when it is issued; engines are first
+come, first served; an agent has lanes for arithmetic of its own, and agents do not compete for issue slots. Copies hit
+the second-level cache. Numbers that no document gives are called estimates in the tables.
+
+The accesses in the body of an asynchronous producer, and the body of an asynchronous scope, are paid for by their work
+and not by the agent.
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@ The least interval where schedules stretch: between one that is refuted and one 
 There the refutation of an interval refutes all below it (`stretching.py`), so not each has to be asked about. First a
 schedule is sought in few stages, which is the smaller question, and gives the upper end; then the interval below it is
 to be refuted, with any number of stages; and where that takes too long, one halfway to those that are.
+
+Loops are proven by halving. Nothing in the problem of a loop has to come soon enough, so a schedule at one interval is
+one at every larger interval, and one refutation does for all below it (stretching.py (`scheduling/exact/stretching.py`)
+has the proof). A search that starts from the heuristic's schedule goes that way when the first interval is refuted.
 """
 
 from __future__ import annotations

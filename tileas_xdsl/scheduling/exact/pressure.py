@@ -1,4 +1,9 @@
-"""How many registers a schedule needs: the words that are alive at each row of an agent's loop."""
+"""
+How many registers a schedule needs: the words that are alive at each row of an agent's loop.
+
+The result of a queued op has its registers from its issue on (PTX ISA, `wgmma.mma_async`: accesses before the wait are
+undefined). `RegisterFile.taken_at_issue = False` is the weaker model, in which they are taken while the op executes.
+"""
 
 from __future__ import annotations
 

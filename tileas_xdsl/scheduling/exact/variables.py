@@ -7,6 +7,11 @@ iteration repeats them `ii` later; stages are what tells iterations apart.
 Nothing depends on where time 0 is, since the loop of each agent has an origin of its own. So it can be given: by
 default the row of the first op is 0, which makes proofs many times faster; or the first start is at 0, which is faster
 for the sum of starts.
+
+A moved register value is two acts, a write by its agent and a read by each agent that uses it, with times of their own.
+Counting the cycles into the ops themselves would let a user start before it has read.
+
+The move belongs to the value, not to a dependence: two uses of one value on one agent read it once.
 """
 
 from __future__ import annotations

@@ -9,6 +9,10 @@ Lower bounds of the initiation interval, each with what binds.
 No schedule has a smaller II than any of them: the first two are Rau's (MICRO 1994). For the third: where two ops share
 a slot that serves one, their footprints are disjoint for at least the shorter of the two there; so ops that exclude
 each other in pairs take at least the sum of their shortest footprints. The fourth: a start below `S * II`.
+
+FineMII is the weight of ops that exclude each other in pairs, DepMII follows from the stages in which an op may start;
+so neither exceeds the true minimum. The published gate G2 refuses an op with a `max_depth` above 1 in the four
+published arms; the ejection arm takes it for a number of stages.
 """
 
 from __future__ import annotations

@@ -72,6 +72,10 @@ class ConvertROCDLMarksToCountersPass(ChoosingPass):
 
     Requires: transfers of one counter complete in the order of their issue.
     Refuses: transfers that the target does not have; marks in regions that other threads run.
+
+    Choices
+        Transfers of the synchronous model that were there before are not counted: the compiler waits for them, and too
+        few is safe.
     """
 
     name = "convert-rocdl-marks-to-counters"

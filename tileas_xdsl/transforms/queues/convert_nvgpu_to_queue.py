@@ -233,6 +233,11 @@ class ConvertNVGPUToQueuePass(ModulePass):
 
     Refuses, with the IR untouched: tokens that leave the function or their values, a copy in no group or in several,
     a wait for a copy that is in no group, and a `numGroups` by which the wait would not wait for its own token.
+
+    Choices
+        `numGroups` is kept where it waits for the op's own token (waiting for more is what its author may want) and
+        refused where it does not. A copy is issued where its group is made; what could tell the difference in between
+        is refused.
     """
 
     name = "convert-nvgpu-to-queue"

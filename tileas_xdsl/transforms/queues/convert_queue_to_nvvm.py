@@ -103,6 +103,13 @@ class ConvertQueueToNVVMPass(ModulePass):
     bytes.
     Refuses: queues of other threads' regions; loops that are still to be pipelined; a barrier where threads may
     diverge; waits that leave more than 1023 groups.
+
+    Choices
+        Threads meet after each wait and before buffers are overwritten, by default. The machine, whose agents are whole
+        warps, could not find the races between threads that this prevents, so it is done by construction; a block of
+        one thread can say `barriers=false`.
+
+        A group stays a group when none of its stores became a copy: the counts are those of groups.
     """
 
     name = "convert-queue-to-nvvm"

@@ -60,6 +60,12 @@ class ConvertQueueToPipelinePass(ModulePass):
     same queue, and waits in control flow in one; a wait that is reached with different numbers of unfinished groups,
     where nothing that is computed before it tells which; groups that nobody waits for, since a pipeline has to be
     drained.
+
+    Choices
+        An `async_queue.scope` may stand in the body of a produce op, and then belongs to its stage; so the bodies stay
+        when counts become phases or back.
+
+        Groups for which nobody waits are refused rather than consumed at the end, which would hide a mistake.
     """
 
     most_stages: int = 8

@@ -114,6 +114,10 @@ class ConvertQueueToROCDLPass(ChoosingPass):
     on.
     Refuses: calls between functions with queues (marks belong to one activation); queues of other threads' regions;
     loops that are still to be pipelined; a barrier where threads may diverge.
+
+    Choices
+        Functions from elsewhere do not commit to the module's queues. A queue across a call is refused, for marks
+        belong to one activation.
     """
 
     name = "convert-queue-to-rocdl"

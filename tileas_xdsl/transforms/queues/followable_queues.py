@@ -3,6 +3,9 @@ The precondition of every conversion away from `async_queue`: the queues of a fu
 
 A queue belongs to the execution, not to a value, so whoever rewrites one must see every commit and wait that there is.
 Each refusal names the op that hides some, the reason and the way out.
+
+A function's queues are empty when it is called, as far as a conversion is concerned; calls between functions that use
+queues are refused.
 """
 
 from __future__ import annotations

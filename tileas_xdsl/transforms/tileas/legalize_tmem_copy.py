@@ -75,6 +75,15 @@ class LegalizeTmemCopyPass(ModulePass):
         A layout in tensor memory for which no shape gives a layout in registers, or none from which the other side can
         be reached. The copy stays as it is and its function gets bit 2; the other copies are made, and the errors come
         together at the end.
+
+    Choices
+        A layout in tensor memory is one of offsets, as in other memories: columns of a lane first, then lanes. So
+        `row_major` is one row a lane, and only 64 rows, which leave the upper half of each 32 lanes empty, need a form
+        of their own (PTX ISA, "Data Path Layout Organization", layout F). The two accesses of `.16x32bx2` are to the
+        same lanes, as its two addresses differ by columns; Triton takes it for 64 rows in the same way. Two groups of
+        four warps share the lanes where a step has 16 of them, as in Triton; more share the columns. A copy from tensor
+        to shared memory is legal where threads make it, and no asynchronous copy is. Of a copy whose other side is in
+        words the first shape is taken, `.32x32b`.
     """
 
     name = "tileas-legalize-tmem-copy"

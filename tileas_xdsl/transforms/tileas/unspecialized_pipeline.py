@@ -352,6 +352,17 @@ class UnspecializedPipelinePass(ModulePass):
     without a valid schedule are left alone in silence. Refuses: nothing. A loop with a valid schedule that cannot be
     expanded (too few slots or iterations, a dependence that would run backward, an `scf.while`) stays byte for byte,
     with the remark "Failed to pipeline loop" and bit 2 of this pass's status.
+
+    Choices
+        A body with tags of its own schedule and with expanded pieces is a miss with the remark, and not silently
+        invalid: else the outer loop of a nest would be dropped without a word. The pieces of an inner loop keep the
+        `stage` that they had in it.
+
+        Without a schedule early stages come first in the kernel, where the published kernel has late ones first: so the
+        next load is issued before the product, and not behind it. A synchronous product would hold the load back for
+        its whole duration.
+
+        `token_iter_idx` follows the token to its place in the kernel, and goes where the kernel carries no such token.
     """
 
     name = "tileas-unspecialized-pipeline"

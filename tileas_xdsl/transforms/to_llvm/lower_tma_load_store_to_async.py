@@ -79,6 +79,12 @@ class LowerTmaLoadStoreToAsyncPass(ModulePass):
         Loads that pad with something else than zeros; arrays that are no arguments of the kernel, or no boxes of TMA;
         arrays that TMA reads and the kernel writes, or that it stores to and the kernel accesses otherwise. The
         function stays as it is and gets bit 2, and the errors of all functions come together.
+
+    Choices
+        They run behind the schedule, where regions take the slots of their pipelines, so a copy has a barrier; in front
+        of it the loads are what is timed, split and given to agents. The token of a load into a slot is not waited for:
+        its bytes are counted at the slot's barrier. The box of a descriptor is the tile; the box of the tensor map is
+        what one instruction copies of it. Descriptors that the kernel makes itself are not built.
     """
 
     name = "lower-tma-load-store-to-async"

@@ -245,6 +245,9 @@ class AsyncJoinRegionsPass(ModulePass):
 
     Requires: nothing. Refuses tokens that escape (`analysis.token_uses`). Leaves alone: launches, regions with a token
     argument or several tokens, and tasks that wait for groups. Linear in the ops and edges.
+
+    Choices
+        Joins by itself only what loses no concurrency; what could overlap is joined on request.
     """
 
     name = "async-join-regions"

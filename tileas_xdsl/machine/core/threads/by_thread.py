@@ -6,6 +6,11 @@ Steps on values that differ between the threads of an agent (`hardware`): done o
 
 What they touch together is the union of what each touches, in as few windows as say it. An op whose meaning does not
 say that it may be done so (`Facts.per_thread`) takes one value for all threads, or leaves the verdict open.
+
+Threads of one warp are taken to run in step where one touches what another writes, and a verdict that rests on that
+says so. PTX promises no order since sm_70; much code of warps relies on it all the same. A barrier, or `bar.warp.sync`
+with all threads in its mask, ends the assumption; a handshake by mbarriers does not, since not every thread need take
+part.
 """
 
 from __future__ import annotations

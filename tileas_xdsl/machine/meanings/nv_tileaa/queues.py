@@ -6,6 +6,10 @@ get waits for a filled slot, copies its tiles (those in shared memory, too) and 
 is turn `i` of its side; without one each op takes the next turn. A queue without a depth never blocks a put in a run; a
 check relies on one slot only (`parts.rings`). A queue that is a function argument is an endless source: its tiles are a
 fixed function of the argument and the turn.
+
+Queues copy. `queue.get` takes a copy of its tiles and frees the slot, also for shared-memory tiles: a queue says that
+data flows, not how. From `create_pipeline` on, tiles in shared memory are views, and a release that comes too early is
+a race.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ What the products, reductions and scans of `nv_tileas` do.
 `async.dot` accumulates in place where C is storage; a C in registers is copied into fresh registers first, which then
 are D. Products on one accumulator are performed in order, as the tensor core does; whoever else looks at D needs the
 token.
+
+An exclusive scan is refused: the op names no neutral element.
 """
 
 from __future__ import annotations

@@ -4,6 +4,12 @@ What the loads, stores and copies of `nv_tileas` and their asynchronous forms do
 A synchronous access first waits for the token it takes; its own token is complete from the start. An asynchronous one
 is issued, reads and writes after its token, and completes some time later. A tiled load that sticks out of its array
 reads the padding value, zero unless the op says; a tiled store stays in bounds unless it says otherwise.
+
+Storage and values. Loads, copies and conversions into shared or tensor memory make fresh storage; products and
+arithmetic always give values.
+
+`alloc_tensor` with `stages` gets a leading axis, unless its type already has it. A shuffle permutes the last axis, or
+the whole tile where the permutation is that long.
 """
 
 from __future__ import annotations

@@ -7,6 +7,12 @@ it expects, copies that it starts) the agent counts as often as it has active on
 is one thread. Copies are `cp.async` (generic proxy, groups per thread), bulk copies into shared memory (asynchronous
 proxy, bytes on an mbarrier) and bulk copies out of it (asynchronous proxy, groups per thread; the source may be reused
 once it has been read).
+
+Predicates that are false switch an `mbarrier.init`, an `arrive.expect_tx`, a tensor load or store off; an unknown one
+is undecided.
+
+Each generation of a barrier has a count of its own, given by its first arrival; two counts in one generation are
+refused.
 """
 
 from __future__ import annotations

@@ -3,6 +3,17 @@ What the ops of `wgmma` do (PTX ISA, "Asynchronous Warpgroup Level Matrix Multip
 
 The four warps of a warpgroup execute them together. Each of these agents starts a work of its own, which is taken to
 read both matrices whole, and waits for its own groups. It computes the rows of the result that its registers hold.
+
+Products of a warpgroup are one work for each of its warps, which reads both matrices whole: who may refill them has to
+know of all four. With a swizzle whole rows of the pattern count as read, of which one step along K reads a part: a
+write of the rest of those rows while it does so would be reported, and no kernel that we know does that. Each of these
+works computes the 16 rows that its warp holds. The order of additions, which PTX leaves open, is a fixed one: the
+accumulator, then k = 0, 1, 2, ..., each sum rounded to f32. tf32 is read as f32, since PTX promises at least 10 bits of
+it.
+
+Registers that `wgmma` adds to need a `wgmma.fence` before the first product, and after ordinary instructions have
+touched the result of an earlier one. When the registers of other accumulators are written no IR says, since a value has
+no registers: that it is before the last fence is assumed, and the verdict says so.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ different stages work on different iterations, and an epilogue, that compute the
 carries the plan out (`phases.py`), and lets its caller adapt each copy (`hooks.py`). Three passes stand on it: the
 unspecialised pipeline, the asynchronous software pipeline, and the schedule materialiser, which expands the slice of
 the loop that each agent keeps.
+
+A value that nothing can stand for, under a guard, is refused and not made poison. Memory decides legality too, which
+MLIR does not check; different arguments of a function do not alias unless told.
 """
 
 from __future__ import annotations

@@ -44,6 +44,12 @@ class ConvertPipelineToQueuePass(ModulePass):
     Refuses, with the IR untouched: turns that are not seen to be in order; pipelines whose two ends are in different
     agents, unless one of the agents only loads tiles; reads of memory that somebody writes meanwhile; waits that are
     reached with different numbers of full stages (all of it in `one_agent.py` and `two_agents.py`).
+
+    Choices
+        The agent that only loads is merged into the one that consumes, and its turn k + depth is issued where slot k is
+        given back: the earliest that it could have begun. Its sources must not be written meanwhile, since groups are
+        unordered among themselves where turns of an agent are not. One agent that handed itself tiles copies them
+        itself, in the commit.
     """
 
     name = "convert-pipeline-to-queue"

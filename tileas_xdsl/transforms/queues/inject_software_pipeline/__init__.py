@@ -127,6 +127,25 @@ class InjectSoftwarePipelinePass(ChoosingPass):
     `async_queue.block`s and nested annotated loops, with `memref.alloc`, constants and index arithmetic between them.
     Refuses: annotations that are no schedule of the components, schedules that break a dependence or would need
     versions of a buffer that iterations share, asynchronous components that wait or commit.
+
+    Choices
+        Stages are counted from the lowest, so stages `[2, 5]` make a prologue of 3 slots and not of 5; the two idle
+        slots at either end are slots of the body, with the same counts. The queue keeps the annotated number.
+
+        A buffer whose accesses never meet an earlier iteration's (`B[i]`) gets no versions; TVM's pass, which looks at
+        stages only, gives it some.
+
+        An allocation in the body is taken to be written before it is read, as it is new in each iteration; one in front
+        of the loop must be seen to be. Different function arguments do not alias.
+
+        The parts of a nested asynchronous pipeline keep their order and count as touching what they issued until the
+        last part is over, whatever their waits say.
+
+        A commit under a condition on data is one that a synchronous component holds, written by hand. Its queue belongs
+        to that component; waits for it in other components are found anew, those in the component stay. A nested
+        pipeline waits for 0 there, since its parts share no values.
+
+        The option `merge-waits` is ours; without it every consumer keeps the wait that is exact for it alone.
     """
 
     name = "inject-software-pipeline"

@@ -10,6 +10,9 @@ of a tile between the two:
 The second form fills with zeros where the condition is false. Everything else in a scope runs at once, in order, as
 ordinary code: that is one of the moments at which the scope may be performed. Here each store is judged for itself;
 `order` judges those of a scope together.
+
+Vectors become wide copies only where their address is known to be a multiple of their size; buffers are taken to begin
+at multiples of 16 bytes.
 """
 
 from __future__ import annotations

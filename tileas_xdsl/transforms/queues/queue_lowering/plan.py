@@ -4,6 +4,12 @@ The plan for a module whose queues are lowered. It is complete before anything i
 Several queues become one sequence of groups, so every count is taken anew: a wait that leaves N groups of its queue
 leaves as many groups of the sequence as were closed since the (N + 1)-th newest of that queue, on any path
 (`analysis/windows.py`). A wait for which no path has so many groups cannot block, and goes.
+
+A function that nobody in the module calls starts with no groups in flight: it is a kernel. One that only functions in a
+circle call may find any.
+
+Where a count or a queue is computed, the largest safe constant is taken; loops are not peeled for it. What is computed
+comes out of loops with constant stages unrolled, so it is a constant there already.
 """
 
 from __future__ import annotations

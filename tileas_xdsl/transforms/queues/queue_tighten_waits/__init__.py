@@ -185,6 +185,12 @@ class QueueTightenWaitsPass(ChoosingPass):
     or behind what may commit groups that nobody sees.
 
     Refuses: nothing.
+
+    Choices
+        The checker is the judge of a count, with its proof for every trip count. Addresses that it can follow are thus
+        followed exactly, and where it proves nothing the waits stay. A wait without which all is as safe is removed,
+        also where it could block. What cannot be followed is taken to do all that it might; a function without a body
+        may commit groups that the caller waits for, so waits behind its call stay.
     """
 
     name = "queue-tighten-waits"

@@ -48,6 +48,12 @@ class AssignLayoutsPass(ModulePass):
 
     Refuses
         A tile with an extent that is no power of two, or that is not known; an unknown target.
+
+    Choices
+        The type of a tile suggests its layout, so what agreed before agrees; products are the anchors, then slices that
+        reductions leave; conversions move towards these. Operands and results are made to agree where the op works
+        element by element, reduces, adds a dimension or repeats one; other ops are taken to move elements between
+        threads themselves.
     """
 
     name = "tileas-assign-layouts"

@@ -48,6 +48,13 @@ class AssignLoadStoreLayoutsPass(ModulePass):
         A pipeline whose tiles lie in different memories, or whose loads have no kind of instruction in common; a tile
         with elements that share a byte and belong to several threads. Nothing in the function is bound then, and it
         gets bit 2; the other functions are bound, and the errors come together.
+
+    Choices
+        The published figure of merit counts, as accesses of shared memory, the wavefronts of threads that access the
+        tile in order, or the boxes of TMA; as live registers those that hold the tile on the way from memory to memory.
+        An alias group is what fills one pipeline; its kinds are TMA, `cp.async` and registers. Rows whose alignment no
+        type states are taken to begin at multiples of 16 bytes, as TMA takes no others; `row-alignment` says otherwise.
+        Ops of nv_tileaa have no `atom`, so theirs is the attribute `nv_tileas.atom`.
     """
 
     name = "tileas-assign-load-store-layouts"

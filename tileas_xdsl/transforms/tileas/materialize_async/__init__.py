@@ -76,6 +76,24 @@ class MaterializeAsyncPass(ModulePass):
         For each function, which then stays as it is but for its status: producers of one pipeline that use different
         instructions or disagree about the slot; iterators of different types that meet. All functions are looked at,
         and the errors come together at the end.
+
+    Choices
+        A loop that only produces waits for its tokens behind the loop. A wait inside would have no consumer to protect.
+
+        A load that only a `produce_one` uses moves into its region, unless the function may write that memory. A
+        producer that copies a view from outside its region, or memory that the function writes, is awaited behind its
+        commit: a later release would overtake it.
+
+        A producer has the stage of what it uses, a consumer at least the next one; a relay gives 0, 1, 1, 2. The
+        producer's wait carries it too.
+
+        `consumer_read`, not the emitted `consume_one`, yields the tile. `producer_kind` is also the reconciler's
+        instruction family; a producer without operations has none. `scf.while` is flagged `not_pipelinable`.
+
+        That two ops fill one pipeline with different payloads has a wording of ours: that of TileAS is not published.
+
+        A load with a chain that stays synchronous because of memory gets a remark. Silence, which TileAS asks for, is
+        for loops without a chain.
     """
 
     name = "tileas-materialize-async"

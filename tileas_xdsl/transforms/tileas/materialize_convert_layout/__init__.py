@@ -65,6 +65,16 @@ class MaterializeConvertLayoutPass(ModulePass):
     Refuses
         Conversions without a feasible plan, and options that allow none; the op stays as it is and its function gets
         bit 2. All functions are looked at, and the errors come together at the end.
+
+    Choices
+        A conversion between two layouts in words is left alone, for there is nothing to query; one with bits at one end
+        only is a failure. The first op of a chain of copies carries the mark for unrolling. A plan that only renames
+        registers is one `convert_layout`; a load from shared memory stays one, with tag 1. With `reinterpret-to-i8` a
+        conversion has bytes at both ends, or at none, for it has one element type. The cap bounds the words of
+        shuffles, too. The compute capability is the option's where the IR states none.
+
+        Costs are cycles a warp issues for each byte: one for a select of a word, a shuffle, a wavefront; 30 for a
+        barrier (an estimate).
     """
 
     name = "tileas-materialize-convert-layout"

@@ -106,6 +106,11 @@ class MaterializeSchedulePass(ModulePass):
         two agents touch, a value that cannot cross, or tiles that no division of the registers holds. So do agents of
         the program that with stages would wait for each other in a circle, or of which that cannot be said.
         Stages that contradict each other on one ring are an error.
+
+    Choices
+        Without `enable-schedule-rewrite` the loop between prologue and epilogue has the blocks of the stages one after
+        the other. Their guards are left out: between the two pieces every iteration is in range. The latest stage comes
+        first, so that it has read what an earlier one of the same turn overwrites.
     """
 
     name = "tileas-materialize-schedule"

@@ -68,6 +68,11 @@ class PrepareForSchedulingPass(ModulePass):
 
     Refuses
         A compute capability without a machine model, naming those that have one; another number of sub-tiles.
+
+    Choices
+        Asynchronous works are ops of their own in a scheduling problem, behind the op that issues them, since engines
+        have queues. Engines serve in the order of issue; a schedule that has two works of one engine in another order
+        is met all the same, as the later one waits no longer than its slot.
     """
 
     name = "tileas-prepare-for-scheduling"

@@ -75,6 +75,14 @@ class QueueToPipelinePass(ModulePass):
         iterators of different types that meet.
 
     `default_depth` is the number of slots of a queue that does not say.
+
+    Choices
+        Puts by a group of several agents are refused, elected or not; so are turns in nested agents, and an `execute`
+        in a loop with a queue from outside it. A get inside the body of a put is one turn of its side, advanced behind
+        the outermost put.
+
+        Holding a slot until the last use of its view leaves fewer slots free. A program that needs every slot of one
+        queue to make progress on another can block where it did not; `check` shows it, the pass does not refuse it.
     """
 
     name = "tileas-queue-to-pipeline"

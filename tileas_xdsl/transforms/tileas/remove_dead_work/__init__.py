@@ -40,6 +40,10 @@ class RemoveDeadWorkPass(ModulePass):
     when it is made, if the consumers behind it wait for the same stages, or if it announces a wait that follows.
 
     Requires: verified IR. Refuses: nothing.
+
+    Choices
+        The sequences of materialize-async are published, so its waits are all made; those that order nothing go at the
+        end of the driver, in a pass of ours.
     """
 
     name = "tileas-remove-dead-work"

@@ -1,4 +1,8 @@
-"""What the rules are written with: the table, and an emitter of intrinsics, constants and inline assembly."""
+"""
+What the rules are written with: the table, and an emitter of intrinsics, constants and inline assembly.
+
+Inline PTX clobbers memory, which MLIR's does not: without that LLVM may move a load over the wait that it waits for.
+"""
 
 from __future__ import annotations
 
