@@ -78,7 +78,6 @@ NOT_YET: set[str] = {
     "docs/python.md",
     "docs/schedules.md",
     "docs/threads.md",
-    "docs/tileas-command.md",
     "docs/timeline.md",
     "docs/triton.md",
     "docs/verbatim.md",

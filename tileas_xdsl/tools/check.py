@@ -4,6 +4,33 @@ show an interleaving that leads to one.
 
 Exit status 0: safe. 1: a violation; the report shows it. 2: the input cannot be read, or has an op that the machine
 does not know. 3: undecided; the report says why and on account of which op.
+
+Without `--trip-counts` 0 to 8 are tried, or up to 2 S + 2 where a ring has S > 3 slots, and then every trip count is
+proved. Where S > 126 these would be more than 256: then 0 to 8 are tried, and nothing is proved of larger ones. What is
+asked for may have 256 combinations; of several arguments that nobody asked about fewer trip counts are combined. Calls
+in which the step of an `scf.for` would not be positive are left out, and the report says which.
+
+`--capture issue`: asynchronous work reads its sources when it is issued; by default it may read them until it
+completes, as hardware does. Without `--may-alias` every array is one of its own. `--programs N`: a block with a
+persistent loop computes N programs; without it their number is one more argument that bounds loops. Without
+`--function` every public function with a body is checked.
+
+While standard error is a terminal, a check that takes more than two seconds shows there which call it is at.
+
+JSON (a list, where a dump has several kernels) has these keys:
+
+- `file`, `verdict` (`safe`, `violation`, `undecided`), `line` (the last line of the text)
+- `scope`: `fixed` (arguments with their numbers), `tried` (what took some numbers and is not proved for others),
+  `assumed` and `left_out` (clauses)
+- `functions`, `trip_counts`, `executions`, `undecided` (reasons), `left_out` (calls without a positive step)
+- `every_trip_count` (whether that is proved, with nothing fixed), `bounded` (why not), `cut_short` (searches for which
+  there was no time)
+- `proofs`, by function: the largest trip count that was executed, the period, and at which trip count an array of a
+  fixed size ends
+- `findings`: `kind`, `function`, `arguments`, `message`, `missing`, `parties` (`place`, `op`, `agent`, `iteration`,
+  `role`) and `witness`, a list of steps (`agent`, `iteration`, `place`, `op`, `kind`, `text`; `elided` with counts per
+  agent), of which those of kind `access` at the end collide
+- `warnings`: `kind`, `function`, `place`, `op`, `message`, `counts`, `more`, `cycles`
 """
 
 from __future__ import annotations

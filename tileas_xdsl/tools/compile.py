@@ -6,6 +6,21 @@ The decisions are read from the IR when they are made: stages, interval and boun
 bytes behind the assignment of buffers, agents, warps and registers at the end. One line each, on standard output, or on
 standard error where the program goes to standard output. With `--save-temps DIR` the program is written down behind
 every pass. Exit status 0: compiled. 2: the input is wrong, or a pass refused it; then nothing is written.
+
+Where OUT is machine code, annotated loops are pipelined, queues become `cp.async`, and the rest LLVM. Functions that
+nobody calls are the kernels, of `--threads` threads a block. A cubin needs ptxas, from `--ptxas`, `TILEAS_PTXAS`, the
+path or a wheel; then the line of a kernel says what ptxas reports, `products one by one` among it: it lets no two
+products of `wgmma` overlap.
+
+The launch contract, with the suffix `.json`, has block and cluster, shared memory, and the parameters in their order. A
+buffer is a pointer that begins at a multiple of 16 bytes; sizes and strides that its type leaves open follow it as
+numbers. A tensor map has 128 bytes and begins at a multiple of 64; where the kernel says by `tileas.tensor_map` what it
+maps, the contract has the type, shape, box and swizzle, from which the host makes it. `serialized_products` says why
+products go one by one. Either both files are written or none.
+
+The other options of TileAS' driver, from `--num-ctas` to `--enable-random-delay`, are there with their help, and
+refused with the name of the pass that they need. `--remarks` shows what the passes remark, `--num-warps N` says how
+many warps move a tile.
 """
 
 from __future__ import annotations

@@ -10,6 +10,14 @@ A failed run prints no arrays.
 
 In `.npy` files bf16 and fp8 are raw bytes: numpy's format has no name for them. `--may-alias A,B` lets both begin at
 the same byte.
+
+Of `%x_0` and `%x_1`, which xDSL reads as `x` both, the names are `x#0` and `x#1`. Without `ctaid` the block that runs
+is number 0 of 1. Behind a pointer there is what the file holds, or zeros. A number that the element type cannot hold is
+refused; floats are rounded.
+
+With `--order timed` the cycles of each loop, engine and agent are printed, and the stalls, longest first; without
+`--target` the cycles are those of the target that the IR names. JSON has them under `time`, with `most_in_flight`: how
+many works, tasks and further agents were under way at one time.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 
 The passes of `-p` run first, by default those that make loops schedulable for the target. `OUT` says by its name what
 is written: `.svg`, `.html` or `.json`. Exit status 0: shown. 2: the input is wrong, or there is nothing to schedule.
+
+`OUT` is `.svg` for the reservation table, `.html` for table and report. With `--strategy exact` both intervals are
+shown, and for each op both places. `--agents` is the most agents that may share the loop (1, 2, 3 or `auto`),
+`--exact-limit` the solver's deterministic seconds.
 """
 
 from __future__ import annotations

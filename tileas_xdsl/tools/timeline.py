@@ -7,6 +7,10 @@ wrong.
 
 One execution is drawn, without data where control flow needs none. It is drawn to the end whatever is wrong with the
 program; the status is 1 then.
+
+`--trip-count` is what index and integer arguments are if a loop bound or a branch follows from them. Data are computed
+only where control flow depends on them, or where an array is given. Without `--width` an SVG is as wide as its bars
+need.
 """
 
 from __future__ import annotations
