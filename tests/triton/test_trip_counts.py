@@ -70,6 +70,13 @@ def test_what_triton_pipelines_is_proved_for_every_number_of_turns(name: str) ->
     assert "bounds of loops that are computed from K are not negative and do not overflow" in report.last_line
 
 
+def test_who_has_started_partitions_begins_none_of_their_loops() -> None:
+    """It waits for their end; if it could still begin one, each turn would be a state of its own."""
+    report = check(module_of("matmul_specialized-100"), timeout=60)
+    (proof,) = report.proofs_by_decisions.values()
+    assert proof.states < 32
+
+
 @pytest.mark.parametrize("formula", [ROUNDED_UP, DOUBLED, LOADED], ids=["rounded up", "doubled", "loaded"])
 @pytest.mark.parametrize(("name", "argument"), [("copy_ring-3-good", "n"), ("wgmma_ring-2-good", "steps")])
 def test_a_right_kernel_is_proved_whatever_the_formula(name: str, argument: str, formula: str) -> None:

@@ -91,10 +91,20 @@ class Ahead:
         block, node = outermost
         current = at[block]
         if node is current:
-            return node is not op and AgentLikeOpInterface.of(node) is None
+            return node is not op and not _is_run_by_others(op, node)
         if current is None or block.next_block is not None or block.prev_block is not None:
             return True
         places = self._places.get(block)
         if places is None:
             places = self._places[block] = {each: place for place, each in enumerate(block.ops)}
         return places[node] > places[current]
+
+
+def _is_run_by_others(op: Operation, around: Operation) -> bool:
+    """Whether `around`, which an agent runs, leaves `op`, which is in it, to agents that it has started."""
+    node: Operation | None = op
+    while node is not None and node is not around:
+        node = node.parent_op()
+        if node is not None and AgentLikeOpInterface.of(node) is not None:
+            return True
+    return False
