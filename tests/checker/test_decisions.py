@@ -71,6 +71,11 @@ def test_right_nests_are_proved(name: str) -> None:
     assert report.verdict_line == "safe for every trip count"
 
 
+def test_few_calls_are_executed_before_few_states_prove_all() -> None:
+    assert check(parse(RIGHT["two slots"])).trip_counts == (0, 1, 2, 3)
+    assert check(parse(RIGHT["two slots"]), prove=False).trip_counts == tuple(range(9))
+
+
 @pytest.mark.parametrize("name", [name for name in RIGHT if "many" not in name])
 def test_what_is_proved_is_right_call_by_call(name: str) -> None:
     assert wrong_pairs(RIGHT[name], [*PAIRS, (1, 9), (9, 1), (4, 4)]) == []

@@ -34,7 +34,7 @@ from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
 MOST_RUNS = 2_000
 """Executions after which the search is given up."""
-Attempts = Sequence[tuple[bool, int]]
+Attempts = tuple[tuple[bool, int], ...]
 """Whether leftovers are gathered, and the number of states after which the search is given up."""
 FEW_STATES: Attempts = ((True, 64), (False, 64))
 MANY_STATES: Attempts = ((True, 400), (False, 400))

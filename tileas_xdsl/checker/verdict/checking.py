@@ -25,7 +25,7 @@ from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
-from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops
+from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_by_few_states
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import (
@@ -284,7 +284,12 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
     Raises `UndefinedCallError` where none is.
     """
     report = case.report
-    tried = _try_all(case, counts)
+    first = FIRST_COUNTS if _may_be_proved_early(case, may_add_counts=may_add_counts) else len(counts)
+    tried = _try_all(case, counts[:first])
+    if first < len(counts) and case.out_of_time is None:
+        if _is_proved_early(case):
+            return tried
+        tried = _try_all(case, counts, first)
     if case.left_out and len(case.left_out) == len(counts) ** len(case.bounds):
         case.left_out.raise_first()
     if len(case.bounds) == 1 and may_add_counts and not case.is_open and case.out_of_time is None:
@@ -298,6 +303,27 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
             look_for_over_waits(case, tried)
     report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
     return tuple(count for count in tried if (count,) not in case.left_out)
+
+
+FIRST_COUNTS = 4
+"""So many trip counts of each of several arguments are executed before few states are tried as a proof."""
+
+
+def _may_be_proved_early(case: Case, *, may_add_counts: bool) -> bool:
+    """Whether a proof would spare many executions: all combinations of several arguments."""
+    return may_add_counts and case.report.tries_every_trip_count and len(case.bounds) > 1
+
+
+def _is_proved_early(case: Case) -> bool:
+    """Whether few states prove what is right so far. If not, there is time left for the other executions."""
+    if case.is_open or case.left_out:
+        return False
+    subject = case.subject
+    case.subject = replace(subject, deadline=subject.deadline.halfway())
+    try:
+        return is_proved_by_few_states(case)
+    finally:
+        case.subject = subject
 
 
 def _try_all(case: Case, counts: tuple[int, ...], known: int = 0) -> tuple[int, ...]:

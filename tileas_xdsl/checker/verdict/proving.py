@@ -32,7 +32,7 @@ from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.open_loops import OpenLoops
-    from tileas_xdsl.checker.decisions.prove import Problem
+    from tileas_xdsl.checker.decisions.prove import Attempts, Problem
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 STEPS_OF_PROOFS = 2_000_000
@@ -92,22 +92,19 @@ def _comes_round_late(body: Region) -> bool:
 
 def reason_against_all_at_once(case: Case) -> str:
     """Prove the function for all loop counts at once; return what is against it, or nothing where that is done."""
-    from tileas_xdsl.checker.decisions.prove import FEW_STATES, MANY_STATES, problem_of, prove_all_counts
+    from tileas_xdsl.checker.decisions.prove import FEW_STATES, MANY_STATES
     from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
 
-    if case.left_out:
-        return case.left_out.reason_against_a_proof()
-    if TURNS in case.bounds or not case.subject.numbers.isdisjoint(case.bounds):
-        return "ids of blocks are among what bounds them"
-    if PROGRAMS in case.bounds:
-        return "the number of programs is among what bounds them"
+    reason = _reason_not_to_try(case)
+    if reason is not None:
+        return reason
     try:
-        problem = problem_of(case.subject.body, case.bounds, partial(_steer, case))
+        problem = _problem(case)
     except NoProofError as error:
         return str(error)
     can_be_split = len(problem.opened.inner) == 1 and len(case.bounds) > 1
     try:
-        proof = prove_all_counts(problem, FEW_STATES if can_be_split else MANY_STATES)
+        _prove_at_once(case, problem, FEW_STATES if can_be_split else MANY_STATES)
     except SuspicionError as error:
         if confirm(case, error) or not can_be_split:
             return str(error)
@@ -116,8 +113,60 @@ def reason_against_all_at_once(case: Case) -> str:
         if not (error.gathering_may_help and can_be_split):
             return str(error)
         return _reason_against_a_split(case, problem)
-    case.report.proofs_by_decisions[case.name] = proof
     return ""
+
+
+def is_proved_by_few_states(case: Case) -> bool:
+    """
+    Whether few states prove the function for all loop counts at once. Where they do not, nothing is reported: more
+    states may, and what looks wrong may be right.
+    """
+    from tileas_xdsl.checker.decisions.prove import FEW_STATES
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    if _reason_not_to_try(case) is not None:
+        return False
+    try:
+        _prove_at_once(case, _problem(case), FEW_STATES)
+    except NoProofError:
+        return False
+    return True
+
+
+def _reason_not_to_try(case: Case) -> str | None:
+    """Why not all loop counts are proved at once, if that is known without an attempt."""
+    if case.left_out:
+        return case.left_out.reason_against_a_proof()
+    if TURNS in case.bounds or not case.subject.numbers.isdisjoint(case.bounds):
+        return "ids of blocks are among what bounds them"
+    if PROGRAMS in case.bounds:
+        return "the number of programs is among what bounds them"
+    return None
+
+
+def _problem(case: Case) -> Problem:
+    from tileas_xdsl.checker.decisions.prove import problem_of
+
+    return problem_of(case.subject.body, case.bounds, partial(_steer, case))
+
+
+def _prove_at_once(case: Case, problem: Problem, attempts: Attempts) -> None:
+    """
+    Prove the function by as many states as the `attempts` allow. Raises `NoProofError`; an attempt that was made
+    before is not made again.
+    """
+    from tileas_xdsl.checker.decisions.prove import prove_all_counts
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    known = case.failures.get(attempts)
+    if known is not None:
+        raise known
+    try:
+        case.report.proofs_by_decisions[case.name] = prove_all_counts(problem, attempts)
+    except NoProofError as error:
+        if not case.subject.deadline.has_passed():
+            case.failures[attempts] = error
+        raise
 
 
 def _reason_against_a_split(case: Case, problem: Problem) -> str:
