@@ -9,6 +9,7 @@ Tokens and promises that a function takes as arguments are complete, and each re
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard, cast
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     VectorType,
 )
-from xdsl.ir import Attribute, BlockArgument, Operation, Region
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
 
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.meaning import facts_of, load_dialect
@@ -130,29 +131,39 @@ def name_of(argument: BlockArgument) -> str:
 
     xDSL reads `%a_1` as `a`. Arguments that have the same name then are called `a#0`, `a#1`, ..., in order.
     """
-    hint = argument.name_hint
-    if hint is None:
-        return str(argument.index)
-    alike = [other.index for other in argument.block.args if other.name_hint == hint]
-    return hint if len(alike) == 1 else f"{hint}#{alike.index(argument.index)}"
+    return _names_in(argument.block)[argument.index]
 
 
 def argument_names(body: Region) -> list[str]:
     """The names of the arguments of a function, in order; no two are equal."""
     block = body.first_block
     assert block is not None
-    return [name_of(argument) for argument in block.args]
+    return _names_in(block)
+
+
+def _names_in(block: Block) -> list[str]:
+    hints = [argument.name_hint for argument in block.args]
+    often, seen = Counter(hints), Counter[str]()
+    names: list[str] = []
+    for place, hint in enumerate(hints):
+        if hint is None:
+            names.append(str(place))
+            continue
+        names.append(hint if often[hint] == 1 else f"{hint}#{seen[hint]}")
+        seen[hint] += 1
+    return names
 
 
 def argument_at(body: Region, name: str) -> BlockArgument:
     """The argument with that name or number. Raises `ArgumentError`, which lists the arguments."""
     block = body.first_block
     assert block is not None
+    names = _names_in(block)
     for called in (name, re.sub(r"_\d+$", "", name)):
-        for argument in block.args:
-            if called in (name_of(argument), str(argument.index)):
+        for argument, known in zip(block.args, names, strict=True):
+            if called in (known, str(argument.index)):
                 return argument
-    raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(argument_names(body)) or 'none'}")
+    raise ArgumentError(f"there is no argument '{name}'; there are: {', '.join(names) or 'none'}")
 
 
 def is_scalar(kind: Attribute) -> bool:
