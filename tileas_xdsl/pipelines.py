@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from tileas_xdsl.analysis.target import model_of_target, refuse_block_scaling
+from tileas_xdsl.dialects.async_queue_annotations import KEYS
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.names import PASSES, loaders
 from tileas_xdsl.targets.machine_models import machine_model
@@ -355,10 +356,15 @@ class TileIRPass(ChoosingPass):
         return pass_type(**{option: getattr(self, source) for option, source in member.options})
 
 
-def steps_to_llvm(threads: int) -> Iterator[ModulePass]:
-    """The passes behind the family, down to `llvm`: annotated loops, then queues, then what is left; in this order."""
+def steps_to_llvm(module: ModuleOp, threads: int) -> Iterator[ModulePass]:
+    """
+    The passes behind the family, down to `llvm`: annotated loops, then queues, then what is left; in this order. What
+    the module has none of when its turn comes is not even loaded.
+    """
     passes = loaders("transforms", PASSES)
-    yield passes["inject-software-pipeline"]()()
-    yield passes["convert-queue-to-nvvm"]()()
+    if any(key in op.attributes for op in module.walk() for key in KEYS):
+        yield passes["inject-software-pipeline"]()()
+    if any(op.dialect_name() == "async_queue" for op in module.walk()):
+        yield passes["convert-queue-to-nvvm"]()()
     yield passes["convert-to-llvm"]()(threads=threads)
     yield passes["convert-nvvm-to-llvm"]()()

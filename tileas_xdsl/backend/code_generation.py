@@ -18,15 +18,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tileas_xdsl.backend import code_generation_child
+from tileas_xdsl.backend.code_generation_child import NO_LLVMLITE, SEPARATOR
 from tileas_xdsl.backend.nvptx import TRIPLE, Chip
-
-CHILD = "tileas_xdsl.backend.code_generation_child"
-NO_LLVMLITE = 3
-"""Exit status of the child where llvmlite is not installed."""
-REFUSED = 4
-"""Exit status of the child where LLVM's parser or verifier refuses the text."""
-SEPARATOR = "\0"
-"""Between the texts that one child translates, and between what it answers."""
 
 PIP_COMMAND = "pip install 'tileas-xdsl[ptx]'"
 
@@ -61,7 +55,7 @@ def ptx_of(llvm_ir: str, chip: Chip, *, level: int = 2) -> str:
 
 def generate(texts: Sequence[str], chip: Chip, *, level: int = 2) -> Generated:
     """Translate one text after the other in one child, up to the first that ends it."""
-    command = [sys.executable, "-m", CHILD, chip.name, chip.features, str(level)]
+    command = [sys.executable, "-m", code_generation_child.__name__, TRIPLE, chip.name, chip.features, str(level)]
     child = subprocess.run(
         command, input=SEPARATOR.join(texts), capture_output=True, text=True, encoding="utf-8", check=False
     )

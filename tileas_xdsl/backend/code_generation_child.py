@@ -1,6 +1,6 @@
 """
 The child of `code_generation`: reads texts of LLVM IR on standard input and writes PTX. LLVM may end it at any moment,
-so each answer is written as soon as it is there.
+so each answer is written as soon as it is there. It imports nothing of the package: it is to begin at once.
 """
 
 from __future__ import annotations
@@ -8,13 +8,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tileas_xdsl.backend.code_generation import NO_LLVMLITE, REFUSED, SEPARATOR
-from tileas_xdsl.backend.nvptx import TRIPLE
+NO_LLVMLITE = 3
+"""Exit status where llvmlite is not installed."""
+REFUSED = 4
+"""Exit status where LLVM's parser or verifier refuses the text."""
+SEPARATOR = "\0"
+"""Between the texts that one child translates, and between what it answers."""
 
 
 def main() -> int:
-    """Translate what stands on standard input; the arguments are the chip, its features and the level."""
-    chip, features, level = sys.argv[1:]
+    """Translate what stands on standard input; the arguments are the triple, the chip, its features and the level."""
+    triple, chip, features, level = sys.argv[1:]
     try:
         from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
@@ -22,10 +26,10 @@ def main() -> int:
     llvm: Any = binding
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, features=features, opt=int(level))
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=chip, features=features, opt=int(level))
     for text in sys.stdin.buffer.read().decode().split(SEPARATOR):
         try:
-            answer = _translate(llvm, machine, text, int(level))
+            answer = _translate(llvm, machine, triple, text, int(level))
         except RuntimeError as error:
             print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
             return REFUSED
@@ -34,9 +38,9 @@ def main() -> int:
     return 0
 
 
-def _translate(llvm: Any, machine: Any, text: str, level: int) -> str:
+def _translate(llvm: Any, machine: Any, triple: str, text: str, level: int) -> str:
     module = llvm.parse_assembly(text, llvm.create_context())
-    module.triple = TRIPLE
+    module.triple = triple
     module.data_layout = str(machine.target_data)
     module.verify()
     options = llvm.create_pipeline_tuning_options(level)

@@ -113,8 +113,8 @@ def _compile(arguments: argparse.Namespace) -> int:
     decisions: list[str] = []
     with recorded_diagnostics() as said:
         for number, step in enumerate(steps):
-            is_read_next = step.name in machine_code.HANDED_ON and arguments.save_temps is None
-            _apply(step, module, context, verify=not is_read_next)
+            is_verified = machine_code.is_verified_by_next(step.name, wanted) and arguments.save_temps is None
+            _apply(step, module, context, verify=not is_verified)
             decisions += decisions_behind(step.name, module)
             if arguments.save_temps is not None:
                 written[f"{number:02}-{step.name}.mlir"] = printed(module)

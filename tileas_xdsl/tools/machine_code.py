@@ -31,6 +31,8 @@ LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
 KINDS = (LLVM_IR, PTX, CUBIN)
 HANDED_ON = ("convert-nv-tileas-to-llvm", "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
 """Passes whose thousands of ops the last one behind them takes on at once: only what that makes is verified."""
+READ_BY_LLVM = "convert-nvvm-to-llvm"
+"""The last of them: where LLVM goes on from its text, LLVM verifies it (and dominance, too)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +60,12 @@ def steps(driver: TileIRPass, module: ModuleOp, threads: int) -> Iterator[Module
     """The passes down to `llvm`; those of the family only where there are tiles."""
     if any(op_name(op).startswith("nv_tile") for op in module.walk()):
         yield from driver.steps()
-    yield from steps_to_llvm(threads)
+    yield from steps_to_llvm(module, threads)
+
+
+def is_verified_by_next(name: str, kind: str | None) -> bool:
+    """Whether what the pass `name` makes need not be verified where `kind` is wanted: who reads it next does that."""
+    return name in HANDED_ON or (name == READ_BY_LLVM and kind in (PTX, CUBIN))
 
 
 def files(kind: str, module: ModuleOp, arguments: argparse.Namespace) -> tuple[Mapping[str | None, bytes], list[str]]:
