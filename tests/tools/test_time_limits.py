@@ -26,6 +26,8 @@ MOST_SECONDS = 20
 TIMEOUT = "1"
 OUT_OF_TIME = 3
 
+SOMEWHERE = r"p\.mlir:(4:3: 'scf\.while'|5:5: 'scf\.condition')"
+"""Where `NO_PROGRESS` is found when the time is up."""
 NO_PROGRESS = """
 func.func @f() {
   %true = arith.constant true
@@ -135,7 +137,7 @@ def test_a_run_ends_where_it_stands(name: str, tmp_path: Path) -> None:
 def test_a_timeline_that_takes_too_long_is_not_drawn(tmp_path: Path) -> None:
     done = within_the_limit(tmp_path, NO_PROGRESS, "timeline", "p.mlir", "-o", "x.svg", "--timeout", TIMEOUT)
     assert (done.returncode, done.stdout) == (OUT_OF_TIME, "")
-    somewhere = r"p\.mlir:(4:3: error: 'scf\.while'|5:5: error: 'scf\.condition')"
+    somewhere = SOMEWHERE.replace(": '", ": error: '")
     assert re.match(rf"{somewhere} op is still running after 1 s of processor time", done.stderr)
     assert not (tmp_path / "x.svg").exists()
 
@@ -144,7 +146,7 @@ def test_a_page_says_what_there_was_no_time_for(tmp_path: Path) -> None:
     done = within_the_limit(tmp_path, NO_PROGRESS, "explain", "p.mlir", "-o", "x.html", "--timeout", "1")
     assert done.returncode == 0, done
     assert "undecided, no timeline" in done.stdout
-    assert "no timeline: p.mlir:4:3: 'scf.while' op is still running after 1 s" in done.stdout
+    assert re.search(rf"no timeline: {SOMEWHERE} op is still running after 1 s", done.stdout)
 
 
 # What is known by then ------------------------------------------------------------------------------------------------
