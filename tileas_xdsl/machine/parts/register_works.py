@@ -18,6 +18,7 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.dialects.nvvm.wgmma import WgmmaMmaAsyncOp
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
@@ -26,6 +27,7 @@ from tileas_xdsl.machine.core.late_values import LateValue
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
+from tileas_xdsl.machine.parts.written_registers import is_written_behind
 
 PREPARED_IN_TIME = Assumption("registers that wgmma is given to add to are written before the last wgmma.fence")
 """Of an accumulator that is no result of `wgmma`: which instructions write its registers, and when, is left open."""
@@ -61,30 +63,33 @@ class TouchedRegisters(OwnPart):
 
     touched: list[RegistersInFlight] = field(default_factory=list[RegistersInFlight])
     """Those that products had filled, and ordinary instructions have touched."""
-    has_fenced: bool = False
-    """Whether there was a fence before."""
+    fence: Operation | None = None
+    """The last fence."""
 
     def draw(self, canvas: Canvas, agent: Agent) -> None:
-        canvas.literal(self.has_fenced)
+        """Which accumulators are written in time depends on which turns are the first of their loops."""
+        canvas.literal((id(self.fence), tuple(number == 0 for number in agent.iteration)))
         canvas.sequence(self.touched)
 
 
-def fence_registers(agent: Agent) -> None:
+def fence_registers(agent: Agent, fence: Operation) -> None:
     """`wgmma.fence`: what is done to registers so far comes before the products that follow."""
     registers = agent.part(TouchedRegisters)
-    registers.touched, registers.has_fenced = [], True
+    registers.touched, registers.fence = [], fence
 
 
-def take_accumulator(agent: Agent, op: Operation, accumulator: Any) -> None:
+def take_accumulator(agent: Agent, op: WgmmaMmaAsyncOp, accumulator: Any) -> None:
     """`op` starts a product that adds to `accumulator`: reports where a fence is missing."""
     registers = agent.part(TouchedRegisters)
     is_own = isinstance(accumulator, RegistersInFlight)
-    if not registers.has_fenced:
+    if not is_own:
+        agent.machine.assume(PREPARED_IN_TIME)
+    if registers.fence is None:
         _report(agent, op, "starts a product of matrices, and no wgmma.fence has come before it")
     elif is_own and any(accumulator is touched for touched in registers.touched):
         _report(agent, op, "adds to registers that other instructions have touched, with no wgmma.fence in between")
-    if not is_own:
-        agent.machine.assume(PREPARED_IN_TIME)
+    elif not is_own and is_written_behind(agent, registers.fence, op):
+        _report(agent, op, "adds to registers that are written with no wgmma.fence in between")
 
 
 def _report(agent: Agent, op: Operation, role: str) -> None:

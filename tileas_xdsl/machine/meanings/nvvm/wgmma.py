@@ -11,9 +11,10 @@ works computes the 16 rows that its warp holds. The order of additions, which PT
 accumulator, then k = 0, 1, 2, ..., each sum rounded to f32. tf32 is read as f32, since PTX promises at least 10 bits of
 it.
 
-Registers that `wgmma` adds to need a `wgmma.fence` before the first product, and after ordinary instructions have
-touched the result of an earlier one. When the registers of other accumulators are written no IR says, since a value has
-no registers: that it is before the last fence is assumed, and the verdict says so.
+Registers that `wgmma` adds to need a `wgmma.fence` before the first product, after ordinary instructions have touched
+the result of an earlier one, and behind the op that gives an accumulator its name (`written_registers`). Which
+instructions write the registers no IR says, since a value has no registers: that they stand where that op does is
+assumed, and the verdict says so.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ K_BYTES = 32
 @sync(wgmma.WgmmaFenceAlignedOp)
 def _fence(agent: Agent, op: Operation) -> None:
     must_be_whole_warp(agent, op)
-    fence_registers(agent)
+    fence_registers(agent, op)
 
 
 @issues(wgmma.WgmmaMmaAsyncOp, per_thread=TakesPerThread.ITSELF)
