@@ -10,12 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeAlias
 
+from docs.site.notebooks import TITLES, page_of
+
 Entry: TypeAlias = "tuple[str, str | list[Entry]]"
 """A title, and a page or entries below it."""
 
 LEARN: list[Entry] = [
     ("Ten minutes", "first-steps.md"),
     ("The course", "course/index.md"),
+    ("Notebooks", [("All notebooks", "notebooks.md"), *((title, page_of(name)) for name, title in TITLES.items())]),
     ("Words of the course", "course/glossary.md"),
 ]
 """Chapters stand between the course and its words, in their order."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from docs.site import glossary
 from docs.site.markdown import relink, retag, space_lists
+from docs.site.notebooks import write_notebooks
 from docs.site.plan import Entry, navigation
 from docs.site.reference.commands import command_pages
 from docs.site.reference.diagnostics import diagnostics_page
@@ -33,7 +34,8 @@ EXHIBIT = re.compile(r"\]\((?:\.\./)+examples/zoo/[\w.-]+\.(bad|good)\.mlir\)")
 def write_source(root: Path, folder: Path) -> None:
     """Write the source of the site of the repository `root` to `folder`, which is made anew."""
     shutil.rmtree(folder, ignore_errors=True)
-    pages = generated(root) | written(root)
+    shutil.copytree(root / "docs" / "site" / "assets", folder / "pages" / "assets")
+    pages = generated(root) | written(root) | write_notebooks(folder / "pages")
     pages = {page: finished(root, page, text) for page, text in pages.items()}
     pages |= {file_page(path): listing(root, path) for path in sorted(named_files(root, pages))}
     known = glossary.terms((root / "docs" / glossary.PAGE).read_text())
@@ -43,7 +45,6 @@ def write_source(root: Path, folder: Path) -> None:
         linked = text if is_left_unlinked(page) else glossary.link_terms(text, page, known)
         path.write_text(linked, encoding="utf-8")
     copy_pictures(root / "docs", folder / "pages")
-    shutil.copytree(root / "docs" / "site" / "assets", folder / "pages" / "assets")
     (folder / "mkdocs.yml").write_text(settings(root, folder), encoding="utf-8")
 
 
@@ -122,7 +123,7 @@ def place_of(root: Path, path: str) -> str | None:
     special = {"README.md": "docs/index.md", "CONTRIBUTING.md": "docs/contributing.md"}
     if path in special:
         return special[path]
-    if path.startswith("docs/"):
+    if path.startswith("docs/") and not path.endswith(".py"):
         return path
     return f"docs/{file_page(path)}" if (root / path).is_file() else None
 
@@ -147,7 +148,7 @@ def listing(root: Path, path: str) -> str:
 
 def is_left_unlinked(page: str) -> bool:
     """Whether the words of the glossary are linked by hand on a page, or stand in no prose."""
-    return page.startswith(("course/", "files/")) or page in ("glossary.md", "index.md", "contents.md")
+    return page.startswith(("course/", "files/", "notebooks/")) or page in ("glossary.md", "index.md", "contents.md")
 
 
 def copy_pictures(docs: Path, folder: Path) -> None:
@@ -199,7 +200,7 @@ def settings(root: Path, folder: Path) -> str:
         },
         "plugins": ["search", "offline"],
         "extra_css": ["assets/site.css"],
-        "extra_javascript": ["assets/zoo.js"],
+        "extra_javascript": ["assets/zoo.js", "assets/notebook.js"],
         "extra": {"generator": False, "polyfills": ["assets/iframe-worker.js"]},
         "markdown_extensions": [
             "admonition",
