@@ -21,6 +21,8 @@ class Names:
     blocks: dict[Block, str] = field(default_factory=dict[Block, str])
     taken: set[str] = field(default_factory=set[str])
     groups: dict[str, int] = field(default_factory=dict[str, int])
+    words: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, "tuple[Attribute, str]"])
+    """`id` of a type -> the type, which is kept so that no other gets its `id`, and its word."""
 
     def start_function(self) -> None:
         """Names of values and blocks begin anew; groups of attributes belong to the module."""
@@ -55,12 +57,18 @@ class Names:
         return name
 
     def type(self, type_: Attribute, op: Operation) -> str:
-        """The word for a type; `op` is blamed where there is none."""
-        return type_text(type_, op)
+        """
+        The word for a type; `op` is blamed where there is none. Thousands of ops name the same few structs, and their
+        hash is that of all members: so they are known by identity.
+        """
+        known = self.words.get(id(type_))
+        if known is None:
+            known = self.words[id(type_)] = (type_, type_text(type_, op))
+        return known[1]
 
     def typed(self, value: SSAValue, op: Operation) -> str:
         """A value behind its type."""
-        return f"{type_text(value.type, op)} {self.of(value)}"
+        return f"{self.type(value.type, op)} {self.of(value)}"
 
     def all_typed(self, values: Iterable[SSAValue], op: Operation) -> str:
         """Values, each behind its type."""

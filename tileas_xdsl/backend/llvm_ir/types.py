@@ -12,7 +12,6 @@ Source: LLVM's language reference, "Type System".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects import llvm
@@ -61,7 +60,7 @@ def _known(type_: Attribute, op: Operation) -> str | None:
         case llvm.LLVMArrayType(size=size, type=element):
             return f"[{size.data} x {type_text(element, op)}]"
         case llvm.LLVMStructType(struct_name=name, types=types) if not name.data:
-            return _of_plain_members(type_) or _struct([type_text(each, op) for each in types])
+            return _struct([type_text(each, op) for each in types])
         case _:
             return FLOATS.get(type(type_))
 
@@ -70,13 +69,6 @@ def _vector(type_: VectorType[Any], op: Operation) -> str | None:
     if type_.get_num_dims() != 1 or type_.get_num_scalable_dims():
         return None
     return f"<{type_.get_shape()[0]} x {type_text(type_.element_type, op)}>"
-
-
-@lru_cache(maxsize=64)
-def _of_plain_members(type_: llvm.LLVMStructType) -> str | None:
-    """The word for a struct of floats, such as accumulators are, which thousands of ops name."""
-    members = [FLOATS.get(type(each)) for each in type_.types]
-    return None if None in members else _struct([str(each) for each in members])
 
 
 def _struct(members: Sequence[str]) -> str:

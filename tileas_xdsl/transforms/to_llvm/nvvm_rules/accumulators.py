@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
+from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
 from tileas_xdsl.dialects.nvvm.wgmma import (
     WgmmaFenceAlignedOp,
     WgmmaGroupSyncAlignedOp,
@@ -156,8 +156,7 @@ def _all_through(values: Sequence[SSAValue], text: str, emit: Emitter) -> list[S
     for value, of_value in parts:
         joined: SSAValue = emit.builder.insert(llvm.UndefOp(value.type)).res
         for number in range(len(of_value)):
-            place = DenseArrayBase.from_list(i64, [number])
-            joined = emit.builder.insert(llvm.InsertValueOp(place, joined, next(after))).res
+            joined = emit.builder.insert(llvm.InsertValueOp(place_in_struct(number), joined, next(after))).res
         made.append(joined)
     return made
 

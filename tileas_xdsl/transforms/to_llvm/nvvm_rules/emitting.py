@@ -13,7 +13,6 @@ from typing import Any
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -27,6 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
+from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
@@ -61,8 +61,7 @@ class Emitter:
 
     def part(self, aggregate: SSAValue, position: int, type_: Attribute) -> SSAValue:
         """A member of a struct."""
-        place = DenseArrayBase.from_list(i64, [position])
-        return self.builder.insert(llvm.ExtractValueOp(place, aggregate, type_)).res
+        return self.builder.insert(llvm.ExtractValueOp(place_in_struct(position), aggregate, type_)).res
 
     def in_space(self, pointer: SSAValue, space: int) -> SSAValue:
         """The same place by a pointer into `space`."""

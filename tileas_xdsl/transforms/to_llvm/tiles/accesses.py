@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import DenseArrayBase, VectorType, i32, i64
+from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
+from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, StMatrixOp
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.access import LaneAccess
@@ -185,7 +186,7 @@ def _load_matrices(threads: Threads, pointer: SSAValue, access: LaneAccess, word
 
 
 def _part(threads: Threads, struct: SSAValue, position: int) -> SSAValue:
-    return threads.result(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [position]), struct, i32))
+    return threads.result(llvm.ExtractValueOp(place_in_struct(position), struct, i32))
 
 
 def _store_matrices(threads: Threads, elements: Elements, pointer: SSAValue, access: LaneAccess) -> None:
