@@ -5,6 +5,7 @@ each rule on which that rests is needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
@@ -44,6 +45,20 @@ def is_proved(report: Report) -> bool:
 # Right programs -------------------------------------------------------------------------------------------------------
 
 CARRIED = {"first": "%c0", "consumer_first": "%c0"}
+LOOK = "%seen = llvm.load %src : !llvm.ptr<1> -> f32"
+
+
+def looking(condition: str) -> str:
+    """A look at the source, if `condition` gives a true `%is`."""
+    return f"{condition}\nscf.if %is {{{{\n{LOOK}\n}}}}\n"
+
+
+def with_steps(bound: str) -> str:
+    """Both agents take as many steps as `bound` computes from `%m`."""
+    steps = {"before": f"%some = {bound} : i32", "steps": "%c0 to %some step %c1"}
+    return nest(2, **steps, **{f"consumer_{name}": text for name, text in steps.items()})
+
+
 RIGHT: Mapping[str, str] = {
     "two slots": nest(2),
     "three slots": nest(3),
@@ -60,6 +75,17 @@ RIGHT: Mapping[str, str] = {
     ),
     "the consumer counts from 1 to one more": nest(
         2, consumer_before="%m1 = arith.addi %m, %c1 : i32", consumer_steps="%c1 to %m1 step %c1"
+    ),
+    "half as many steps": with_steps("arith.divui %m, %c2"),
+    "twice as many steps": with_steps("arith.muli %m, %c2"),
+    "at most five steps": with_steps("arith.minsi %m, %c5"),
+    "what is left of m": with_steps("arith.remui %m, %c4"),
+    "a look from the third step on": nest(2, copy=looking("%is = arith.cmpi sge, %k, %c2 : i32") + PARTS["copy"]),
+    "a place that stays from the fourth step on": nest(
+        2,
+        read="%v = llvm.load %slot : !llvm.ptr<3> -> f32\n%first = arith.minsi %k, %c3 : i32\n"
+        "%o = llvm.getelementptr %out[%first] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32\n"
+        "llvm.store %v, %o : f32, !llvm.ptr<1>",
     ),
 }
 
@@ -86,6 +112,18 @@ def test_the_report_tells_counts_states_and_decisions() -> None:
     assert data["counts"] == ("n", "m")
     assert data["decisions"] == 2 * data["states"] > 20
     assert data["directions"] == 3
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "proofs.md"
+ROW = re.compile(r"^\| `(\w+)`: .* \| (\d+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("row", ROW.findall(PAGE.read_text()), ids=lambda row: row[0])
+def test_the_page_has_the_states_of_programs(row: tuple[str, ...]) -> None:
+    name, *figures = row
+    report = check(parse((EDGES / f"{name}.mlir").read_text()), timeout=60)
+    (proof,) = report.proofs_by_decisions.values()
+    assert [proof.states, proof.decisions, proof.directions] == [int(figure) for figure in figures]
 
 
 def test_small_counts_of_an_inner_loop_are_proved_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +174,29 @@ def test_wrong_nests_are_not_proved(name: str) -> None:
     assert not report.is_proved
     assert not report.proofs_by_decisions
     assert report.findings[0].arguments == dict(zip("nm", call, strict=True)), "the smallest call that is wrong"
+
+
+@pytest.mark.parametrize("tile", [2, 40])
+def test_what_goes_wrong_in_one_tile_is_found(tile: int) -> None:
+    """The consumer arrives once too often, behind the last step of a tile."""
+    text = nest(
+        2,
+        head=f"%which = arith.constant {tile} : i32",
+        consumer_after_tile="%is = arith.cmpi eq, %t, %which : i32\nscf.if %is {{\n"
+        "%f0 = llvm.getelementptr %full[%c0] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64\n"
+        "nvvm.mbarrier.arrive %f0 : !llvm.ptr<3>\n}}",
+    )
+    report = check(parse(text), trip_counts=[0, 1, 2], prove=True, timeout=120)
+    arguments = report.findings[0].arguments
+    assert (arguments["n"], arguments["m"]) in wrong_pairs(text, product(range(tile, tile + 3), range(1, 4)))
+
+
+def test_half_of_the_steps_is_another_number() -> None:
+    """m steps, of which m / 2 are taken twice: right for no reason that the states know."""
+    text = nest(2, consumer_before="%some = arith.divui %m, %c2 : i32", consumer_steps="%c0 to %some step %c1")
+    assert not proves(text)
+    assert wrong_pairs(text, [(1, 1)]) == [(1, 1)]
+    assert check(parse(text), trip_counts=[0, 1], prove=True).findings
 
 
 FAR: Mapping[str, str] = {

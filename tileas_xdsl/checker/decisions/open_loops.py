@@ -5,9 +5,10 @@ Which loops of a function are left open, and which of them turn equally often.
       for %j = 0 to %t          term: the induction variable around it
       for %k = 0 to 1024        term: constant 1024
 
-A bound is an argument, a long constant, or the induction variable of an open loop, plus a constant, perhaps clipped at
-0 (`origins`). An argument may also be compared with a constant, and in a loop that it bounds with any number
-(`%k + 2 < %n`). One that is used in any other way decides something else as well: then nothing is left open.
+A bound is an argument, or what is computed from one and constants (`derived_counts`), a long constant, or the
+induction variable of an open loop, plus a constant, perhaps clipped at 0 (`origins`). A count may also be compared with
+a constant, and in a loop that it bounds with any number (`%k + 2 < %n`). An argument that is used in any other way
+decides something else as well: then nothing is left open.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import carried_to
+from tileas_xdsl.checker.decisions.derived_counts import Term, derived_count
 from tileas_xdsl.checker.decisions.origins import (
     MIRRORED,
-    WIDENING,
     Origin,
     behind_captures,
     clipped_at_zero,
+    keeps_number,
     origin_of,
 )
 from tileas_xdsl.checker.proof.outcomes import NoProofError
@@ -36,6 +38,8 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.loops.open_comparisons import COMPARES, OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, OpenLoop
+from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
+from tileas_xdsl.machine.core.values import bit_width
 
 LONG = 128
 """Loops with a constant bound above this are left open."""
@@ -69,18 +73,21 @@ def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
     The open loops of the function with that `body`: those that the `arguments` (by name) bound, that have a long
     constant bound, and that turn as often as such a loop around them has turned.
 
-    Raises `NoProofError` where one of the arguments decides something else.
+    Raises `NoProofError` where one of the arguments decides something else, or is narrow.
     """
-    names = {argument: name for name, argument in arguments.items()}
+    for name, argument in arguments.items():
+        if (width := bit_width(argument.type)) < LEAST_WIDTH:
+            raise NoProofError(f"'{name}' has {width} bits, which overflow")
+    names = _counts_from({argument: name for name, argument in arguments.items()})
     loops: dict[Operation, OpenLoop] = {}
     comparisons: dict[Operation, OpenComparison] = {}
     for op in body.walk():
         if isinstance(op, scf.ForOp) and (loop := _open_loop(op, names, loops)) is not None:
             loops[op] = replace(loop, depth=sum(other.is_ancestor(op) for other in loops))
-    for name, argument in arguments.items():
-        for use in _deciding(argument):
+    for count, name in names.items():
+        for use in _deciding(count):
             op = use.operation
-            if op in loops and use.index == UPPER:
+            if (op in loops and use.index == UPPER) or any(result in names for result in op.results):
                 continue
             around = [loop.term for other, loop in loops.items() if other.is_ancestor(op)]
             comparison = _open_comparison(use, name, names, len(around))
@@ -94,6 +101,20 @@ def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
     return OpenLoops(loops, tuple(terms), comparisons=comparisons, code=code)
 
 
+def _counts_from(arguments: Mapping[SSAValue, Term]) -> dict[SSAValue, Term]:
+    """The counts: `arguments`, and what is computed from them and constants."""
+    names = dict(arguments)
+    waiting = list(arguments)
+    while waiting:
+        for use in _deciding(waiting.pop()):
+            count = derived_count(use, names)
+            if count is not None:
+                result = use.operation.results[0]
+                names[result] = count
+                waiting.append(result)
+    return names
+
+
 SIGNED = {
     "eq": (True, 0, False),
     "ne": (True, 0, True),
@@ -105,7 +126,7 @@ SIGNED = {
 """Predicate p -> (equality, a, negated) such that x p y if, and only if, x is less than (equal to) y + a, or not."""
 
 
-def _open_comparison(use: Use, term: str, names: dict[BlockArgument, str], depth: int) -> OpenComparison | None:
+def _open_comparison(use: Use, term: Term, names: Mapping[SSAValue, Term], depth: int) -> OpenComparison | None:
     """How `use` compares the argument `term` with a number that does not depend on arguments; None if it does not."""
     op = use.operation
     if not isinstance(op, arith.CmpiOp):
@@ -118,7 +139,8 @@ def _open_comparison(use: Use, term: str, names: dict[BlockArgument, str], depth
     if name.startswith("u") and (mine.is_clipped or mine.offset >= 0) and _is_never_negative(theirs, constant):
         name = f"s{name[1:]}"
     how = SIGNED.get(name)
-    if how is None or theirs.root in names:
+    # What is taken from a constant, or added to itself, is no sum of the count and a constant.
+    if how is None or theirs.root in names or names.get(mine.root) != term:
         return None
     equals, added, negated = how
     if mine.is_clipped and (constant is None or constant + added < 1):
@@ -137,14 +159,14 @@ def _is_never_negative(number: Origin, constant: int | None) -> bool:
     return first is not None and first + number.offset >= 0
 
 
-def _open_loop(op: scf.ForOp, names: dict[BlockArgument, str], loops: dict[Operation, OpenLoop]) -> OpenLoop | None:
+def _open_loop(op: scf.ForOp, names: Mapping[SSAValue, Term], loops: dict[Operation, OpenLoop]) -> OpenLoop | None:
     first, step = (constant_integer(behind_captures(value)) for value in (op.lb, op.step))
     bound = origin_of(op.ub)
     if step is None or step <= 0 or (bound.is_clipped and (first is None or first < 0)):
         return None
     root, offset = bound.root, bound.offset
     constant = constant_integer(root)
-    if isinstance(root, BlockArgument) and root in names:
+    if root in names:
         return OpenLoop(names[root] if first is not None else None, offset)
     if constant is not None:
         return OpenLoop(constant if first is not None else None, offset) if constant + offset > LONG else None
@@ -169,12 +191,12 @@ def _deciding(argument: SSAValue) -> Iterator[Use]:
     while stack:
         for use in stack.pop().uses:
             further = names_at(use)
-            is_sum = isinstance(use.operation, (*WIDENING, arith.AddiOp, arith.SubiOp)) and all(
-                operand is use.operation.operands[use.index] or constant_integer(operand) is not None
-                for operand in use.operation.operands
+            op, value = use.operation, use.operation.operands[use.index]
+            is_sum = isinstance(op, arith.AddiOp | arith.SubiOp) and all(
+                operand is value or constant_integer(operand) is not None for operand in op.operands
             )
-            if is_sum or clipped_at_zero(use.operation) is use.operation.operands[use.index]:
-                stack.extend(use.operation.results)
+            if is_sum or keeps_number(op) or clipped_at_zero(op) is value:
+                stack.extend(op.results)
             elif AgentLikeOpInterface.of(use.operation) is not None:
                 # Where the regions have no names of their own for it, they use it themselves.
                 stack.extend(further)

@@ -19,9 +19,11 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.interfaces import AgentLikeOpInterface
+from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
+from tileas_xdsl.machine.core.values import bit_width
 
 WIDENING = (arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp)
-"""Ops that leave a number that is not negative as it is."""
+"""Ops that leave a number that is not negative as it is, if there is room for it."""
 GREATER = {"sge": 0, "uge": 0, "sgt": 1, "ugt": 1}
 """Predicate -> a such that x p y if, and only if, x is at least y + a, of numbers that are not negative."""
 MIRRORED = {
@@ -56,7 +58,7 @@ def origin_of(value: SSAValue) -> Origin:
     owner = value.owner
     found: Origin | None = None
     if isinstance(owner, WIDENING):
-        found = origin_of(owner.input)
+        found = origin_of(owner.input) if keeps_number(owner) else None
     elif isinstance(owner, arith.AddiOp | arith.SubiOp) and (step := constant_integer(owner.rhs)) is not None:
         found = origin_of(owner.lhs).plus(step if isinstance(owner, arith.AddiOp) else -step)
     elif isinstance(owner, arith.AddiOp) and (step := constant_integer(owner.lhs)) is not None:
@@ -64,6 +66,14 @@ def origin_of(value: SSAValue) -> Origin:
     elif (clipped := clipped_at_zero(owner)) is not None:
         found = replace(origin_of(clipped), is_clipped=True)
     return found or Origin(value)
+
+
+def keeps_number(op: object) -> bool:
+    """Whether `op` is another name of its operand: one with room for it, and which is not taken for a large number."""
+    if not isinstance(op, WIDENING) or bit_width(op.result.type) < min(bit_width(op.input.type), LEAST_WIDTH):
+        return False
+    number = origin_of(op.input)
+    return not isinstance(op, arith.ExtUIOp) or number.is_clipped or number.offset >= 0
 
 
 def clipped_at_zero(op: object) -> SSAValue | None:

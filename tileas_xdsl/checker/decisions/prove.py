@@ -13,9 +13,11 @@ the graph has and no call does (an argument that is another number in each turn)
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from math import lcm
+from typing import Any
 
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from tileas_xdsl.checker.decisions.demand import demand
 from tileas_xdsl.checker.decisions.graph import Explorer, Graph, WentWrongError, Word
@@ -23,10 +25,12 @@ from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
 from tileas_xdsl.checker.decisions.signs import never_negative
 from tileas_xdsl.checker.decisions.steered_run import SteeredRun
+from tileas_xdsl.checker.decisions.thresholds import Thresholds, thresholds
 from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 from tileas_xdsl.checker.proof.separation import contested
 from tileas_xdsl.checker.snapshot.settled import Reach
+from tileas_xdsl.checker.snapshot.snapshot import Demand
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.arguments import argument_at
 from tileas_xdsl.machine.core.happens_before import Access
@@ -61,6 +65,14 @@ class ProofByDecisions:
     executions: int
     least: Mapping[Hashable, int]
     """Argument -> the number from which on its values are proved by these states; smaller ones were, one by one."""
+    reach: Reach = field(repr=False)
+    """What the executions have reached."""
+
+    def as_data(self) -> dict[str, Any]:
+        """What a report says of it."""
+        data = asdict(self)
+        del data["reach"]
+        return data
 
 
 @dataclass(frozen=True)
@@ -72,35 +84,84 @@ class Problem:
     moduli: Mapping[SSAValue, int]
     counts: Sequence[SSAValue]
     execute: Execute
+    reach: Reach
+    """What executions are known to reach. If it is more than what they do, states only hold more."""
+    ends: Thresholds = field(default_factory=dict[SSAValue, int])
+    """Number -> up to which it is told apart one by one."""
+    settled: frozenset[Operation] = frozenset()
+    """The comparisons with constants that this settles."""
 
     @property
     def modulus(self) -> int:
         """After how many steps what remainders and masks say comes round."""
         return max(demand(self.body).values(), default=1)
 
+    @property
+    def demands(self) -> Mapping[SSAValue, Demand]:
+        """What tells states apart."""
+        names = dict.fromkeys([*self.moduli, *self.ends])
+        return {name: Demand(self.moduli.get(name, 1), self.ends.get(name)) for name in names}
+
+    def told_apart_more(self) -> Problem | None:
+        """
+        The same, where states tell more apart: numbers that are compared with constants, and the turns of loops with
+        constant bounds by their residues. None where that is no more.
+        """
+        ends, settled = thresholds(self.body, self.counts)
+        modulus = self.modulus
+        loops = {
+            op: replace(loop, modulus=modulus)
+            for op, loop in self.opened.loops.items()
+            if modulus > 1 and isinstance(loop.term, int)
+        }
+        if not (settled or loops):
+            return None
+        inductions = [region.block.args[0] for op in loops for region in op.regions]
+        moduli = {**self.moduli, **{name: lcm(modulus, self.moduli.get(name, 1)) for name in inductions}}
+        opened = replace(self.opened, loops={**self.opened.loops, **loops})
+        return replace(self, opened=opened, moduli=moduli, ends=ends, settled=settled)
+
     def with_least(self, least: Mapping[Hashable, int]) -> Problem:
         """The same, for values of the arguments from `least` on."""
         return replace(self, opened=replace(self.opened, least=least))
 
 
-def problem_of(body: Region, names: Sequence[str], execute: Execute) -> Problem:
+NOTHING = Reach()
+
+
+def problem_of(body: Region, names: Sequence[str], execute: Execute, reach: Reach = NOTHING) -> Problem:
     """
     The problem of proving the function with that `body` for all values of the arguments `names`, and however often its
-    other open loops turn. Raises `NoProofError` where nothing can be left open.
+    other open loops turn; `reach` is what its executions are known to reach.
+
+    Raises `NoProofError` where nothing can be left open.
     """
     arguments = {name: argument_at(body, name) for name in names}
     opened = open_loops(body, arguments)
     if not opened.loops:
         raise NoProofError("no loop can be left open")
-    return Problem(body, opened, demand(body, of_counters=True), list(arguments.values()), execute)
+    return Problem(body, opened, demand(body, of_counters=True), list(arguments.values()), execute, reach)
 
 
 def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> ProofByDecisions:
     """Prove that the function is right. Raises `NoProofError` where there is no proof."""
-    opened, moduli, execute = problem.opened, problem.moduli, problem.execute
+    try:
+        return _prove(problem, attempts)
+    except NoProofError as error:
+        closer = None if error.gathering_may_help else problem.told_apart_more()
+        if closer is None:
+            raise
+        try:
+            return _prove(closer, attempts)
+        except NoProofError as other:
+            tells_more = isinstance(other, SuspicionError) or other.gathering_may_help
+            raise (other if tells_more else error) from None
+
+
+def _prove(problem: Problem, attempts: Attempts) -> ProofByDecisions:
     failure: NoProofError | None = None
     for gathers_leftovers, most_states in attempts:
-        search = _Search(opened, moduli, execute, most_states, gathers_leftovers=gathers_leftovers)
+        search = _Search(problem, most_states, gathers_leftovers=gathers_leftovers)
         try:
             graph = search.found()
             _check(graph, search, never_negative(problem.body, problem.counts))
@@ -111,7 +172,8 @@ def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> Proo
                 break
             continue
         states, directions = graph.size
-        return ProofByDecisions(opened.counts, states, 2 * states, directions, search.executions, opened.least)
+        opened, executions, reach = problem.opened, search.executions, search.reach
+        return ProofByDecisions(opened.counts, states, 2 * states, directions, executions, opened.least, reach)
     assert failure is not None
     raise failure
 
@@ -120,21 +182,14 @@ MAY_GO_WRONG = "loops that turn differently often from one turn of an outer loop
 
 
 class _Search:
-    def __init__(
-        self,
-        opened: OpenLoops,
-        moduli: Mapping[SSAValue, int],
-        execute: Execute,
-        most_states: int,
-        *,
-        gathers_leftovers: bool,
-    ) -> None:
-        self.opened = opened
-        self.moduli = moduli
-        self.execute = execute
+    def __init__(self, problem: Problem, most_states: int, *, gathers_leftovers: bool) -> None:
+        self.opened = problem.opened
+        self.demands = problem.demands
+        self.settled = problem.settled
+        self.execute = problem.execute
         self.most_states = most_states
         self.gathers_leftovers = gathers_leftovers
-        self.reach = Reach()
+        self.reach = problem.reach
         self.executions = 0
         self.contested: set[str] = set()
         self.tells_threads_apart = False
@@ -166,7 +221,7 @@ class _Search:
             explorer,
             self.opened.loops,
             self.opened.comparisons,
-            self.moduli,
+            self.demands,
             self.reach,
             as_slots_turn=True,
             gathers_leftovers=self.gathers_leftovers,
@@ -196,7 +251,8 @@ def _next_way(graph: Graph) -> Word | None:
 
 def _check(graph: Graph, search: _Search, positive: frozenset[SSAValue]) -> None:
     comparisons = search.opened.comparisons
-    findings = Findings(frozenset(search.contested), positive, search.tells_threads_apart, comparisons)
+    contested = frozenset(search.contested)
+    findings = Findings(contested, positive, search.tells_threads_apart, comparisons, search.settled)
     try:
         for state in graph.states.values():
             for decision in state.decisions.values():

@@ -93,6 +93,8 @@ class Findings:
     tells_threads_apart: bool = False
     comparisons: Container[Operation] = ()
     """Ops that compare a bound that is left open with a number."""
+    settled: Container[Operation] = ()
+    """Ops that compare a number with a constant up to which states tell it apart."""
     read_from: dict[str, Operation] = field(default_factory=dict[str, Operation])
     """Family from which known numbers are read -> an op that reads one."""
     overwritten: set[str] = field(default_factory=set[str])
@@ -151,7 +153,9 @@ class _Comparison:
                 for names, other in zip(self.agents, others, strict=True):
                     if names.setdefault(mine.agent, other.agent) != other.agent:
                         raise IrregularError(op_of(mine), "is a step of another agent from time to time")
-                if mine.step.op not in self.findings.comparisons:
+                if mine.step.op in self.findings.settled:
+                    _compare_settled(mine, others)
+                elif mine.step.op not in self.findings.comparisons:
                     self.steps.compare(mine, others)
             case Access():
                 self._compare_accesses(mine, others)
@@ -219,6 +223,12 @@ class _Comparison:
 
     def _op_at_end(self) -> Operation:
         return op_of(self.mine.entries[-1])
+
+
+def _compare_settled(mine: TakenStep, others: Iterable[TakenStep]) -> None:
+    """A comparison with a constant up to which its number is told apart must say the same each time."""
+    if any(other.outcome != mine.outcome for other in others):
+        raise IrregularError(op_of(mine), "does not always say the same of a number that states tell apart")
 
 
 def _distances(numbers: Sequence[float], others: Sequence[float]) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ def never_negative(body: Region, counts: Iterable[SSAValue]) -> frozenset[SSAVal
     """The integers of the function that are never negative, given that `counts` are not. The greatest such set."""
     found = {value for value in integers_in(body)}
     counted = set(counts)
-    sources = _sources(found)
+    sources = sources_of(found)
     changed = True
     while changed:
         bad = [value for value in found if value not in counted and not _holds(value, sources, found)]
@@ -52,7 +52,7 @@ def never_negative(body: Region, counts: Iterable[SSAValue]) -> frozenset[SSAVal
     return frozenset(found)
 
 
-def _sources(values: Iterable[SSAValue]) -> Mapping[SSAValue, list[SSAValue]]:
+def sources_of(values: Iterable[SSAValue]) -> Mapping[SSAValue, list[SSAValue]]:
     """Name -> the values that are carried to it."""
     sources: dict[SSAValue, list[SSAValue]] = {}
     for value in values:

@@ -14,7 +14,7 @@ from tileas_xdsl.checker.decisions.ahead import Ahead
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import Reach
-from tileas_xdsl.checker.snapshot.snapshot import Snapshot
+from tileas_xdsl.checker.snapshot.snapshot import Demand, Snapshot
 from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts, OpenLoop
 
@@ -57,7 +57,7 @@ class SteeredRun(RecordedRun):
         guide: Pilot,
         loops: Mapping[Operation, OpenLoop],
         comparisons: Mapping[Operation, OpenComparison],
-        moduli: Mapping[SSAValue, int],
+        demands: Mapping[SSAValue, Demand],
         reach: Reach,
         *,
         as_slots_turn: bool,
@@ -66,7 +66,7 @@ class SteeredRun(RecordedRun):
         super().__init__(None, reach, as_slots_turn=as_slots_turn, gathers_leftovers=gathers_leftovers)
         self.guide = guide
         self.opened = loops
-        self.moduli = moduli
+        self.demands = demands
         self._ahead = Ahead(loops, comparisons)
         self._asked: tuple[Agent, Operation] | None = None
         self._goes_on = False
@@ -103,7 +103,7 @@ class SteeredRun(RecordedRun):
             self._unsettled,
             as_slots_turn=self.as_slots_turn,
             gathers_leftovers=self.gathers_leftovers,
-            moduli=self.moduli,
+            demands=self.demands,
         )
         place = machine.live.index(agent)
         return self.guide.goes_on(LoopHead(place, op, snapshot, len(self.entries), went_wrong))

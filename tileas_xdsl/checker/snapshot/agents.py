@@ -85,7 +85,10 @@ def _draw_standings(drawing: Drawing, agent: Agent) -> None:
                 drawing.value(value)
         _draw_residues_of_carried(drawing, standing.data)
     for activation, frames in activations(agent):
-        for name in drawing.unsettled.liveness.alive(activation.values, frames):
+        # An agent that has not begun yet has what its regions capture, and nothing else.
+        has_begun = bool(frames) or agent.parent is None
+        alive = drawing.unsettled.liveness.alive(activation.values, frames) if has_begun else activation.values
+        for name in alive:
             drawing.literal(id(name))
             drawing.value(activation.values[name])
             drawing.residue(name, activation.values[name])

@@ -11,13 +11,11 @@ from tileas_xdsl.checker.snapshot.canvas import PartCanvas
 from tileas_xdsl.checker.snapshot.put_off import PutOff
 from tileas_xdsl.checker.snapshot.rings import note_turns
 from tileas_xdsl.checker.snapshot.settled import Unsettled
-from tileas_xdsl.checker.snapshot.snapshot import Drawing, Snapshot, UnknownStateError
+from tileas_xdsl.checker.snapshot.snapshot import NO_DEMANDS, Demand, Drawing, Snapshot, UnknownStateError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.opaque_numbers import PartsOfArrays
 from tileas_xdsl.machine.parts.rings import Rings
-
-NO_MODULI: Mapping[SSAValue, int] = {}
 
 # Importing these files registers how things and values are drawn.
 ROOMS = (agents, asynchronous_work, barriers, rings, values)
@@ -29,15 +27,15 @@ def take_snapshot(
     *,
     as_slots_turn: bool,
     gathers_leftovers: bool,
-    moduli: Mapping[SSAValue, int] = NO_MODULI,
+    demands: Mapping[SSAValue, Demand] = NO_DEMANDS,
 ) -> Snapshot:
     """
     Take a snapshot of `machine`, all agents of which have paused.
 
-    `as_slots_turn`, `gathers_leftovers` and `moduli` are explained in `snapshot`. A state that cannot be drawn gives a
+    `as_slots_turn`, `gathers_leftovers` and `demands` are explained in `snapshot`. A state that cannot be drawn gives a
     snapshot with a `refusal`.
     """
-    drawing = Drawing(machine, unsettled, as_slots_turn, gathers_leftovers, moduli)
+    drawing = Drawing(machine, unsettled, as_slots_turn, gathers_leftovers, demands)
     try:
         draw_machine(drawing)
     except UnknownStateError as error:

@@ -114,6 +114,23 @@ CODE = (Operation, Block, Region, SSAValue, Attribute, type, Step)
 """Parts of the IR, which do not change while a function runs: they are drawn by `id`."""
 
 
+@dataclass(frozen=True)
+class Demand:
+    """Which values of a number make different states."""
+
+    modulus: int = 1
+    """Those that differ modulo this."""
+    end: int | None = None
+    """Each up to this, and all beyond together."""
+
+    def told_apart(self, value: int) -> tuple[int, int | None]:
+        """What of `value` is drawn."""
+        return value % self.modulus, None if self.end is None else min(value, self.end + 1)
+
+
+NO_DEMANDS: Mapping[SSAValue, Demand] = {}
+
+
 @dataclass
 class Drawing:
     """
@@ -127,8 +144,8 @@ class Drawing:
     as_slots_turn: bool = False
     gathers_leftovers: bool = False
     """Whether leftovers are gathered in rows (see `leftovers`)."""
-    moduli: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """Value -> the number modulo which states that differ in it count as different; other values may be any."""
+    demands: Mapping[SSAValue, Demand] = field(default_factory=lambda: NO_DEMANDS)
+    """Value -> which of its numbers make different states; other values may be any."""
     shape: list[object] = field(default_factory=list[object])
     numbers: list[int | float] = field(default_factory=list["int | float"])
     accesses: list[tuple[int, Access]] = field(default_factory=list[tuple[int, Access]])
@@ -194,8 +211,8 @@ class Drawing:
 
     def residue(self, name: SSAValue, value: object) -> None:
         """What of `value`, which is that of `name`, tells states apart."""
-        if isinstance(value, int) and (modulus := self.moduli.get(name, 1)) > 1:
-            self.shape.append(value % modulus)
+        if isinstance(value, int) and (demand := self.demands.get(name)) is not None:
+            self.shape.append(demand.told_apart(value))
 
     def thing(self, value: Any) -> None:
         """Something with an identity: its name is drawn here, the thing itself later and once."""

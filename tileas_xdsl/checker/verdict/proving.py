@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.open_loops import OpenLoops
     from tileas_xdsl.checker.decisions.prove import Attempts, Problem
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
+    from tileas_xdsl.checker.snapshot.settled import Reach
 
 STEPS_OF_PROOFS = 2_000_000
 """Steps after which one execution of a proof is given up: the trip count may be large (`far_trip_counts`)."""
@@ -90,8 +91,11 @@ def _comes_round_late(body: Region) -> bool:
     return max(demand(body).values(), default=1) in LATE
 
 
-def reason_against_all_at_once(case: Case) -> str:
-    """Prove the function for all loop counts at once; return what is against it, or nothing where that is done."""
+def reason_against_all_at_once(case: Case, reach: Reach | None = None) -> str:
+    """
+    Prove the function for all loop counts at once; return what is against it, or nothing where that is done. `reach` is
+    what executions are known to reach, if anything.
+    """
     from tileas_xdsl.checker.decisions.prove import FEW_STATES, MANY_STATES
     from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
 
@@ -99,7 +103,7 @@ def reason_against_all_at_once(case: Case) -> str:
     if reason is not None:
         return reason
     try:
-        problem = _problem(case)
+        problem = _problem(case, reach)
     except NoProofError as error:
         return str(error)
     can_be_split = len(problem.opened.inner) == 1 and len(case.bounds) > 1
@@ -144,10 +148,11 @@ def _reason_not_to_try(case: Case) -> str | None:
     return None
 
 
-def _problem(case: Case) -> Problem:
+def _problem(case: Case, reach: Reach | None = None) -> Problem:
     from tileas_xdsl.checker.decisions.prove import problem_of
 
-    return problem_of(case.subject.body, case.bounds, partial(_steer, case))
+    known = () if reach is None else (reach,)
+    return problem_of(case.subject.body, case.bounds, partial(_steer, case), *known)
 
 
 def _prove_at_once(case: Case, problem: Problem, attempts: Attempts) -> None:
@@ -175,7 +180,7 @@ def _reason_against_a_split(case: Case, problem: Problem) -> str:
     while an inner loop turns a few times only, agents are in several turns of the outer one.
     """
     from tileas_xdsl.checker.decisions.prove import MANY_STATES, prove_all_counts
-    from tileas_xdsl.checker.proof.outcomes import NoProofError
+    from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
 
     (inner,) = problem.opened.inner
     least = problem.modulus + problem.modulus // 2
@@ -184,10 +189,12 @@ def _reason_against_a_split(case: Case, problem: Problem) -> str:
     try:
         proof = prove_all_counts(problem.with_least({inner: least}), MANY_STATES)
     except NoProofError as error:
+        if isinstance(error, SuspicionError):
+            confirm(case, error)
         return str(error)
     others = [name for name in case.bounds if name != inner]
     for value in range(least):
-        if not _is_proved_with(case, {inner: value}, others):
+        if not _is_proved_with(case, {inner: value}, others, proof.reach):
             return f"{inner} = {value} is not proved"
     case.report.proofs_by_decisions[case.name] = proof
     return ""
@@ -197,14 +204,14 @@ MOST_ONE_BY_ONE = 32
 """The number of values of an argument that are proved one by one."""
 
 
-def _is_proved_with(case: Case, fixed: Mapping[str, int], bounds: Sequence[str]) -> bool:
+def _is_proved_with(case: Case, fixed: Mapping[str, int], bounds: Sequence[str], reach: Reach) -> bool:
     """Prove every value of `bounds` where the other arguments are `fixed`; report what is found wrong."""
     counts = (0, 1, 2)
     report = Report([case.name], counts)
     alone = Case(case.name, case.subject, {**case.fixed, **fixed}, bounds, report, case.tell, case.told)
     for values in product(counts, repeat=len(bounds)):
         alone.check(values)
-    if not alone.is_open and alone.out_of_time is None and reason_against_all_at_once(alone):
+    if not alone.is_open and alone.out_of_time is None and reason_against_all_at_once(alone, reach):
         check_every_trip_count(alone, counts)
     _take_over(case, alone)
     return not (report.bounded or alone.is_open or alone.out_of_time is not None)

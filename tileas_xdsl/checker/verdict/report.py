@@ -4,7 +4,7 @@ The report of `check`: a verdict, and for each mistake both parties, the missing
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -279,7 +279,7 @@ class Report:
             "cut_short": self.cut_short,
             "proofs": {
                 **{name: _proof_data(proof) for name, proof in self.proofs.items()},
-                **{name: asdict(proof) for name, proof in self.proofs_by_decisions.items()},
+                **{name: proof.as_data() for name, proof in self.proofs_by_decisions.items()},
             },
         }
 

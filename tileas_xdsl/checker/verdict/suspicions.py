@@ -8,7 +8,7 @@ one with the smallest sum of its arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def confirm(case: Case, suspicion: SuspicionError) -> bool:
 
 def _suspected(case: Case, suspicion: SuspicionError) -> Iterator[Values]:
     """The calls of which some execution is suspected, smallest sums first."""
-    near = {name: _with_neighbours(suspicion.counts.get(name, ())) for name in case.bounds}
+    near = {name: _with_neighbours(_numbers_of(name, suspicion.counts)) for name in case.bounds}
     calls = set(product(*(near[name] for name in case.bounds)))
     for distance in (suspicion.turns_later + more for more in (1, 4, 9) if suspicion.turns_later):
         for name in case.bounds:
@@ -50,6 +50,17 @@ def _suspected(case: Case, suspicion: SuspicionError) -> Iterator[Values]:
                 calls.add(tuple(distance if each == name else others for each in case.bounds))
     fresh = calls - {tuple(call) for call in case.right}
     return islice(sorted(filter(_is_near, fresh), key=_size), MOST_CALLS)
+
+
+def _numbers_of(name: str, counts: Mapping[Hashable, Sequence[int]]) -> list[int]:
+    """The numbers of argument `name` with which loops that it bounds, or what is computed from it, took `counts`."""
+    from tileas_xdsl.checker.decisions.derived_counts import DerivedCount
+
+    found = list(counts.get(name, ()))
+    for term, numbers in counts.items():
+        if isinstance(term, DerivedCount) and term.argument == name:
+            found += [number for count in numbers for number in term.arguments(count)]
+    return found
 
 
 def _with_neighbours(counts: Sequence[int]) -> list[int]:

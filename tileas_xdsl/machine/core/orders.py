@@ -97,9 +97,11 @@ class InStep(Order):
     reads_sources_at_once = True
 
     def choose(self, machine: Machine, runnable: list[Agent]) -> Agent | AsyncWork | None:
-        for agent in sorted(machine.live, key=rank):
+        for agent in sorted(machine.live, key=rank) if len(machine.live) > 1 else machine.live:
             if agent in runnable:
                 return agent
+            if agent.waiting_for is None:
+                continue
             work = machine.work_awaited_by(agent)
             if work is not None:
                 return work

@@ -42,6 +42,8 @@ class OpenLoop:
     offset: int = 0
     depth: int = 0
     """The number of open loops around it."""
+    modulus: int = 1
+    """A loop with a constant bound ends only where its induction variable is what it is at the end, modulo this."""
 
 
 INDUCTION = "induction variable"
@@ -75,6 +77,7 @@ class OpenTurns:
     step: int
     bound: OpenBound
     offset: int
+    modulus: int = 1
     number: int = 0
     """The turn at whose head the agent is, or which it runs."""
 
@@ -104,6 +107,14 @@ class OpenTurns:
             return True
         high = self.bound.high
         return False if high is not None and self.position >= high else None
+
+    def cannot_end(self) -> bool:
+        """Whether the loop has a constant bound that it does not reach here, as residues say."""
+        bound, first = self.bound.term, self.start - self.offset
+        if self.modulus == 1 or not isinstance(bound, int):
+            return False
+        turns = max(0, -((first - bound) // self.step))
+        return (self.position - first - turns * self.step) % self.modulus != 0
 
     def decide(self, goes_on: bool) -> None:
         if goes_on:
@@ -164,7 +175,7 @@ class OpenCounts(SharedPart):
             bound = OpenBound(None, place, start - loop.offset)
         else:
             bound = self.bounds.get((loop.term, place)) or self._fresh(loop.term, place)
-        turns = OpenTurns(start, step, bound, loop.offset)
+        turns = OpenTurns(start, step, bound, loop.offset, loop.modulus)
         agent.part(Progress).turns.append(turns)
         return turns
 
@@ -242,4 +253,7 @@ def is_bounded_by(agent: Agent, bound: OpenBound) -> bool:
 
 def rank(agent: Agent) -> tuple[int, ...]:
     """How far `agent` is: less is less advanced. An agent outside of a loop comes before those inside."""
-    return tuple(turns.lead for turns in agent.part(Progress).turns)
+    # Asked for each agent at each choice: this is `lead`, written out.
+    return tuple(
+        [each.start + each.number * each.step - each.offset - each.bound.low for each in agent.part(Progress).turns]
+    )

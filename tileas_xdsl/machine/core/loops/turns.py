@@ -80,6 +80,8 @@ def _next_iteration(agent: Agent, _op: Operation, carried: tuple[Any, ...], iter
 def _come_to_head(agent: Agent, op: Operation, _: None, carried: tuple[Any, ...], iteration: LoopTurn) -> Answer:
     turns = iteration.inductions
     assert isinstance(turns, OpenTurns)
+    if turns.goes_on() is None and turns.cannot_end():
+        turns.decide(True)
     if turns.goes_on() is not None:
         return _decided(agent, op, None, carried, iteration)
     agent.machine.observer.asks(agent, op)
