@@ -11,7 +11,13 @@ with app.setup:
     from xdsl.dialects.builtin import ModuleOp
 
     import tileas_xdsl as tileas
+    from tileas_xdsl.machine.time.simulation import simulate
+    from tileas_xdsl.views.charts import chart_svg
     from tileas_xdsl.views.notebook import PICTURE, Pane, panes_html
+    from tileas_xdsl.views.queues import queues_chart
+    from tileas_xdsl.views.slots import SlotUses, slots_chart
+    from tileas_xdsl.views.timeline import timeline
+    from tileas_xdsl.views.timeline.svg import timeline_svg
 
     SLOTS = 3
     TRIPS = 6
@@ -71,9 +77,17 @@ with app.setup:
         return tileas.check(program_in(model, distance)).last_line
 
     @cache
-    def picture(model: str, distance: int) -> str:
-        """Its timeline."""
-        return tileas.timeline(program_in(model, distance), {"n": TRIPS}, target="sm_90").svg(1000)
+    def pictures(model: str, distance: int) -> list[Pane]:
+        """Its timeline, its slots, and its queue, if it has one."""
+        run = simulate(program_in(model, distance), None, {"n": TRIPS}, "sm_90", observer=SlotUses())
+        panes = [
+            Pane("Timeline on sm_90", timeline_svg(timeline(run), 1000), PICTURE),
+            Pane("What lies in the slots", chart_svg(slots_chart(run), 1000), PICTURE),
+        ]
+        queues = queues_chart(run)
+        if queues.rows:
+            panes.append(Pane("What is in the queue, by age", chart_svg(queues, 1000), PICTURE))
+        return panes
 
 
 @app.cell
@@ -139,7 +153,7 @@ def _(computed, distance, is_right, model, order, program):
         Pane("Verdict", verdict(model, distance)),
         Pane(f"Numbers of one run, {order}", f"{computed.tolist()}: {'right' if is_right else 'WRONG'}"),
         Pane("The FIFO at the wait of iteration 5", fifo(distance)),
-        Pane("Timeline on sm_90", picture(model, distance), PICTURE),
+        *pictures(model, distance),
         Pane(f"The program, in {model}", str(program)),
     ]
     mo.Html(panes_html(shown))

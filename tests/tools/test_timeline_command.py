@@ -42,6 +42,40 @@ def test_good_program_is_drawn(extension: str, run: Run) -> None:
         assert text.startswith("<!DOCTYPE html>")
 
 
+def course(name: str) -> str:
+    """The ring of chapter 5, with a slot too few in the `start`."""
+    return (ROOT / "tileas_xdsl" / "course" / "05-rings" / f"{name}.mlir").read_text()
+
+
+@pytest.mark.parametrize("view", ["slots", "queues"])
+@pytest.mark.parametrize("suffix", ["svg", "html"])
+def test_a_view_is_written(view: str, suffix: str, run: Run) -> None:
+    options = ["--view", view, "--target", "sm_90", "-o", f"v.{suffix}"]
+    status, said, err = run(course("solution"), *options)
+    assert (status, err) == (0, "")
+    assert said.startswith(f"v.{suffix}: @double on sm_90: ")
+    assert "over iterations" in Path(f"v.{suffix}").read_text() or view == "queues"
+    assert run(course("start"), *options)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("view", "out", "said"),
+    [
+        (
+            "slots",
+            "v.json",
+            "error: -o v.json: the file must be called something.svg or something.html with --view slots",
+        ),
+        ("slots", "v.svg", "error: --view slots: @f fills no slot of shared memory; leave out --view to see its lanes"),
+        ("queues", "v.svg", "error: --view queues: @f commits no group to a queue; leave out --view to see its lanes"),
+    ],
+)
+def test_what_a_view_cannot_show_is_said(view: str, out: str, said: str, run: Run) -> None:
+    status, _, err = run("func.func @f() {\n  func.return\n}", "--view", view, "-o", out)
+    assert (status, err) == (2, f"{said}\n")
+    assert not Path(out).exists()
+
+
 EDGES = ROOT / "tests" / "checker" / "edges"
 
 

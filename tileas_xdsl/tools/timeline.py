@@ -2,15 +2,9 @@
 `tileas timeline FILE -o OUT`: run a function in simulated time, and draw what its agents and engines did.
 
 `OUT` says by its name what is written: `.svg` a picture, `.html` a page that scrolls and scales, `.json` a trace for
-Perfetto. Exit status 0: drawn. 1: drawn, and the picture marks a race, a deadlock or another mistake. 2: the input is
-wrong.
-
-One execution is drawn, without data where control flow needs none. It is drawn to the end whatever is wrong with the
-program; the status is 1 then.
-
-`--trip-count` is what index and integer arguments are if a loop bound or a branch follows from them. Data are computed
-only where control flow depends on them, or where an array is given. Without `--width` an SVG is as wide as its bars
-need.
+Perfetto. With `--view slots` it is what lies in each slot of shared memory, with `--view queues` what is in each queue
+of groups; both as `.svg` or `.html`. Exit status 0: drawn. 1: drawn, and the picture marks a race, a deadlock or
+another mistake. 2: the input is wrong.
 """
 
 from __future__ import annotations
@@ -46,16 +40,26 @@ from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import LABEL, findings_lines, write_lines
 from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
 from tileas_xdsl.tools.times import add_target, chosen_target, stated_target
-from tileas_xdsl.views.timeline import Timeline, timeline
+from tileas_xdsl.views.queues import queues_chart
+from tileas_xdsl.views.slots import SlotUses, slots_chart
+from tileas_xdsl.views.timeline import timeline
 
 DRAWN, VIOLATED = 0, 1
 TRIP_COUNT = 8
 LEAST_WIDTH = 300
+VIEWS = LANES, SLOTS, QUEUES = "lanes", "slots", "queues"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the program; - is standard input")
     parser.add_argument("-o", "--out", metavar="OUT", help="the file to write: something.svg, .html or .json")
+    parser.add_argument(
+        "--view",
+        choices=VIEWS,
+        default=LANES,
+        help="lanes: what agents and engines do; slots: what lies in each slot of shared memory, over iterations; "
+        f"queues: which groups are in each queue, and how old they are (default: {LANES})",
+    )
     add_run_arguments(parser)
     parser.add_argument("--width", type=int, metavar="PX", help="width of an SVG (default: as the bars need)")
 
@@ -84,7 +88,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    write = _writer(arguments.out, arguments.width)
+    write = _writer(arguments.out, arguments.width, arguments.view)
     target, trip_count = chosen_target(arguments), chosen_trip_count(arguments)
     given = read_input(arguments.file)
     with machine_errors(given.source):
@@ -92,10 +96,17 @@ def run(arguments: argparse.Namespace) -> int:
         values = run_values(body, arguments.arg, trip_count)
         stated = target or stated_target(function)
         timed = timed_run_of(
-            given.module, function, values, stated, arguments.threads, arguments.timeout, arguments.programs
+            given.module,
+            function,
+            values,
+            stated,
+            arguments.threads,
+            arguments.timeout,
+            arguments.programs,
+            observed_by=SlotUses if arguments.view == SLOTS else Investigator,
         )
+    write_text(arguments.out, write(timed))
     picture = timeline(timed)
-    write_text(arguments.out, write(picture))
     findings = [Finding(timed.function, scalars(body, values), violation) for violation in timed.violations]
     lines = findings_lines(findings, given.source)
     from tileas_xdsl.views.timeline.style import headline
@@ -106,37 +117,55 @@ def run(arguments: argparse.Namespace) -> int:
     return VIOLATED if findings else DRAWN
 
 
-def _writer(out: str | None, width: int | None) -> Callable[[Timeline], str]:
+def _writer(out: str | None, width: int | None, view: str) -> Callable[[TimedRun], str]:
     """
-    The function that writes a timeline in the format of the file name `out`. Raises `InputError` for a name that says
-    nothing.
+    The function that writes a view of a run in the format of the file name `out`. Raises `InputError` for a name that
+    says nothing, and for a format that the view does not have.
     """
     if width is not None and width < LEAST_WIDTH:
         raise InputError([f"error: --width {width}: at least {LEAST_WIDTH} pixels are needed"])
-
-    def svg(picture: Timeline) -> str:
-        from tileas_xdsl.views.timeline.svg import timeline_svg
-
-        return timeline_svg(picture, width)
-
-    def html(picture: Timeline) -> str:
-        from tileas_xdsl.views.timeline.html import timeline_html
-
-        return timeline_html(picture)
-
-    def trace(picture: Timeline) -> str:
-        from tileas_xdsl.views.timeline.chrome import chrome_trace
-
-        return json.dumps(chrome_trace(picture), indent=1) + "\n"
-
-    writers = {".svg": svg, ".html": html, ".json": trace}
-    names = "something.svg, something.html or something.json"
+    writers = _lanes_writers(width) if view == LANES else _chart_writers(view, width)
+    *others, last = (f"something{suffix}" for suffix in writers)
+    names = f"{', '.join(others)} or {last}"
     if out is None:
         raise InputError([f"error: say what to write: -o {names}"])
     writer = writers.get(Path(out).suffix)
     if writer is None:
-        raise InputError([f"error: -o {out}: the file must be called {names}"])
+        of_view = "" if view == LANES else f" with --view {view}"
+        raise InputError([f"error: -o {out}: the file must be called {names}{of_view}"])
     return writer
+
+
+def _lanes_writers(width: int | None) -> dict[str, Callable[[TimedRun], str]]:
+    def svg(run: TimedRun) -> str:
+        from tileas_xdsl.views.timeline.svg import timeline_svg
+
+        return timeline_svg(timeline(run), width)
+
+    def html(run: TimedRun) -> str:
+        from tileas_xdsl.views.timeline.html import timeline_html
+
+        return timeline_html(timeline(run))
+
+    def trace(run: TimedRun) -> str:
+        from tileas_xdsl.views.timeline.chrome import chrome_trace
+
+        return json.dumps(chrome_trace(timeline(run)), indent=1) + "\n"
+
+    return {".svg": svg, ".html": html, ".json": trace}
+
+
+def _chart_writers(view: str, width: int | None) -> dict[str, Callable[[TimedRun], str]]:
+    from tileas_xdsl.views.charts import Chart, chart_html, chart_svg
+
+    def chart(run: TimedRun) -> Chart:
+        found = slots_chart(run) if view == SLOTS else queues_chart(run)
+        if not found.rows:
+            nothing = "fills no slot of shared memory" if view == SLOTS else "commits no group to a queue"
+            raise InputError([f"error: --view {view}: @{run.function} {nothing}; leave out --view to see its lanes"])
+        return found
+
+    return {".svg": lambda run: chart_svg(chart(run), width), ".html": lambda run: chart_html(chart(run))}
 
 
 def chosen_trip_count(arguments: argparse.Namespace) -> int:
@@ -164,11 +193,12 @@ def timed_run_of(
     threads: int | None = None,
     timeout: float | None = None,
     programs: Sequence[int] | None = None,
+    observed_by: Callable[[], Investigator] = Investigator,
 ) -> TimedRun:
     """
     The run that is drawn, by `threads` threads where `function` does not say so itself: on addresses and
     synchronisation alone where that suffices, else on data, too. Each takes at most `timeout` seconds of
-    processor time.
+    processor time, and has an observer that `observed_by` makes.
 
     Raises what the machine raises.
     """
@@ -180,7 +210,7 @@ def timed_run_of(
     has_arrays = any(np.ndim(value) > 0 for value in values.values())
 
     def simulated(*, with_data: bool) -> TimedRun:
-        checks, observer = [report_undrained], Investigator()
+        checks, observer = [report_undrained], observed_by()
         return simulate(
             module,
             name,
