@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from tileas_xdsl.checker.decisions.lattice import Lattice, Vector
-from tileas_xdsl.checker.decisions.steered_run import LoopHead, SteeredRun
+from tileas_xdsl.checker.decisions.steered_run import KeepTwin, LoopHead, PutAside, SteeredRun
 from tileas_xdsl.checker.proof.outcomes import NoProofError
 from tileas_xdsl.checker.proof.recorded_run import Encounter
 from tileas_xdsl.checker.snapshot.snapshot import Snapshot
@@ -31,6 +31,10 @@ LONGEST_WAY = 4_000
 """Questions after which an execution that finds nothing new is led to its end, at the latest."""
 PATIENCE = 2
 """Questions without anything new after which an execution is led to its end."""
+FAR_ENOUGH = 8
+"""Questions after which an execution that scouts is led to its end."""
+MANY_ASIDE = 32
+"""Executions that are kept to be continued. Each takes as much memory as a short execution does."""
 
 Word = tuple[bool, ...]
 """The decisions of an execution, in order."""
@@ -92,6 +96,10 @@ class State:
     """By what the numbers of its visits differ."""
     decisions: dict[bool, Branching] = field(default_factory=lambda: {True: Branching(), False: Branching()})
 
+    def is_reached_by(self, word: Word) -> bool:
+        """Whether `word` is one of the ways to it that are kept."""
+        return any(way is word for way, _ in self.ways)
+
     def targets(self) -> Iterator[tuple[bool, State]]:
         """Where its decisions lead, as far as that is known."""
         for goes_on, decision in self.decisions.items():
@@ -107,9 +115,13 @@ class State:
 class Graph:
     """The states found so far; more than `most_states` are too many."""
 
-    def __init__(self, most_states: int) -> None:
+    def __init__(self, most_states: int, *, puts_aside: bool = False) -> None:
         self.most_states = most_states
+        self.puts_aside = puts_aside
+        """Whether executions are put aside, the last of which goes on first; else all ways begin at the start."""
         self.states: dict[Key, State] = {}
+        self.aside: dict[Word, tuple[PutAside, State, Vector]] = {}
+        """Way to a question -> an execution that can be continued there, the state, and the numbers there."""
 
     def state_at(self, question: LoopHead, word: Word) -> tuple[State, Vector]:
         """The state at `question`, reached by `word`, and the numbers there. Raises `NoProofError`."""
@@ -132,6 +144,39 @@ class Graph:
             state.ways.append((word, numbers))
             state.ways.sort(key=_length)
         return state, numbers
+
+    @property
+    def has_many_aside(self) -> bool:
+        """Whether executions should come to their ends, so that those put aside can go on."""
+        return len(self.aside) >= MANY_ASIDE
+
+    def put_aside(self, word: Word, state: State, numbers: Vector, keep_twin: KeepTwin) -> None:
+        """Keep the execution that has come along `word` to `state`, unless too many are kept already."""
+        if self.puts_aside and len(self.aside) < 2 * MANY_ASIDE and (twin := keep_twin()) is not None:
+            self.aside[word] = twin, state, numbers
+
+    def taken_up(self, word: Word) -> PutAside | None:
+        """The execution that was put aside at the end of `word`, if there is one. It is not kept any more."""
+        aside = self.aside.pop(word, None)
+        return None if aside is None else aside[0]
+
+    def next_way(self) -> Word | None:
+        """
+        A way on which a decision shows something new; None if all is known. First those of executions that were put
+        aside, the last one first: so few are kept at a time.
+        """
+        for word in reversed(list(self.aside)):
+            _, state, numbers = self.aside[word]
+            for goes_on in (True, False):
+                if state.is_open(goes_on) and state.decisions[goes_on].would_learn_from(numbers):
+                    return (*word, goes_on)
+            del self.aside[word]
+        for state, goes_on in self.open_decisions():
+            for word, numbers in state.ways:
+                if state.decisions[goes_on].would_learn_from(numbers):
+                    return (*word, goes_on)
+            raise AssertionError("the ways to a state generate its lattice")
+        return None
 
     def open_decisions(self) -> Iterator[tuple[State, bool]]:
         """The decisions of which more has to be found out."""
@@ -156,6 +201,8 @@ class Explorer:
 
     graph: Graph
     way: Word = ()
+    scouts: bool = False
+    """Whether it only finds out what executions touch, so that what is found of states will not be kept."""
     word: list[bool] = field(default_factory=list[bool])
     asked: dict[int, tuple[State, bool, LoopHead]] = field(default_factory=dict[int, "tuple[State, bool, LoopHead]"])
     """Number of a question, counted from 0 -> the state, the decision, and the question."""
@@ -184,9 +231,9 @@ class Explorer:
             return False
         return None
 
-    def goes_on(self, question: LoopHead) -> bool:
-        number = len(self.word)
-        state, numbers = self.graph.state_at(question, tuple(self.word))
+    def goes_on(self, question: LoopHead, keep_twin: KeepTwin) -> bool:
+        number, word = len(self.word), tuple(self.word)
+        state, numbers = self.graph.state_at(question, word)
         self._note_target(number - 1, state)
         if self.destination is not None and state is not self.destination:
             raise _not_the_same(question.op, state)
@@ -201,13 +248,20 @@ class Explorer:
                 self._stay()
         self.word.append(goes_on)
         self.asked[number] = (state, goes_on, question)
+        if not self.scouts and state.is_reached_by(word) and state.decisions[not goes_on].would_learn_from(numbers):
+            self.graph.put_aside(word, state, numbers, keep_twin)
         return goes_on
 
     def _next(self, state: State, numbers: Vector) -> bool:
         """The first decision on the shortest way to what is not known; the others are noted."""
-        for goes_on in (True, False):
+        if self.scouts and len(self.word) >= FAR_ENOUGH:
+            return self._leave()
+        for goes_on in (False, True) if self.graph.has_many_aside else (True, False):
             if state.is_open(goes_on) and state.decisions[goes_on].would_learn_from(numbers):
                 return goes_on
+        if self.graph.aside:
+            # There is a shorter way than through what is known.
+            return self._leave()
         before: dict[State, tuple[State, bool]] = {}
         waiting = deque([state])
         while waiting:
@@ -219,6 +273,9 @@ class Explorer:
                 if target.is_open(True) or target.is_open(False):
                     return self._set_out(state, target, before)
                 waiting.append(target)
+        return self._leave()
+
+    def _leave(self) -> bool:
         self.in_vain = PATIENCE + 1
         return False
 

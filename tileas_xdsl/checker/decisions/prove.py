@@ -24,16 +24,14 @@ from tileas_xdsl.checker.decisions.graph import Explorer, Graph, WentWrongError,
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
 from tileas_xdsl.checker.decisions.signs import never_negative
-from tileas_xdsl.checker.decisions.steered_run import SteeredRun
+from tileas_xdsl.checker.decisions.steered_run import PutAside, SteeredRun
 from tileas_xdsl.checker.decisions.thresholds import Thresholds, thresholds
 from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
-from tileas_xdsl.checker.proof.separation import contested
 from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Demand
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.arguments import argument_at
-from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
 MOST_RUNS = 2_000
@@ -45,10 +43,10 @@ MANY_STATES: Attempts = ((True, 400), (False, 400))
 MOST_ROUNDS = 5
 """How often the search begins again because executions reach other memory than was known."""
 
-Execute = Callable[[OpenLoops, RecordedRun], bool]
+Execute = Callable[[OpenLoops, RecordedRun, PutAside | None], bool]
 """
-Executes the function with these loops left open, recorded by the run. Returns whether it is right beyond doubt. Raises
-`NoProofError` where it cannot be executed.
+Executes the function with these loops left open, recorded by the run: from the start, or from where the run was put
+aside. Returns whether it is right beyond doubt. Raises `NoProofError` where it cannot be executed.
 """
 
 
@@ -161,9 +159,8 @@ def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> Proo
 def _prove(problem: Problem, attempts: Attempts) -> ProofByDecisions:
     failure: NoProofError | None = None
     for gathers_leftovers, most_states in attempts:
-        search = _Search(problem, most_states, gathers_leftovers=gathers_leftovers)
         try:
-            graph = search.found()
+            search, graph = _searched(problem, most_states, gathers_leftovers=gathers_leftovers)
             _check(graph, search, never_negative(problem.body, problem.counts))
         except NoProofError as error:
             if not isinstance(failure, SuspicionError):
@@ -181,14 +178,26 @@ def _prove(problem: Problem, attempts: Attempts) -> ProofByDecisions:
 MAY_GO_WRONG = "loops that turn differently often from one turn of an outer loop to the next may go wrong"
 
 
+def _searched(problem: Problem, most_states: int, *, gathers_leftovers: bool) -> tuple[_Search, Graph]:
+    """The whole graph. Raises `NoProofError`."""
+    search = _Search(problem, most_states, gathers_leftovers=gathers_leftovers, puts_aside=True)
+    try:
+        return search, search.found()
+    except SuspicionError:
+        # From the start, shortest ways first, what goes wrong does so with small counts.
+        search = _Search(problem, most_states, gathers_leftovers=gathers_leftovers, puts_aside=False)
+        return search, search.found()
+
+
 class _Search:
-    def __init__(self, problem: Problem, most_states: int, *, gathers_leftovers: bool) -> None:
+    def __init__(self, problem: Problem, most_states: int, *, gathers_leftovers: bool, puts_aside: bool) -> None:
         self.opened = problem.opened
         self.demands = problem.demands
         self.settled = problem.settled
         self.execute = problem.execute
         self.most_states = most_states
         self.gathers_leftovers = gathers_leftovers
+        self.puts_aside = puts_aside
         self.reach = problem.reach
         self.executions = 0
         self.contested: set[str] = set()
@@ -197,7 +206,7 @@ class _Search:
     def found(self) -> Graph:
         """The whole graph. Raises `NoProofError`."""
         for _ in range(MOST_ROUNDS):
-            reach, graph = self.reach, Graph(self.most_states)
+            reach, graph = self.reach, Graph(self.most_states, puts_aside=self.puts_aside)
             if self._explore(graph, reach):
                 return graph
         raise NoProofError("executions reach more and more memory")
@@ -210,14 +219,31 @@ class _Search:
             if self.reach != reach:
                 # What was left out of states may matter after all.
                 return False
-            way = _next_way(graph)
+            way = graph.next_way()
         return True
 
     def _run(self, graph: Graph, way: Word) -> None:
         if self.executions == MOST_RUNS:
             raise NoProofError(f"{self.executions} executions did not find all states")
-        explorer = Explorer(graph, way)
-        run = SteeredRun(
+        explorer = Explorer(graph, way, scouts=graph.puts_aside and self.reach == NOTHING)
+        aside = graph.taken_up(way[:-1])
+        run = self._fresh_run(explorer) if aside is None else aside.run
+        run.guide = explorer
+        if aside is not None:
+            explorer.word += way[:-1]
+        self.executions += 1
+        try:
+            if not self.execute(self.opened, run, aside):
+                raise WentWrongError
+        except WentWrongError:
+            raise SuspicionError(MAY_GO_WRONG, run.counts) from None
+        explorer.take_visits(run)
+        self.tells_threads_apart |= run.tells_threads_apart
+        self.contested |= {base.family for base in run.contest.objects}
+        self.reach |= run.reached
+
+    def _fresh_run(self, explorer: Explorer) -> SteeredRun:
+        return SteeredRun(
             explorer,
             self.opened.loops,
             self.opened.comparisons,
@@ -226,27 +252,6 @@ class _Search:
             as_slots_turn=True,
             gathers_leftovers=self.gathers_leftovers,
         )
-        self.executions += 1
-        try:
-            if not self.execute(self.opened, run):
-                raise WentWrongError
-        except WentWrongError:
-            raise SuspicionError(MAY_GO_WRONG, run.counts) from None
-        explorer.take_visits(run)
-        self.tells_threads_apart |= run.tells_threads_apart
-        self.contested |= {base.family for base in contested(e for e in run.entries if isinstance(e, Access))}
-        self.reach |= run.reached
-
-
-def _next_way(graph: Graph) -> Word | None:
-    """A way on which a decision shows something new; None if all is known."""
-    for state, goes_on in graph.open_decisions():
-        decision = state.decisions[goes_on]
-        for word, numbers in state.ways:
-            if decision.would_learn_from(numbers):
-                return (*word, goes_on)
-        raise AssertionError("the ways to a state generate its lattice")
-    return None
 
 
 def _check(graph: Graph, search: _Search, positive: frozenset[SSAValue]) -> None:

@@ -4,7 +4,7 @@ A steered execution: at each head of an open loop a guide looks at the state and
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,11 +12,15 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.checker.decisions.ahead import Ahead
 from tileas_xdsl.checker.proof.recorded_run import RecordedRun
+from tileas_xdsl.checker.proof.separation import Contest
+from tileas_xdsl.checker.snapshot.liveness import Liveness
 from tileas_xdsl.checker.snapshot.machine import take_snapshot
 from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Demand, Snapshot
+from tileas_xdsl.machine.core.happens_before import Access, AccessHistory, Mind
 from tileas_xdsl.machine.core.loops.open_comparisons import OpenComparison
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts, OpenLoop
+from tileas_xdsl.machine.twins import NoTwinError, Twins
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
@@ -37,6 +41,20 @@ class LoopHead:
     """Whether something is wrong already, so that the state tells nothing."""
 
 
+@dataclass
+class PutAside:
+    """A steered execution at a question: the twin of one that has gone on."""
+
+    machine: Machine
+    run: SteeredRun
+    agent: Agent
+    """The agent that has stopped there."""
+
+
+KeepTwin = Callable[[], PutAside | None]
+"""Makes a twin of the execution as it is at the question; None where that cannot be done."""
+
+
 class Pilot(Protocol):
     """Decides in one execution."""
 
@@ -44,8 +62,8 @@ class Pilot(Protocol):
         """Whether the loop has one more turn, if that is decided without a look at the state; else None."""
         ...
 
-    def goes_on(self, question: LoopHead) -> bool:
-        """Whether the loop has one more turn."""
+    def goes_on(self, question: LoopHead, keep_twin: KeepTwin) -> bool:
+        """Whether the loop has one more turn. With a twin the other decision can be taken later."""
         ...
 
 
@@ -71,8 +89,14 @@ class SteeredRun(RecordedRun):
         self._asked: tuple[Agent, Operation] | None = None
         self._goes_on = False
         self._counts: OpenCounts | None = None
+        self.contest = Contest()
+        """Of all accesses, also of those before the execution was put aside."""
         # A visit begins at a question that the guide looks at, and ends at the next one, or with the execution.
         self.takes_notes = False
+
+    def access(self, access: Access, mind: Mind, history: AccessHistory) -> None:
+        super().access(access, mind, history)
+        self.contest.note(access)
 
     @property
     def counts(self) -> Mapping[Hashable, Sequence[int]]:
@@ -106,7 +130,23 @@ class SteeredRun(RecordedRun):
             demands=self.demands,
         )
         place = machine.live.index(agent)
-        return self.guide.goes_on(LoopHead(place, op, snapshot, len(self.entries), went_wrong))
+        question = LoopHead(place, op, snapshot, len(self.entries), went_wrong)
+        return self.guide.goes_on(question, lambda: self._put_aside(machine, agent, op))
+
+    def _put_aside(self, machine: Machine, agent: Agent, op: Operation) -> PutAside | None:
+        """A twin of the execution at this question, which will be asked again. What it has done so far it forgets."""
+        twins = Twins((Reach, Liveness, Ahead))
+        for known in (self.opened, self.demands, self.guide):
+            twins.instead(known, known)
+        twins.instead(self.entries, [])
+        twins.instead(self.encounters, {})
+        twins.instead(self.loops, [])
+        try:
+            twin = PutAside(*twins.of((machine, self, agent)))
+        except NoTwinError:
+            return None
+        twin.run._asked = twin.agent, op
+        return twin
 
     def decides_to_go_on(self) -> bool:
         return self._goes_on

@@ -23,7 +23,6 @@ from xdsl.ir import Operation
 from tileas_xdsl.checker.proof.recorded_run import Encounter
 from tileas_xdsl.checker.snapshot.snapshot import DrawnRow, Snapshot
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.memory import ByteRegion, MemoryObject
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
@@ -206,14 +205,31 @@ class Separation:
 
 def contested(accesses: Iterable[Access]) -> set[MemoryObject]:
     """The objects on which there may be a race: one is written, and several agents or works access it."""
-    written: set[MemoryObject] = set()
-    agents: dict[MemoryObject, set[Agent | AsyncWork]] = {}
+    contest = Contest()
     for access in accesses:
+        contest.note(access)
+    return contest.objects
+
+
+class Contest:
+    """Finds the objects on which there may be a race: see `contested`."""
+
+    def __init__(self) -> None:
+        self._written: set[MemoryObject] = set()
+        self._only: dict[MemoryObject, Agent | None] = {}
+        """The only agent that accesses an object; None if there are several, or a work, which is not its issuer."""
+
+    def note(self, access: Access) -> None:
         base = access.region.base
         if access.is_write:
-            written.add(base)
-        agents.setdefault(base, set()).update((access.agent, access.work) if access.work else (access.agent,))
-    return {base for base in written if len(agents[base]) > 1}
+            self._written.add(base)
+        who = access.agent if access.work is None else None
+        if self._only.setdefault(base, who) is not who:
+            self._only[base] = None
+
+    @property
+    def objects(self) -> set[MemoryObject]:
+        return {base for base in self._written if self._only[base] is None}
 
 
 def _must_never(op: Operation, base: MemoryObject, ways: Sequence[Rounds]) -> None:

@@ -11,7 +11,7 @@ A program that tests barriers is decided under all answers that these tests may 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -46,7 +46,7 @@ from tileas_xdsl.machine.arguments import (
 )
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.calling import execute
+from tileas_xdsl.machine.core.calling import execute, execute_on
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import violation_of_conflict
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline, TimeUpError
@@ -135,8 +135,15 @@ class Subject:
         """Execute the function on `machine` to its end, and perform all work that is still in flight then."""
         machine.at_end.append(report_undrained_of_kernel if _is_entry(self.op) else report_undrained)
         arguments = self.prepare(machine, scalars)
+        self._to_the_end(machine, lambda: execute(machine, self.op, arguments))
+
+    def execute_on(self, machine: Machine, agent: Agent) -> None:
+        """The same for an execution that was put aside when `agent` had stopped for the observer."""
+        self._to_the_end(machine, lambda: execute_on(machine, agent))
+
+    def _to_the_end(self, machine: Machine, run: Callable[[], object]) -> None:
         try:
-            execute(machine, self.op, arguments)
+            run()
         except MergedError:
             # From here on another execution goes on for this one, with what it has touched itself.
             machine.part(PartsOfArrays).judge(machine)
@@ -145,7 +152,7 @@ class Subject:
         machine.perform_all()
         judge_open_phases(machine)
         machine.part(PartsOfArrays).judge(machine)
-        for assumption in assumptions_about_memory(machine, self._memory_of(arguments)):
+        for assumption in assumptions_about_memory(machine, self._memory_of(machine.arguments)):
             machine.assume(assumption)
 
     def _memory_of(self, arguments: Sequence[Any]) -> dict[str, MemoryObject]:

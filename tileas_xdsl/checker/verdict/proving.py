@@ -33,6 +33,7 @@ from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.open_loops import OpenLoops
     from tileas_xdsl.checker.decisions.prove import Attempts, Problem
+    from tileas_xdsl.checker.decisions.steered_run import PutAside
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
     from tileas_xdsl.checker.snapshot.settled import Reach
 
@@ -299,21 +300,20 @@ def is_proved_with(case: Case, changed: WhatIf, counts: Sequence[int]) -> bool:
     return True
 
 
-def _steer(case: Case, opened: OpenLoops, run: RecordedRun, changed: WhatIf = AS_WRITTEN) -> bool:
-    """An execution with the open loops of `opened`, under the guide of `run`."""
+def _steer(
+    case: Case, opened: OpenLoops, run: RecordedRun, aside: PutAside | None, changed: WhatIf = AS_WRITTEN
+) -> bool:
+    """An execution with the open loops of `opened`, under the guide of `run`; or one that was put `aside` goes on."""
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
     case.report.executions += changed is AS_WRITTEN
     case.tell(f"@{case.name}: proving all loop counts at once")
-    machine = _machine_of_proof(case, InStep(), run)
-    machine.what_if = changed
-    machine.part(OpenCounts).loops = opened.loops
-    machine.part(OpenCounts).least = opened.least
-    machine.part(OpenCounts).comparisons = opened.comparisons
-    if opened.comparisons:
-        machine.code = opened.code
+    machine = _machine_with_open_loops(case, opened, run, changed) if aside is None else aside.machine
     try:
-        case.subject.execute(machine, case.scalars([COUNTLESS] * len(case.bounds)))
+        if aside is None:
+            case.subject.execute(machine, case.scalars([COUNTLESS] * len(case.bounds)))
+        else:
+            case.subject.execute_on(machine, aside.agent)
     except TimeUpError as error:
         raise NoProofError(f"the proof was stopped after {error.deadline}") from None
     except (UndecidedError, UnsupportedError) as error:
@@ -322,6 +322,17 @@ def _steer(case: Case, opened: OpenLoops, run: RecordedRun, changed: WhatIf = AS
     if machine.opaque_names:
         raise NoProofError("numbers that differ between blocks are not followed with open loops")
     return machine.is_right_beyond_doubt
+
+
+def _machine_with_open_loops(case: Case, opened: OpenLoops, run: RecordedRun, changed: WhatIf) -> Machine:
+    machine = _machine_of_proof(case, InStep(), run)
+    machine.what_if = changed
+    machine.part(OpenCounts).loops = opened.loops
+    machine.part(OpenCounts).least = opened.least
+    machine.part(OpenCounts).comparisons = opened.comparisons
+    if opened.comparisons:
+        machine.code = opened.code
+    return machine
 
 
 COUNTLESS = 1 << 19

@@ -4,7 +4,7 @@ Calling a function from outside: one execution of it on a fresh machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.ir import Operation
@@ -24,9 +24,19 @@ def execute(machine: Machine, function: Operation, arguments: Sequence[Any]) -> 
     Call `function` on `machine`, which must be fresh. Returns its results; a deadlock is reported as a violation,
     without results. There are none either where the execution comes to something that has no meaning.
     """
+    machine.arguments = tuple(arguments)
+    return _executed(machine, lambda: machine.run("main", Standing(function, _call_entry, (machine.arguments,))))
+
+
+def execute_on(machine: Machine, agent: Agent) -> tuple[Any, ...]:
+    """Go on with a call that was put aside when `agent` had stopped for the observer. The same as `execute` else."""
+    return _executed(machine, lambda: machine.run_on(agent))
+
+
+def _executed(machine: Machine, run: Callable[[], Agent]) -> tuple[Any, ...]:
     returned: Sequence[Any] = ()
     try:
-        returned = machine.run("main", Standing(function, _call_entry, (tuple(arguments),))).outcome or ()
+        returned = run().outcome or ()
     except StuckError:
         machine.report_standstill()
     except NoMeaningError:

@@ -93,6 +93,8 @@ class Machine:
     """When an execution is ended, wherever it is: it raises `TimeUpError`."""
     code: Code = field(default_factory=Code)
     """What is known of the ops; executions of the same program without changes may share it."""
+    arguments: Sequence[Any] = ()
+    """Those of the call that is executed."""
     agents: list[Agent] = field(default_factory=list[Agent])
     live: list[Agent] = field(default_factory=list[Agent])
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
@@ -187,14 +189,27 @@ class Machine:
         first = Agent(self, name, None)
         self.add_agent(first)
         first.stand([start])
+        return self._run_on()
+
+    def run_on(self, agent: Agent) -> Agent:
+        """Run to the end from where the observer has put it aside, when `agent` had stopped for it; see `run`."""
+        self._let_look(agent)
+        return self._run_on()
+
+    def _let_look(self, agent: Agent) -> None:
+        """`agent` has paused: if it was for the observer, it goes on at once."""
+        while self.observer.stopped(self):
+            agent.resume()
+
+    def _run_on(self) -> Agent:
+        first = self.agents[0]
         while self.live:
             self._look_at_the_time()
             runnable = [agent for agent in self.live if agent.can_step]
             choice = self.order.choose(self, runnable)
             if isinstance(choice, Agent):
                 choice.resume()
-                while self.observer.stopped(self):
-                    choice.resume()
+                self._let_look(choice)
             elif choice is not None:
                 self.perform(choice)
             elif not (self._force() or self._give_up_hope()):
