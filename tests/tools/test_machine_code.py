@@ -159,6 +159,9 @@ func.func @f(%i: index, %x: f32) {{
 }}"""
 TOO_MUCH_SAID = "has 65,536 bytes of shared memory of known size (@s 32,768, @t 32,768), and 49,152 is the most"
 EMPTY = "func.func private @f()"
+GEMM = (ROOT / "examples/gemm_loop.mlir").read_text()
+OF_256 = re.sub("128x64|64x128|128x128", "256x256", GEMM)
+UNALIGNED = GEMM.replace("%a: memref<?x?xf16>", "%a: memref<?x65xf16>").replace("k] : (memref<?x?", "k] : (memref<?x65")
 
 BAD = {
     "an old chip": (COPY, ["--target", "sm_70"], "'sm_70' is too old: cp.async came with sm_80"),
@@ -168,6 +171,16 @@ BAD = {
     "tiles": (ROOT / "tests/kernels/gemm_16x8x8.mlir", ["--target", "sm_80"], "that do not all lie in registers"),
     "an op without instruction": (EXPONENTIAL, ["--target", "sm_80"], "'llvm.intr.exp' op has no instruction on sm_80"),
     "too much shared memory": (TOO_MUCH, ["--target", "sm_80"], TOO_MUCH_SAID),
+    "more staging than memory": (
+        OF_256,
+        ["--target", "sm_90a"],
+        "staging takes 262144 bytes of shared memory, and there",
+    ),
+    "rows that TMA does not take": (
+        UNALIGNED,
+        ["--target", "sm_90a"],
+        "has rows of 130 bytes, which is no multiple of 16",
+    ),
     "no kernel": (EMPTY, ["--target", "sm_80"], "there is no kernel"),
 }
 

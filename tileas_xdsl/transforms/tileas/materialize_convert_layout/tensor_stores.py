@@ -24,6 +24,7 @@ from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.layouts.atoms import FIRST_TMA, INNER_BYTES, box_of
+from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Swizzled
 from tileas_xdsl.layouts.moves import is_memory, moves
 from tileas_xdsl.layouts.staging import store_staging
@@ -85,11 +86,15 @@ def _has_a_map(array: SSAValue) -> bool:
 
 
 def _goes_through_memory(op: ConvertLayoutOp, options: Options) -> bool:
+    """Whether the best way of a conversion stages the tile. Where there is no way, who plans conversions says why."""
     first, second, bits = linear_layout(op.source.type), linear_layout(op.result.type), element_bits(op.source.type)
     if first is None or second is None or bits is None or bits < 8 or is_memory(first) or is_memory(second):
         return False
-    plans = moves(first, second, bits, abilities(options.capability, options.width))
-    return bool(plans) and not stays_in_registers(plans[0])
+    try:
+        best, *_ = moves(first, second, bits, abilities(options.capability, options.width))
+    except LayoutError:
+        return False
+    return not stays_in_registers(best)
 
 
 def _boxed(source: SSAValue, options: Options) -> TensorType[Attribute] | None:
