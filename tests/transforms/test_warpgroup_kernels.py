@@ -15,6 +15,7 @@ from xdsl.dialects import arith, ub
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
 
 from tests.support.corpora import each
 from tests.support.ir import parse, run_passes
@@ -209,6 +210,19 @@ def test_kernels_assemble_without_spills(case: tuple[Kernel, str]) -> None:
     assembled(ptx, TARGET, one_by_one=(kernel.name, strategy) in ONE_BY_ONE)
     assert "cp.async.bulk.tensor" in ptx
     assert ("wgmma.mma_async" in ptx) == (kernel in PRODUCTS)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", ["elementwise", "attention_64"])
+def test_nothing_is_fenced_twice_and_nobody_meets_twice(name: str, strategy: str) -> None:
+    """One fence is enough for all that a thread has touched, and one meeting for all that it has made."""
+    for op in threads_of(name, strategy, TARGET).walk():
+        if isinstance(op, fence.FenceProxyOp | barrier.Barrier0Op):
+            passed = (mbarrier.MBarrierArriveOp,) if isinstance(op, fence.FenceProxyOp) else ()
+            following = op.next_op
+            while following is not None and (is_side_effect_free(following) or isinstance(following, passed)):
+                following = following.next_op
+            assert type(following) is not type(op)
 
 
 def test_each_array_has_a_map() -> None:

@@ -12,12 +12,14 @@ from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.ages import Ages
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierArriveOp
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import put_together, taken_apart
@@ -89,13 +91,23 @@ class Threads:
         return self.team.thread
 
     def meet(self) -> None:
-        """Let the threads of the team wait for each other."""
+        """Let the threads of the team wait for each other, unless they have just done so."""
         warps = self.team.warps
         if not warps.number:
-            self.insert(Barrier0Op())
+            if not self.stands_behind(Barrier0Op):
+                self.insert(Barrier0Op())
             return
         number, count = self.number(warps.number), self.number(warps.threads)
         self.insert(BarrierOp(number, count))
+
+    def stands_behind(self, kind: type[Operation], *passed: type[Operation]) -> bool:
+        """Whether a `kind` stands at the end of the block, with ops behind it that only compute, or are `passed`."""
+        last = self.block.last_op
+        while (
+            last is not None and not isinstance(last, kind) and (is_side_effect_free(last) or isinstance(last, passed))
+        ):
+            last = last.prev_op
+        return isinstance(last, kind)
 
     # Building ---------------------------------------------------------------------------------------------------------
 
@@ -232,8 +244,12 @@ class Threads:
 
 
 def fence_for_engines(threads: Threads) -> None:
-    """What each thread has done to shared memory comes before what engines do to it behind the next meeting."""
-    threads.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
+    """
+    What each thread has done to shared memory comes before what engines do to it behind the next meeting, or behind the
+    next arrival at a barrier. One fence is enough for all that was touched before it.
+    """
+    if not threads.stands_behind(FenceProxyOp, MBarrierArriveOp):
+        threads.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
 
 
 def lower(op: Operation, threads: Threads) -> None:
