@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
@@ -167,8 +168,9 @@ def look_for_over_waits(case: Case, counts: Sequence[int]) -> None:
     def is_proved(relaxation: Relaxation) -> bool:
         return is_proved_with(case, WhatIf(relaxed=relaxation), counts)
 
+    costs = _Costs(case)
     for relaxation, counts_met in over_waits(case.waits, goes_right, is_proved):
-        case.report.warnings.append(OverWait(case.name, relaxation, counts_met, _cost_of(case, relaxation)))
+        case.report.warnings.append(OverWait(case.name, relaxation, counts_met, costs.of(relaxation)))
     deadline = case.subject.deadline
     if case.waits and deadline.has_passed():
         case.report.cut_short.append(f"@{case.name}: the search for waits that could be weaker, after {deadline}")
@@ -195,13 +197,22 @@ def _is_right(case: Case, machine: Machine, values: Sequence[int]) -> bool:
     return machine.is_right_beyond_doubt
 
 
-def _cost_of(case: Case, relaxation: Relaxation) -> WaitCost | None:
-    """The cost in cycles in the call with the last values, under the order `timed`; None where that cannot be run."""
-    try:
-        cycles = [_cycles_of(case, relaxed) for relaxed in (None, relaxation)]
-    except (UndecidedError, UnsupportedError):
-        return None
-    return WaitCost(case.call(case.right[-1]), *cycles)
+class _Costs:
+    """What waits cost in cycles in the call of a case with the last values, under the order `timed`."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def of(self, relaxation: Relaxation) -> WaitCost | None:
+        """The cost of the wait that `relaxation` weakens; None where the call cannot be timed."""
+        try:
+            return WaitCost(self.case.call(self.case.right[-1]), self.as_it_is, _cycles_of(self.case, relaxation))
+        except (UndecidedError, UnsupportedError):
+            return None
+
+    @cached_property
+    def as_it_is(self) -> int:
+        return _cycles_of(self.case, None)
 
 
 def _cycles_of(case: Case, relaxed: Relaxation | None) -> int:
