@@ -146,7 +146,7 @@ def is_right(module: ModuleOp, example: str) -> str:
     outcome = run(module, None, arguments)
     (found,) = (array for array in outcome.arrays.values() if array.dtype == np.float32)
     right = np.allclose(found, expected, rtol=0, atol=ROUNDING) and not outcome.violations
-    return f"{'multiplies' if right else 'WRONG'}, {check(module).verdict_line}"
+    return f"{'multiplies' if right else 'WRONG'}, {check(module, judge_waits=False).verdict_line}"
 
 
 def write_stage(module: ModuleOp, name: str) -> None:

@@ -87,4 +87,6 @@ def test_the_demo_writes_stages_that_can_be_read(
     stages = sorted(tmp_path.glob("*.mlir"))
     assert len(stages) == 1 + len(road.passes)
     for stage in stages:
-        assert check(parse(stage.read_text())).verdict_line.startswith("safe for every trip count"), stage.name
+        assert check(parse(stage.read_text()), judge_waits=False).verdict_line.startswith(
+            "safe for every trip count"
+        ), stage.name

@@ -60,7 +60,7 @@ def test_it_computes_the_same_in_every_order(name: str, steps: int, n: int) -> N
 
 @each_milestone
 def test_it_is_safe(name: str, steps: int) -> None:
-    report = check(after(name, steps))
+    report = check(after(name, steps), judge_waits=False)
     assert report.verdict is Verdict.SAFE, str(report)
 
 

@@ -85,6 +85,7 @@ def check(
     relaxed_proxy: bool = False,
     threads: int | None = None,
     prove: bool | None = None,
+    judge_waits: bool = True,
     timeout: float | None = TIMEOUT,
 ) -> Report:
     """
@@ -105,6 +106,7 @@ def check(
         relaxed_proxy=relaxed_proxy,
         threads=threads,
         prove=prove,
+        judge_waits=judge_waits,
         timeout=timeout,
     )
 

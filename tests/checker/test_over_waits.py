@@ -184,6 +184,13 @@ func.func @far(%src: memref<?xf32>, %n: index) {{
 """
 
 
+def test_who_asks_for_no_advice_gets_the_verdict_alone() -> None:
+    module = parse(CP_ASYNC)
+    assert check(module).warnings
+    without = check(module, judge_waits=False)
+    assert (without.warnings, without.verdict_line) == ([], check(module).verdict_line)
+
+
 def test_advice_holds_for_every_trip_count_and_not_for_those_executed_alone() -> None:
     """Without the wait nothing goes wrong up to 12 turns; 11 in flight are right for ever."""
     [warning] = check(parse(far_ring(3))).warnings

@@ -99,6 +99,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_threads(parser)
     add_programs(parser, "what one block with a persistent loop may compute (default: any number)")
+    parser.add_argument(
+        "--no-advice",
+        action="store_true",
+        help="do not look for waits that could be weaker, which takes longer than the proof",
+    )
     add_timeout(parser, TIMEOUT, "the check of a function")
     parser.add_argument(
         "--dump-stage",
@@ -145,6 +150,7 @@ def _report(
             relaxed_proxy=arguments.relaxed_proxy,
             threads=arguments.threads,
             programs=None if arguments.programs is None else prod(arguments.programs),
+            judge_waits=not arguments.no_advice,
             timeout=arguments.timeout,
             tell=tell,
         )

@@ -62,6 +62,7 @@ def check(
     threads: int | None = None,
     prove: bool | None = None,
     programs: int | None = None,
+    judge_waits: bool = True,
     timeout: float | None = TIMEOUT,
     tell: Tell | None = None,
 ) -> Report:
@@ -75,7 +76,8 @@ def check(
     run it has `threads`, or one. `capture` says when asynchronous work reads its sources: at some time until its
     `completion`, or at its `issue`. With `relaxed_proxy` a generic read that no proxy fence separates from a later
     asynchronous write is a warning. `tell` is called with what is being done. A persistent loop computes `programs`
-    programs; where that is None, their number is one more argument that bounds loops.
+    programs; where that is None, their number is one more argument that bounds loops. `judge_waits` says whether waits
+    that could be weaker are looked for in what is proved: that takes longer than the proof, and changes no verdict.
 
     After `timeout` seconds of processor time (None: never) the check of a function ends: the verdict is for the trip
     counts that were executed by then, and says what there was no time for.
@@ -94,7 +96,8 @@ def check(
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
 
     def tried_with(name: str) -> tuple[int, ...] | None:
-        subject = Subject(*find_function(module, name), assumptions, deadline=Deadline.after(timeout))
+        op, body = find_function(module, name)
+        subject = Subject(op, body, assumptions, deadline=Deadline.after(timeout), judges_waits=judge_waits)
         if not asked and not args and check_turns(name, subject, report, tell or _nobody, _check_function):
             return counts
         return _check_function(
@@ -259,9 +262,7 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
     if general is None:
         return False
     report = Report([case.name], counts, tries_every_trip_count=True)
-    # If that fails, there must be time left to execute the function as it stands.
-    deadline, numbers = case.subject.deadline.halfway(), case.subject.numbers
-    subject = Subject(general.op, general.body, case.subject.assumptions, deadline=deadline, numbers=numbers)
+    subject = replace(case.subject.of(general.op, general.body), numbers=case.subject.numbers)
     larger = Case(case.name, subject, case.fixed, [general.turns], report, case.tell)
     larger.target = general.number
     try:
@@ -299,7 +300,7 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
         tried = tried if is_for_some else counts
     if report.tries_every_trip_count and not case.is_open and case.out_of_time is None:
         check_every_trip_count(case, tried)
-        if not case.is_open and not case.is_bounded and case.judges_waits:
+        if not case.is_open and not case.is_bounded and case.judges_waits and case.subject.judges_waits:
             look_for_over_waits(case, tried)
     report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
     return tuple(count for count in tried if (count,) not in case.left_out)

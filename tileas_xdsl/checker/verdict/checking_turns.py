@@ -47,7 +47,7 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
     general = counted(subject.op)
     if general is None:
         return False
-    copy = Subject(general.op, general.body, subject.assumptions, deadline=subject.deadline.halfway())
+    copy = subject.of(general.op, general.body)
     attempt = Report([name], FIRST_COUNTS, tries_every_trip_count=report.tries_every_trip_count)
     try:
         tried = check(name, copy, FIRST_COUNTS, {}, attempt, tell, may_add_counts=True, programs=None)

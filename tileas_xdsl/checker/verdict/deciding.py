@@ -90,6 +90,16 @@ class Subject:
     """The ids and extents of the grid that are arguments, since they decide something (`blocks`)."""
     loops: LoopsOverBlocks | None = None
     """The loops over blocks, if the number of their turns is an argument."""
+    judges_waits: bool = True
+    """Whether waits that could be weaker are looked for, of what is proved."""
+
+    def of(self, op: Operation, body: Region) -> Subject:
+        """
+        Another function, in place of this one and decided about likewise, in half of the time that is left: if that
+        fails, there must be time to execute the function as it stands.
+        """
+        judges = self.judges_waits
+        return Subject(op, body, self.assumptions, deadline=self.deadline.halfway(), judges_waits=judges)
 
     def machine(self, order: Order) -> Machine:
         """A machine on which to execute it without data."""

@@ -111,7 +111,8 @@ class Judge:
     def _fault_of(self, function: str, prove: bool) -> Fault | None:
         try:
             trips = None if prove else FEW_TRIPS
-            return _doubt(check(self.module, function, trip_counts=trips, capture=self.capture), prove)
+            asked = check(self.module, function, trip_counts=trips, capture=self.capture, judge_waits=False)
+            return _doubt(asked, prove)
         except ArgumentError as error:
             return Fault(str(error))
         except UnsupportedError as error:
