@@ -24,7 +24,6 @@ NOT_YET: set[str] = {
     "docs/four-ways.md",
     "docs/layouts.md",
     "docs/mutation.md",
-    "docs/proofs.md",
     "docs/python.md",
     "docs/schedules.md",
     "docs/threads.md",

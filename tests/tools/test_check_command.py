@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from tests.checker.test_handshake import READ, RELEASE, handshake
-from tests.support.ir import ROOT
+from tests.support.ir import ROOT, parse
 from tests.tools import programs
 from tests.tools.conftest import Run
+from tileas_xdsl.checker.verdict import checking
+from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.tools.check import parse_trip_counts
 from tileas_xdsl.tools.errors import InputError
 
@@ -96,6 +98,27 @@ def test_a_bounded_verdict_says_why_it_is_not_for_every_trip_count(check: Run) -
         "fix the index"
     )
     assert verdict == "safe for trip counts 0..8; assumed: no two of src, dst overlap\n"
+
+
+def test_a_place_in_front_of_an_array_is_refused_whatever_its_size(check: Run) -> None:
+    """The same from Python: the message of the exception has op, reason and way out."""
+    text = """
+    func.func @f(%x: memref<?xf32>, %n: index) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      scf.for %k = %c0 to %n step %c1 {
+        %before = arith.subi %k, %c1 : index
+        %v = memref.load %x[%before] : memref<?xf32>
+      }
+      func.return
+    }"""
+    reason = "reaches outside 'x' in iteration 0: index -1 of dimension 0, which has "
+    status, _, error = check(text)
+    assert status == INPUT
+    assert error.startswith(f"p.mlir:7:14: error: 'memref.load' op {reason}")
+    assert error.endswith("; no size has that place: fix the index\n")
+    with pytest.raises(UnsupportedError, match=f"'memref.load' op {reason}.*; no size has that place: fix the index"):
+        checking.check(parse(text))
 
 
 # The report -----------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError, way_back_into_bounds
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
@@ -422,7 +422,7 @@ class Agent:
             raise UnsupportedError(
                 op,
                 f"reaches outside '{base.name}'{self.in_iteration}: bytes {region.start} to "
-                f"{region.stop} of {base.size}; run it with matching sizes, or fix the index",
+                f"{region.stop} of {base.size}; {way_back_into_bounds(region.start)}",
             )
 
     # Asynchronous work ---------------------------------------------------------------------------------------------

@@ -134,6 +134,11 @@ class UnsupportedError(Exception):
         super().__init__(f"{prefix}error: '{op_name(op)}' op {reason}")
 
 
+def way_back_into_bounds(start: int) -> str:
+    """What to do where an op reaches outside an object, from `start` on: larger sizes help behind its end only."""
+    return "run it with matching sizes, or fix the index" if start >= 0 else "no size has that place: fix the index"
+
+
 class UndefinedCallError(UnsupportedError):
     """An operand of an op has a value that makes it undefined: the function is not defined for these arguments."""
 

@@ -30,7 +30,7 @@ from tileas_xdsl.machine.core.memory import Cell, MemoryObject, View, row_major_
 from tileas_xdsl.machine.core.op_facts import TakesPerThread, Tells
 from tileas_xdsl.machine.core.standings import Answer, continuation, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, unsigned, wrap
-from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.core.violations import UnsupportedError, way_back_into_bounds
 from tileas_xdsl.machine.meanings.arith import dense_array
 from tileas_xdsl.machine.parts.atomics import update
 from tileas_xdsl.machine.parts.globals import global_object
@@ -154,7 +154,7 @@ def element_at(agent: Agent, op: Operation, value: Any, indices: Sequence[Any]) 
             raise UnsupportedError(
                 op,
                 f"reaches outside '{view.base.name}'{agent.in_iteration}: index {place} of dimension "
-                f"{dimension}, which has {extent}; run it with matching sizes, or fix the index",
+                f"{dimension}, which has {extent}; {way_back_into_bounds(place)}",
             )
         offset += place * stride
     return View(view.base, offset, (), (), view.element, view.origin)
