@@ -47,6 +47,13 @@ class ConvertNvTileASToLLVMPass(ModulePass):
     Refuses: tcgen05 and scale factors; TMA without such a descriptor; reductions across warps; several
     agents that run one region; tiles without a layout, or with elements that share a byte; and what does not fit
     together: tiles and the warps of an agent, rings and the engines that fill them (tiles/fitting.py).
+
+    Choices: one pass lowers pipelines, tiles and functions; the description of TileAS has `convert-pipeline-to-nvvm`
+    and `convert-nv-tile-func-to-llvm` besides. Between them a program would have tiles, which an agent holds once, and
+    mbarriers, at which each of its threads arrives. No number of arrivals is right for both, so it could not be run or
+    checked. A slot is given back behind the loads of its fragments, and these are ops of threads as well. How many
+    threads a kernel has, and with how many registers they start, is said by layouts and agents, which end with the
+    tiles.
     """
 
     name = "convert-nv-tileas-to-llvm"
