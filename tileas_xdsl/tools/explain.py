@@ -22,6 +22,7 @@ from xdsl.universe import Universe
 from xdsl.utils.arg_spec import parse_pipeline
 
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import op_name, recorded_diagnostics
 from tileas_xdsl.machine.arguments import ArgumentError, find_function, numbers_of_block
@@ -54,6 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    with seldom_collecting():
+        return _explained(arguments)
+
+
+def _explained(arguments: argparse.Namespace) -> int:
     out = _destination(arguments.out)
     chosen_target(arguments)
     chosen_trip_count(arguments)

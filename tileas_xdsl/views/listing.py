@@ -36,35 +36,32 @@ class ComparedLine:
     number: int | None
 
 
-class _CountingStream(StringIO):
-    """A stream that counts the lines written to it as they come."""
-
-    lines = 0
-
-    def write(self, text: str, /) -> int:
-        self.lines += text.count("\n")
-        return super().write(text)
-
-
 class _NotingPrinter(Printer):
-    """A printer that notes the line on which each op begins."""
+    """A printer that notes where in the text each op begins."""
 
-    def __init__(self, stream: _CountingStream) -> None:
+    def __init__(self, stream: StringIO) -> None:
         super().__init__(stream)
-        self.counted = stream
-        self.line_of: dict[Operation, int] = {}
+        self.written = stream
+        self.start_of: dict[Operation, int] = {}
 
     def print_op(self, op: Operation) -> None:
-        self.line_of[op] = self.counted.lines
+        self.start_of[op] = self.written.tell()
         super().print_op(op)
 
 
 def listed(module: Operation) -> Listing:
     """`module` as text, as `xdsl-opt` prints it. Linear in its ops."""
-    stream = _CountingStream()
+    stream = StringIO()
     printer = _NotingPrinter(stream)
     printer.print_op(module)
-    return Listing(tuple(stream.getvalue().splitlines()), printer.line_of)
+    text = stream.getvalue()
+    line_of: dict[Operation, int] = {}
+    line = position = 0
+    for op, start in printer.start_of.items():  # in the order of the text
+        line += text.count("\n", position, start)
+        line_of[op] = line
+        position = start
+    return Listing(tuple(text.splitlines()), line_of)
 
 
 def compared(before: Sequence[str], after: Sequence[str]) -> list[ComparedLine]:
