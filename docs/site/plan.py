@@ -43,6 +43,7 @@ HOW: list[Entry] = [
     ("Proofs", "proofs.md"),
     ("Decisions", "decisions.md"),
     ("Mutation", "mutation.md"),
+    ("First uses", "first-uses.md"),
     ("TVM's pass and ours", "compare-tvm.md"),
     ("Texts of TileAS", "verbatim.md"),
     ("Gap table", "gap-table.md"),

@@ -174,7 +174,7 @@ def test_refusal_ends_the_page_and_is_reported(run: Run, monkeypatch: pytest.Mon
     [
         ([], "error: say what to write: -o something.html\n"),
         (["-o", "o.svg"], "error: -o o.svg: the file must be called something.html\n"),
-        (["-o", "missing/o.html"], "missing/o.html: error: no such file or directory\n"),
+        (["-o", "missing/o.html"], "missing/o.html: error: there is no folder 'missing'; mkdir -p makes it\n"),
         (
             ["-o", "o.html", "-p", "canonicalise"],
             "error: -p: there is no pass 'canonicalise'; did you mean 'canonicalize'",

@@ -403,7 +403,7 @@ def test_nothing_is_written_on_failure(failure: str, run: Run) -> None:
 
 def test_either_all_files_are_written_or_none(run: Run) -> None:
     status, _, err = run(EXAMPLE, *DOUBLE, "--out", "dst=d.npy", "--out", "src=no/such/s.npy")
-    assert (status, err) == (INPUT, "no/such/s.npy: error: no such file or directory\n")
+    assert (status, err) == (INPUT, "no/such/s.npy: error: there is no folder 'no/such'; mkdir -p makes it\n")
     assert list(Path().iterdir()) == []
 
 

@@ -151,7 +151,7 @@ def test_queue_program(run: Run) -> None:
     [
         (["-o", "t.png"], "error: -o t.png: the file must be called something.svg, something.html or something.json\n"),
         (["-o", "svg"], "error: -o svg: the file must be called something.svg, something.html or something.json\n"),
-        (["-o", "missing/t.svg"], "missing/t.svg: error: no such file or directory\n"),
+        (["-o", "missing/t.svg"], "missing/t.svg: error: there is no folder 'missing'; mkdir -p makes it\n"),
         (["-o", "t.svg", "--width", "10"], "error: --width 10: at least 300 pixels are needed\n"),
         (["-o", "t.svg", "--trip-count", "-1"], "error: --trip-count -1: a loop runs 0 times or more\n"),
         (["-o", "t.svg", "--arg", "n"], "error: --arg n: write --arg NAME=VALUE\n"),

@@ -31,6 +31,7 @@ def write_files(files: Mapping[str, Callable[[BinaryIO], object]]) -> None:
             with _blaming(file):
                 if target.exists():
                     _require_writable(target)
+                _require_folder(Path(file).parent)
                 draft = target.with_name(f".tileas-{os.getpid()}-{number}")
                 if target.exists() and not target.is_file():
                     draft = target
@@ -54,6 +55,12 @@ def _require_writable(target: Path) -> None:
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not os.access(target, os.W_OK):
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _require_folder(folder: Path) -> None:
+    """Raises `OSError` where `folder` is not there: a reader of the course has none to write to at first."""
+    if not folder.exists():
+        raise OSError(errno.ENOENT, f"there is no folder '{folder}'; mkdir -p makes it")
 
 
 @contextmanager
