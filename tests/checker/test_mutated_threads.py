@@ -68,15 +68,17 @@ def what(mutation: Mutation) -> tuple[str, str]:
 
 
 def verdict(module: ModuleOp) -> Verdict | None:
-    """The first verdict that is not safe; None where the machine does not take the program."""
+    """A violation at some number of turns, else whether all are safe; None where the machine takes no such program."""
+    open_ones = False
     for turns in TURNS:
         try:
             found = check(module, trip_counts=turns, prove=False, timeout=5).verdict
         except UnsupportedError:
             return None
-        if found is not Verdict.SAFE:
+        if found is Verdict.VIOLATION:
             return found
-    return Verdict.SAFE
+        open_ones |= found is Verdict.UNDECIDED
+    return Verdict.UNDECIDED if open_ones else Verdict.SAFE
 
 
 def judged(module: ModuleOp, kernel: Kernel) -> Iterator[str]:

@@ -71,7 +71,17 @@ def test_a_loop_becomes_a_kernel_of_agents(tmp_path: Path, capsys: pytest.Captur
     assert kernel["spill_bytes"] == 0
     assert kernel["serialized_products"] == ""
     assert [parameter["kind"] for parameter in kernel["parameters"][:2]] == ["tensor map", "tensor map"]
-    assert "@gemm: 256 threads a block" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "@gemm: 2 agents; agent 0: 4 warps, 40 registers a thread; agent 1: 4 warps, 232 registers a thread" in said
+    assert "@gemm: 256 threads a block" in said
+
+
+def test_one_agent_instead_of_several_is_not_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "wide.mlir", tmp_path / "k.ll"
+    source.write_text(GEMM.replace("64x128", "64x256").replace("128x128", "128x256"))
+    assert compiled(source, "--target", "sm_90a", "-o", out) == 0
+    reason = "1 agent: no division of the warps and registers of the multiprocessor holds its tiles"
+    assert f"@gemm: {reason}\n@gemm: 128 threads a block\n" in capsys.readouterr().out.replace(f"{source}:12:1: ", "")
 
 
 def test_a_cubin_and_what_ptxas_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

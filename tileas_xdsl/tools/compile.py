@@ -113,6 +113,8 @@ def _compile(arguments: argparse.Namespace) -> int:
     decisions: list[str] = []
     with recorded_diagnostics() as said:
         for number, step in enumerate(steps):
+            if step.name == machine_code.TO_THREADS:
+                decisions += agents_of(module)
             is_verified = machine_code.is_verified_by_next(step.name, wanted) and arguments.save_temps is None
             _apply(step, module, context, verify=not is_verified)
             decisions += decisions_behind(step.name, module)

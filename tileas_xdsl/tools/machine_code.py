@@ -29,7 +29,9 @@ from tileas_xdsl.tools.errors import InputError
 
 LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
 KINDS = (LLVM_IR, PTX, CUBIN)
-HANDED_ON = ("convert-nv-tileas-to-llvm", "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
+TO_THREADS = "convert-nv-tileas-to-llvm"
+"""The pass behind which nothing says any more who the agents are."""
+HANDED_ON = (TO_THREADS, "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
 """Passes whose thousands of ops the last one behind them takes on at once: only what that makes is verified."""
 READ_BY_LLVM = "convert-nvvm-to-llvm"
 """The last of them: where LLVM goes on from its text, LLVM verifies it (and dominance, too)."""
