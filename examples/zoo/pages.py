@@ -36,8 +36,10 @@ tileas check examples/zoo/tma-arrival-count.good.mlir
 The programs are models. What matters for the failure is in them, and the arithmetic around it is a sum. A product of
 tiles is a sum of what the tiles begin with; a block of a cluster is an agent.
 
-Each page shows the first violation of the checker's report. Its picture is one run of the call that the report names,
-in simulated cycles, with the violation in red frames. The command below the picture draws it.
+Each page names the kind of mistake, where it is, and the issue that it mirrors. It shows the first violation of the
+checker's report on the program that is wrong. Its picture is one run of the call that the report names, in simulated
+cycles, with the violation in red frames. The command below the picture draws it. The program that is right is safe for
+every trip count, unless the page says otherwise.
 
 A read before an asynchronous write of the same bytes needs a fence. Some kernels do without one, so `--relaxed-proxy`
 makes a warning of that case; a page says so where it applies. `python -m examples.zoo --write-docs` writes the pages.
@@ -82,11 +84,11 @@ def page(exhibit: Exhibit) -> str:
     return f"""\
 # {exhibit.title}
 
-*{exhibit.kind}*, on the level of {exhibit.level}; mirrors {linked(exhibit.mirrors)}.
+*{exhibit.kind}*: {exhibit.level}; {linked(exhibit.mirrors)}.
 
 **What happened.** {exhibit.happened}
 
-**Here.** {exhibit.wrong} [The program]({PROGRAMS}/{exhibit.bad.name}) gets this report:
+**[Here]({PROGRAMS}/{exhibit.bad.name}).** {exhibit.wrong}
 
 ```
 {said}
@@ -94,12 +96,18 @@ def page(exhibit: Exhibit) -> str:
 {under_relaxed_proxy(exhibit)}
 {in_time(exhibit)}
 
-**The fix.** {exhibit.fix} [Mended]({PROGRAMS}/{exhibit.good.name}), it is {exhibit.report_on_good.verdict_line}.
+**[The fix]({PROGRAMS}/{exhibit.good.name}).** {exhibit.fix}{verdict_on_fix(exhibit)}
 
 ```diff
 {difference(exhibit.bad, exhibit.good)}
 ```
 """
+
+
+def verdict_on_fix(exhibit: Exhibit) -> str:
+    """What is said of the program that is right, where it is not safe for every trip count without a condition."""
+    verdict = exhibit.report_on_good.verdict_line
+    return "" if verdict == "safe for every trip count" else f" It is `{verdict}`."
 
 
 def under_relaxed_proxy(exhibit: Exhibit) -> str:
