@@ -161,6 +161,21 @@ def test_a_hook_that_refuses_leaves_the_loop_as_it_was(bounds: str) -> None:
     module.verify()
 
 
+class InPlace(ExpansionHooks):
+    """Wants the sum, and not what is loaded, where it was."""
+
+    def stays_in_place(self, value: SSAValue) -> bool:
+        return isinstance(value.owner, arith.AddfOp)
+
+
+@pytest.mark.parametrize(("hooks", "handed_on"), [(ExpansionHooks(), "%x"), (InPlace(), "%t")])
+def test_a_hook_may_keep_a_value_where_the_last_turns_are_left_out(hooks: ExpansionHooks, handed_on: str) -> None:
+    """Without turns the loop hands on what it began with, so both are the same number."""
+    printed = expand_with(hooks, SUM_LOOP.replace("%c0 to %c10 step %c1", "%lb to %n step %st"), returns="%r")
+    *_, last = printed.split("else {")
+    assert last.split("scf.yield ")[1].startswith(f"{handed_on} : f32")
+
+
 # What stays ---------------------------------------------------------------------------------------------------------
 
 

@@ -45,6 +45,7 @@ from tileas_xdsl.diagnostics import (
     op_name,
 )
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp, StagedOp
+from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, CreatePipelineOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.interfaces import functions_in
@@ -253,7 +254,7 @@ def _as_attribute(value: int) -> Attribute:
 
 
 class _KeepTags(ExpansionHooks):
-    """Copies keep `stage`, lose `iter_offset`, and say which implicit pipeline they belong to."""
+    """Copies keep `stage`, lose `iter_offset`, and say which implicit pipeline they belong to; sums keep registers."""
 
     def __init__(self, schedule: ScheduleMap, identities: dict[Operation, int]) -> None:
         number = cache(_as_attribute)
@@ -269,6 +270,13 @@ class _KeepTags(ExpansionHooks):
         if (identity := self.identities.get(copy.original)) is not None:
             attributes[PIPELINE_ID] = identity
         return None
+
+    def stays_in_place(self, value: SSAValue) -> bool:
+        """
+        A sum that the tensor core still writes: its registers are the same whether the last turns ran or not, so nobody
+        moves them.
+        """
+        return isinstance(value.owner, AsyncDotOp)
 
 
 def spread_schedules(loop: scf.ForOp, schedule: ScheduleMap, num_stages: int) -> Iterator[ScheduleMap]:

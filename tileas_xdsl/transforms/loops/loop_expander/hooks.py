@@ -65,7 +65,7 @@ class OpCopy:
 
 
 class ExpansionHooks:
-    """Called by the expander for each copy. These hooks change nothing; a caller overrides `on_copy`."""
+    """Called by the expander. These hooks change nothing; a caller overrides what it needs."""
 
     def on_copy(self, copy: OpCopy) -> Sequence[SSAValue] | None:
         """
@@ -74,3 +74,10 @@ class ExpansionHooks:
         May raise: then nothing has been changed.
         """
         return None
+
+    def stays_in_place(self, value: SSAValue) -> bool:
+        """
+        Whether `value` of the original loop, where an epilogue of a short loop does not compute it, is to be what the
+        slot before left instead of the initial value: they are the same number, and may be different registers.
+        """
+        return False

@@ -23,7 +23,6 @@ from itertools import groupby
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, SSAValue
 
-from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.scheduling.timetable import Section
 from tileas_xdsl.transforms.loops.loop_expander.hooks import ExpansionHooks, IterationRef, OpCopy
 from tileas_xdsl.transforms.loops.loop_expander.plan import (
@@ -305,15 +304,14 @@ class Phases:
 
         In an epilogue slot of a short loop that is a value before the first iteration: with `N` iterations, that of
         iteration `N + slot - stage`. Everywhere else nobody reads it. Where there is one initial value, all iterations
-        before the first have it, so the value of the slot before may stand for it. For a sum that the tensor core still
-        writes it has to: then its registers are the same on both ways, and nobody moves them.
+        before the first have it, so the value of the slot before may stand for it, and does where a hook wants that.
         """
         value = self._stand_in(stream)
         if slot.slot.section is not Section.EPILOGUE or not stream.initial:
             return value
         if len(stream.initial) == 1:
-            is_in_flight = isinstance(stream.source.owner, AsyncDotOp)
-            return history.get((stream, slot.number - 1), value) if is_in_flight else value
+            stays = self.hooks.stays_in_place(stream.source)
+            return history.get((stream, slot.number - 1), value) if stays else value
         first_trips = stream.stage - slot.number - 1
         value = stream.initial[-1]
         for before in reversed(range(len(stream.initial) - 1)):
