@@ -4,7 +4,10 @@ Numbers that states tell apart up to the constants with which they are compared:
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from xdsl.dialects import func
@@ -95,6 +98,64 @@ def test_what_a_loop_carries_is_told_apart_as_far_as_what_it_becomes() -> None:
 )
 def test_what_is_not_followed_settles_nothing(body: str) -> None:
     assert ends_in(in_loop(body))[1] == 0
+
+
+@dataclass
+class Counter:
+    """A loop over k that carries a sum, and compares what is computed from both; behind it the sum is compared."""
+
+    first: int
+    sum_first: int
+    sum_step: int
+    offsets: list[int]
+    """Numbers: k or the sum (even or odd place) plus that."""
+    constants: list[int]
+    """With which the numbers are compared, and at the end the sum behind the loop."""
+
+    @classmethod
+    def drawn(cls, seed: int) -> Counter:
+        pick = random.Random(seed)
+        offsets = [pick.randint(-6, 6) for _ in range(pick.randint(1, 4))]
+        constants = [pick.randint(0, 9) for _ in range(len(offsets) + 1)]
+        return cls(pick.randint(-4, 3), pick.randint(-4, 3), pick.randint(0, 3), offsets, constants)
+
+    def text(self) -> str:
+        numbers = {self.first, self.sum_first, self.sum_step, *self.offsets, *self.constants}
+        lines = [f"%v{number}_ = arith.constant {number} : i32" for number in sorted(numbers)]
+        lines.append("%last = scf.for %k = %v{}_ to %n step %c1 iter_args(%sum = %v{}_) -> (i32) : i32 {{")
+        for place, (offset, constant) in enumerate(zip(self.offsets, self.constants, strict=False)):
+            lines.append(f"%x{place} = arith.addi %{('k', 'sum')[place % 2]}, %v{offset}_ : i32")
+            lines.append(f"%is{place} = arith.cmpi sle, %x{place}, %v{constant}_ : i32")
+        lines += [f"%next = arith.addi %sum, %v{self.sum_step}_ : i32", "scf.yield %next : i32", "}}"]
+        lines.append(f"%is = arith.cmpi eq, %last, %v{self.constants[-1]}_ : i32")
+        return "\n".join(lines).format(self.first, self.sum_first).replace("%v-", "%vm")
+
+    def at(self, turn: int) -> tuple[dict[str, int], list[bool], bool]:
+        """The numbers at the head of a turn; what the comparisons say in it, and if the loop ends there."""
+        k, total = self.first + turn, self.sum_first + turn * self.sum_step
+        numbers = [(k, total)[place % 2] + offset for place, offset in enumerate(self.offsets)]
+        says = [number <= constant for number, constant in zip(numbers, self.constants, strict=False)]
+        return {"k": k, "sum": total}, says, total == self.constants[-1]
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 100))
+def test_states_that_are_drawn_alike_go_on_alike(seed: int) -> None:
+    """What a state draws at the head of a loop says what follows: all comparisons, and what the next state draws."""
+    told_apart = 0
+    for number in range(seed, seed + 50):
+        counter = Counter.drawn(number)
+        ends, settled = ends_in(counter.text())
+        assert settled == len(counter.constants)
+        follows: dict[tuple[int, int], object] = {}
+        drawn = [
+            tuple(min(value, ends[name] + 1) if name in ends else 0 for name, value in counter.at(turn)[0].items())
+            for turn in range(60)
+        ]
+        for turn, (here, there) in enumerate(pairwise(drawn)):
+            found = (counter.at(turn)[1:], there)
+            assert follows.setdefault(here, found) == found, f"{number}: turn {turn}\n{counter}"
+        told_apart += len(follows)
+    assert told_apart < 50 * 30, "far turns are drawn alike"
 
 
 NEAR = "%c6 = arith.constant 6 : i32\n%cm9 = arith.constant -9 : i32\n%c9 = arith.constant 9 : i32"
