@@ -114,6 +114,37 @@ def test_the_report_tells_counts_states_and_decisions() -> None:
     assert data["directions"] == 3
 
 
+SQUARE = """
+func.func @k(%src: memref<?xf32>, %out: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %ring = memref.alloc() : memref<1xf32, 3>
+  scf.for %i = %c0 to %c1024 step %c1 {
+    scf.for %j = %c0 to %c1024 step %c1 {
+      async_queue.commit 0 {
+        async_queue.scope {
+          %x = memref.load %src[%j] : memref<?xf32>
+          memref.store %x, %ring[%c0] : memref<1xf32, 3>
+        }
+      }
+      async_queue.wait 0, 0
+      %y = memref.load %ring[%c0] : memref<1xf32, 3>
+      memref.store %y, %out[%j] : memref<?xf32>
+    }
+  }
+  func.return
+}"""
+
+
+def test_a_nest_of_long_loops_is_proved_by_states_at_once() -> None:
+    """An induction would execute the square of each trip count."""
+    report = check(parse(SQUARE))
+    assert is_proved(report), str(report)
+    assert report.proofs_by_decisions["k"].states < 8
+    assert report.executions < 20
+
+
 PAGE = Path(__file__).parents[2] / "docs" / "proofs.md"
 ROW = re.compile(r"^\| `(\w+)`: .* \| (\d+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
 

@@ -124,7 +124,7 @@ def test_other_classes_are_shared_if_that_is_wanted_and_single_objects_replaced(
     node.links.append(log)
     assert Twins([Node]).of(node) is node
     twins = Twins()
-    twins.instead(log, short := Node("nothing yet"))
+    short = twins.known(log, Node("nothing yet"))
     assert twins.of(node).links[0] is short
 
 

@@ -51,8 +51,10 @@ class Twins:
     """
 
     def __init__(self, shared: Iterable[type] = ()) -> None:
-        self._ways: dict[type[Any], Copy | None] = dict.fromkeys(shared)
-        """How to copy the instances of a class; None where they are shared."""
+        self.shared: set[type[Any]] = set(shared)
+        """Classes of which the instances are known not to be copied."""
+        self._ways: dict[type[Any], Copy] = {}
+        """How to copy the instances of a class."""
         self._made: dict[int, Any] = {}
         """Id of an object -> its twin."""
         self._hollow: list[tuple[Fill, Any, Any]] = []
@@ -60,9 +62,10 @@ class Twins:
         self._keyed: list[tuple[Any, Any]] = []
         """Dictionaries and sets, and what belongs into them: filled last, when their keys can be hashed."""
 
-    def instead(self, original: object, twin: object) -> None:
+    def known(self, original: object, twin: Any) -> Any:
         """Take `twin` for the twin of `original`, which has to live as long as this object."""
         self._made[id(original)] = twin
+        return twin
 
     def of(self, original: ThingT) -> ThingT:
         """The twin of `original`, which must not have changed since the last call. Raises `NoTwinError`."""
@@ -79,16 +82,19 @@ class Twins:
     def twin(self, original: Any) -> Any:
         """The same, perhaps still hollow."""
         kind: type[Any] = original.__class__
-        try:
-            copy = self._ways[kind]
-        except KeyError:
-            if id(original) in self._made:
-                return self._made[id(original)]
-            copy = self._ways[kind] = _way_to_copy(kind)
-        if copy is None:
+        if kind in self.shared:
             return original
         made = self._made.get(id(original))
-        return copy(self, original) if made is None else made
+        if made is not None:
+            return made
+        copy = self._ways.get(kind)
+        if copy is None:
+            copy = _way_to_copy(kind)
+            if copy is None:
+                self.shared.add(kind)
+                return original
+            self._ways[kind] = copy
+        return copy(self, original)
 
     def hollow(self, original: object, shell: Any, fill: Fill) -> Any:
         """Note that `shell` is the twin of `original`, to be filled later."""
@@ -128,9 +134,9 @@ def _copy_object(twins: Twins, original: Any) -> Any:
 
 
 def _fill_object(twins: Twins, shell: Any, original: Any) -> None:
-    attributes = shell.__dict__
+    attributes, shared = shell.__dict__, twins.shared
     for name, value in original.__dict__.items():
-        attributes[name] = twins.twin(value)
+        attributes[name] = value if value.__class__ in shared else twins.twin(value)
 
 
 def _copy_slots(twins: Twins, original: Any, *, names: tuple[str, ...]) -> Any:
@@ -147,7 +153,14 @@ def _fill_slots(twins: Twins, shell: Any, original: Any, *, names: tuple[str, ..
 # Containers ----------------------------------------------------------------------------------------------------------
 
 
+def _is_plain(twins: Twins, items: Iterable[Any]) -> bool:
+    """Whether it is known that there is nothing to be copied among `items`: most containers are empty, or clocks."""
+    return twins.shared.issuperset(map(type, items))
+
+
 def _copy_tuple(twins: Twins, original: tuple[Any, ...]) -> tuple[Any, ...]:
+    if _is_plain(twins, original):
+        return original
     copied = tuple(map(twins.twin, original))
     return original if all(map(is_, copied, original)) else copied
 
@@ -164,6 +177,8 @@ def _copy_frozenset(twins: Twins, original: frozenset[Any]) -> frozenset[Any]:
 
 
 def _copy_sequence(twins: Twins, original: Any) -> Any:
+    if _is_plain(twins, original):
+        return twins.known(original, original.copy())
     return twins.hollow(original, original.__class__(), _fill_sequence)
 
 
@@ -172,6 +187,8 @@ def _fill_sequence(twins: Twins, shell: Any, original: Any) -> None:
 
 
 def _copy_dictionary(twins: Twins, original: dict[object, Any]) -> Any:
+    if _is_plain(twins, original) and _is_plain(twins, original.values()):
+        return twins.known(original, original.copy())
     return twins.hollow(original, {}, _fill_dictionary)
 
 
@@ -181,6 +198,8 @@ def _fill_dictionary(twins: Twins, shell: Any, original: dict[object, Any]) -> N
 
 
 def _copy_set(twins: Twins, original: set[Any]) -> Any:
+    if _is_plain(twins, original):
+        return twins.known(original, original.copy())
     return twins.hollow(original, set[Any](), _fill_set)
 
 
@@ -191,9 +210,7 @@ def _fill_set(twins: Twins, shell: Any, original: set[Any]) -> None:
 def _copy_array(twins: Twins, original: np.ndarray[Any, Any]) -> Any:
     if original.dtype.hasobject or original.base is not None:
         raise NoTwinError("no twin is made of a part of an array")
-    copied = original.copy()
-    twins.instead(original, copied)
-    return copied
+    return twins.known(original, original.copy())
 
 
 # Functions -----------------------------------------------------------------------------------------------------------
@@ -209,8 +226,7 @@ def _copy_function(twins: Twins, original: FunctionType) -> Any:
     )
     copied.__kwdefaults__ = twins.twin(original.__kwdefaults__)
     copied.__qualname__ = original.__qualname__
-    twins.instead(original, copied)
-    return copied
+    return twins.known(original, copied)
 
 
 def _copy_defaults(twins: Twins, original: FunctionType) -> tuple[Any, ...] | None:

@@ -33,7 +33,7 @@ PATIENCE = 2
 """Questions without anything new after which an execution is led to its end."""
 FAR_ENOUGH = 8
 """Questions after which an execution that scouts is led to its end."""
-MANY_ASIDE = 32
+MANY_ASIDE = 16
 """Executions that are kept to be continued. Each takes as much memory as a short execution does."""
 
 Word = tuple[bool, ...]

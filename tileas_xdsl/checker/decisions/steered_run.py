@@ -85,6 +85,8 @@ class SteeredRun(RecordedRun):
         self.guide = guide
         self.opened = loops
         self.demands = demands
+        self.was_put_aside = False
+        """Whether it has gone on from a question, and not begun at the start."""
         self._ahead = Ahead(loops, comparisons)
         self._asked: tuple[Agent, Operation] | None = None
         self._goes_on = False
@@ -137,15 +139,17 @@ class SteeredRun(RecordedRun):
         """A twin of the execution at this question, which will be asked again. What it has done so far it forgets."""
         twins = Twins((Reach, Liveness, Ahead))
         for known in (self.opened, self.demands, self.guide):
-            twins.instead(known, known)
-        twins.instead(self.entries, [])
-        twins.instead(self.encounters, {})
-        twins.instead(self.loops, [])
+            twins.known(known, known)
+        for past in (self.entries, self.loops, machine.works):
+            twins.known(past, [])
+        twins.known(self.encounters, {})
         try:
             twin = PutAside(*twins.of((machine, self, agent)))
         except NoTwinError:
             return None
         twin.run._asked = twin.agent, op
+        twin.run.was_put_aside = True
+        twin.run._unsettled.leave_out_the_others(twin.machine)
         return twin
 
     def decides_to_go_on(self) -> bool:

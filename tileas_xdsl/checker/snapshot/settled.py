@@ -170,6 +170,11 @@ class Unsettled:
         self._works = [w for w in self._works if not is_settled(w, actors if self._ends(w) else first)]
         return self._works
 
+    def leave_out_the_others(self, machine: Machine) -> None:
+        """Have `machine` forget the works that are settled; it must not have issued any since the last snapshot."""
+        machine.works[:] = self._works
+        self._seen = len(machine.works)
+
     def _ends(self, work: AsyncWork) -> bool:
         return any(touch.view.base.family in self.reach.ended for touch in work.touches)
 

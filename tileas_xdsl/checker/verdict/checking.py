@@ -272,6 +272,7 @@ def _holds_in_general(case: Case, counts: tuple[int, ...]) -> bool:
     case.report.executions += report.executions
     if report.is_proved:
         case.report.proofs |= report.proofs
+        case.report.proofs_by_decisions |= report.proofs_by_decisions
         case.report.assumed |= report.assumed
         case.report.warnings += report.warnings
     return report.is_proved

@@ -22,7 +22,7 @@ from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.checker.verdict.suspicions import confirm
-from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
+from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, argument_at
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
@@ -68,7 +68,8 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     from tileas_xdsl.checker.proof.induction import prove
     from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
 
-    is_first = has_loops_as_long_as_others(case.subject.body) or _comes_round_late(case.subject.body)
+    body = case.subject.body
+    is_first = has_loops_as_long_as_others(body) or _comes_round_late(body) or _turns_for_each_turn(case)
     if is_first and (not reason_against_all_at_once(case) or case.is_open):
         return None
     try:
@@ -79,6 +80,19 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
         case.check((error.trip_count,))
         return f"trip count {error.trip_count} could not be shown to be right" if not case.is_open else None
     return None
+
+
+def _turns_for_each_turn(case: Case) -> bool:
+    """Whether loops inside of others are as long: an execution grows with the square of the trip count then."""
+    from tileas_xdsl.checker.decisions.open_loops import open_loops
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
+
+    (name,) = case.bounds
+    try:
+        opened = open_loops(case.subject.body, {name: argument_at(case.subject.body, name)})
+    except NoProofError:
+        return False
+    return any(loop.depth for loop in opened.loops.values())
 
 
 LATE = range(5, 129)
@@ -291,8 +305,11 @@ def is_proved_with(case: Case, changed: WhatIf, counts: Sequence[int]) -> bool:
     from tileas_xdsl.checker.proof.outcomes import NoProofError, WrongError
 
     try:
-        if case.name in case.report.proofs_by_decisions:
-            prove_all_counts(problem_of(case.subject.body, case.bounds, partial(_steer, case, changed=changed)))
+        proved = case.report.proofs_by_decisions.get(case.name)
+        if proved is not None:
+            steer = partial(_steer, case, changed=changed)
+            problem = problem_of(case.subject.body, case.bounds, steer, proved.reach)
+            prove_all_counts(replace(problem, asks_for_faults=False))
         else:
             prove(partial(_execute, case, changed=changed), counts[-1], case.target)
     except (NoProofError, WrongError, BlockDependentError):

@@ -98,7 +98,7 @@ class Machine:
     agents: list[Agent] = field(default_factory=list[Agent])
     live: list[Agent] = field(default_factory=list[Agent])
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
-    """Everything ever issued, in order."""
+    """Everything ever issued, in order; where the execution was put aside, without what had no consequences then."""
     violations: dict[object, Violation] = field(default_factory=dict[object, Violation])
     """By key, first come first kept."""
     conflicts: dict[object, Conflict] = field(default_factory=dict[object, Conflict])
@@ -148,6 +148,7 @@ class Machine:
     _histories: dict[int, AccessHistory] = field(default_factory=dict[int, AccessHistory])
     _pending: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     _agents_made: int = 0
+    _works_issued: int = 0
     _works_ready: int = 0
     _next_look: int = 0
     """The step from which on the limits are looked at again."""
@@ -552,7 +553,7 @@ class Machine:
         work = AsyncWork(
             op=op,
             issuer=agent,
-            serial=len(self.works),
+            serial=self._works_issued,
             iteration=agent.iteration,
             moment=agent.moment,
             mind=mind,
@@ -567,6 +568,7 @@ class Machine:
             bytes_moved=_bytes_written(touches),
         )
         self.works.append(work)
+        self._works_issued += 1
         self._pending[work] = None
         self.happened(agent, op, "issue", f"issues {label}", on=work)
         work.issue_step = self.step_number
