@@ -53,6 +53,10 @@ def found(turns: int, *body: str) -> str:
     lines = "\n  ".join(body)
     text = f"""
       llvm.mlir.global internal @shared() {{addr_space = 3 : i32, alignment = 1024 : i64}} : !llvm.array<16384 x i8>
+      func.func private @fenced() {{
+        {FENCE}
+        func.return
+      }}
       func.func @f(%n: index, %x: f32) attributes {{nvvm.reqntid = array<i32: 128>}} {{
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index
@@ -68,7 +72,7 @@ def found(turns: int, *body: str) -> str:
         {lines}
         func.return
       }}"""
-    report = check(parse(text), trip_counts=[turns], prove=False)
+    report = check(parse(text), "f", trip_counts=[turns], prove=False)
     assert not report.undecided, report
     return ", ".join(report.kinds) or "safe"
 
@@ -127,3 +131,7 @@ def test_which_branch_was_taken_is_left_open_in_a_loop() -> None:
     """The branch of the turn before is another one, so nothing is claimed of it."""
     branch = choice(f"{written('%yes')}", f"%no = llvm.mlir.undef : {STRUCT}", "%other")
     assert found(3, START, FENCE, loop(product("%p", "%a"), DONE, branch, yields("%r"))) == "safe"
+
+
+def test_a_fence_in_a_function_that_is_called_is_one() -> None:
+    assert found(0, written("%r"), "func.call @fenced() : () -> ()", *END) == "safe"

@@ -20,6 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from tileas_xdsl.dialects.extensions.unsigned_for import UnsignedForOp
 from tileas_xdsl.dialects.nvvm.wgmma import WgmmaMmaAsyncOp
+from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 
@@ -31,7 +32,12 @@ WRITE_NOTHING = (WgmmaMmaAsyncOp, llvm.UndefOp, ub.PoisonOp)
 
 
 def is_written_behind(agent: Agent, fence: Operation, product: WgmmaMmaAsyncOp) -> bool:
-    """Whether the accumulator of `product`, which `agent` executes, was written behind `fence`, its last one."""
+    """
+    Whether the accumulator of `product`, which `agent` executes, was written behind `fence`, its last one. Nothing is
+    claimed where a function that was called has the fence: what came before the call is not told apart then.
+    """
+    if enclosing_function(fence) is not enclosing_function(product):
+        return False
     is_first = tuple(number == 0 for number in agent.iteration)
     known = _answers(agent, product)
     if (fence, is_first) not in known:
