@@ -186,6 +186,19 @@ def test_trap_6_rows_that_overlap_from_some_step_on() -> None:
     assert_found(nest(2, read=store, copy=looks), 1, 10)
 
 
+def test_trap_6_rows_of_an_array_that_ends() -> None:
+    """No state says how far a nest comes, so none says whether the last place is inside."""
+
+    def stored(extent: str) -> str:
+        place = f"memref<{extent}xf32, 1>"
+        index = "%i = arith.index_cast %t : i32 to index\n"
+        store = f"{index}memref.store %one, %rows[%i] : {place}"
+        return nest(2, arguments=f", %rows: {place}", consumer_after_tile=store)
+
+    assert_proved(stored("?"), [(3, 2)])
+    assert "walks along an axis of a fixed extent: no state says how far it comes" in reason_against(stored("64"))
+
+
 def test_trap_6_two_agents_at_the_places_of_tiles_and_of_steps() -> None:
     by_tile = at_place("%place = arith.addi %t, %c0") + "%seen = llvm.load %p : !llvm.ptr<1> -> f32\n"
     by_step = at_place("%place = arith.addi %j, %c0") + "llvm.store %one, %p : f32, !llvm.ptr<1>\n"

@@ -29,6 +29,8 @@ from tileas_xdsl.machine.core.values import bit_width
 from tileas_xdsl.machine.parts.placed_barriers import BarrierLook
 from tileas_xdsl.machine.parts.rings import Ring, StageLook
 
+NO_LAST_TURN = ": no state says how far it comes in all turns; make the extent dynamic"
+
 
 @dataclass(frozen=True)
 class Directed(Moving):
@@ -53,7 +55,7 @@ class OpenRoom:
         """Raises `IrregularError` where an access moves on by `shift` bytes in an array of a fixed size."""
         base = access.region.base
         if shift and not base.is_open and not access.region.is_empty:
-            raise IrregularError(access.op, f"walks through '{base.name}', which ends")
+            raise IrregularError(access.op, f"walks through '{base.name}', which ends{NO_LAST_TURN}")
 
     def index(self, op: Operation, number: int, value: Moving) -> None:
         """Raises `IrregularError` where operand `number` of `op` moves on, an index along an axis of a fixed extent."""
@@ -62,7 +64,7 @@ class OpenRoom:
             return
         array: Any = op.operands[first - 1].type
         if array.get_shape()[number - first] >= 0:
-            raise IrregularError(op, "walks along an axis of a fixed extent")
+            raise IrregularError(op, f"walks along an axis of a fixed extent{NO_LAST_TURN}")
 
 
 class DirectedSteps(Steps):
