@@ -37,6 +37,8 @@ NUMBERS = (type(None), bool, int, float, complex, str, bytes, range, np.dtype, n
 OTHERS = (type, ModuleType, Enum, ElementType, Unknown, Deadline, WhatIf)
 SHARED = (*PROGRAM, *NUMBERS, *OTHERS)
 """What no execution changes."""
+UNSET = object()
+"""For a slot that has no value yet."""
 OWN_PACKAGE = __name__.partition(".")[0]
 
 
@@ -145,9 +147,11 @@ def _copy_slots(twins: Twins, original: Any, *, names: tuple[str, ...]) -> Any:
 
 
 def _fill_slots(twins: Twins, shell: Any, original: Any, *, names: tuple[str, ...]) -> None:
+    shared = twins.shared
     for name in names:
-        if hasattr(original, name):
-            object.__setattr__(shell, name, twins.twin(getattr(original, name)))
+        value = getattr(original, name, UNSET)
+        if value is not UNSET:
+            object.__setattr__(shell, name, value if value.__class__ in shared else twins.twin(value))
 
 
 # Containers ----------------------------------------------------------------------------------------------------------
