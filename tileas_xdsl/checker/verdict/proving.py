@@ -87,6 +87,9 @@ def _turns_for_each_turn(case: Case) -> bool:
     from tileas_xdsl.checker.decisions.open_loops import open_loops
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
+    if _reason_not_to_try(case) is not None:
+        # What bounds the loops may be no argument of the function then.
+        return False
     (name,) = case.bounds
     try:
         opened = open_loops(case.subject.body, {name: argument_at(case.subject.body, name)})
