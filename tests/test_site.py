@@ -19,7 +19,7 @@ from docs.site.links import faults
 from docs.site.markdown import relink, retag, space_lists
 from docs.site.plan import navigation
 from docs.site.reference.diagnostics import diagnostics_page
-from docs.site.reference.docstrings import as_markdown, sections
+from docs.site.reference.docstrings import as_markdown, cell, sections
 from tests.support.browser import browser
 from tests.support.ir import ROOT
 from tileas_xdsl.tools.main import SUBCOMMANDS
@@ -76,6 +76,20 @@ def test_search_finds_without_a_network_and_the_zoo_is_filtered(site: Path):
         assert tab.faults == []
 
 
+def test_the_page_of_a_notebook_shows_the_state_that_its_controls_choose(site: Path):
+    with browser(site) as tab:
+        page = tab.open(site / "notebooks" / "four-models.html")
+        page.locator("div.notebook[data-ready]").wait_for(timeout=30_000)
+        verdict = page.locator("div.notebook pre").first
+        assert verdict.inner_text().startswith("safe for every trip count")
+        page.get_by_label("model").select_option(label="phases")
+        page.get_by_label("distance").fill("3")
+        assert verdict.inner_text().startswith("unsafe: race")
+        assert page.locator("div.notebook img").count() == 2
+        assert page.get_by_role("heading", name="The program, in phases").count() == 1
+        assert tab.faults == []
+
+
 # What the site is made of ---------------------------------------------------------------------------------------------
 
 
@@ -116,6 +130,7 @@ def test_docstrings_become_markdown():
         "Refuses": "- all",
     }
     assert as_markdown(found[""]) == "Do.\n\n```text\na -> b\n\nc\n```"
+    assert cell("a | b in\n`x|y`") == "a \\| b in `x|y`"
     assert as_markdown(found["Rewrites"]) == "One `<x>`.\n\nTwo &lt;y>."
 
 

@@ -82,11 +82,11 @@ with app.setup:
         run = simulate(program_in(model, distance), None, {"n": TRIPS}, "sm_90", observer=SlotUses())
         panes = [
             Pane("Timeline on sm_90", timeline_svg(timeline(run), 1000), PICTURE),
-            Pane("What lies in the slots", chart_svg(slots_chart(run), 1000), PICTURE),
+            Pane("What lies in the slots", chart_svg(slots_chart(run), 690), PICTURE),
         ]
         queues = queues_chart(run)
         if queues.rows:
-            panes.append(Pane("What is in the queue, by age", chart_svg(queues, 1000), PICTURE))
+            panes.append(Pane("What is in the queue, by age", chart_svg(queues, 690), PICTURE))
         return panes
 
 

@@ -77,7 +77,7 @@ def chart_svg(chart: Chart, width: int | None = None) -> str:
         y = top + ROW * number
         lines.append(f'<rect class="lane" x="{SIDE}" y="{y + 1}" width="{full - 2 * SIDE}" height="{ROW - 2}" rx="4"/>')
         lines.append(f'<text x="{SIDE + 6}" y="{y + 16}">{escape(row)}</text>')
-    lines += _ruler(chart, left, scale, bottom)
+    lines += _ruler(chart, left, scale, bottom, full)
     lines += [line for bar in chart.bars for line in _bar(bar, left, scale, top)]
     lines.append(f'<text class="faint" x="{SIDE + 6}" y="{bottom + 17}">{escape(chart.key)}</text>')
     lines += [
@@ -95,8 +95,8 @@ def _wanted(chart: Chart) -> float:
     return min(max(ROOM * chart.until / lengths[len(lengths) // 2], LEAST), MOST)
 
 
-def _ruler(chart: Chart, left: int, scale: float, bottom: int) -> list[str]:
-    """Cycles above, and below them the columns, with the names that have room."""
+def _ruler(chart: Chart, left: int, scale: float, bottom: int, width: int) -> list[str]:
+    """Cycles above, and below them the columns, with the names that have room in a picture of `width` pixels."""
     lines: list[str] = []
     for cycle in range(0, chart.until + 1, tick_step(scale)):
         x = round(left + cycle * scale, 1)
@@ -106,9 +106,10 @@ def _ruler(chart: Chart, left: int, scale: float, bottom: int) -> list[str]:
     for cycle, name in chart.columns:
         x = round(left + cycle * scale, 1)
         lines.append(f'<path class="column" stroke-dasharray="2 3" d="M{x} {HEAD + 18}V{bottom}"/>')
-        if x >= free:
+        room = len(name) * LETTER + 8
+        if x >= free and x + room <= width:
             lines.append(f'<text x="{x + 3}" y="{HEAD + 27}">{escape(name)}</text>')
-            free = x + len(name) * LETTER + 8
+            free = x + room
     return lines
 
 

@@ -83,5 +83,5 @@ def spelled(action: argparse.Action) -> str:
 
 
 def code(text: str) -> str:
-    """Inline code in a cell of a table."""
-    return f"`{text.replace('|', chr(92) + '|')}`"
+    """Inline code, in a cell of a table or elsewhere: between backticks Python-Markdown takes a bar as it stands."""
+    return f"`{text}`"

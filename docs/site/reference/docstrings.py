@@ -66,5 +66,6 @@ def _plain(part: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text for one cell of a table."""
-    return escaped(" ".join(text.split())).replace("|", "\\|")
+    """Text for one cell of a table. Between backticks Python-Markdown takes a bar, and a backslash, as they stand."""
+    parts = CODE.split(" ".join(text.split()))
+    return "".join(part if part.startswith("`") else _plain(part).replace("|", "\\|") for part in parts)
