@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 config.name = "tileas"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".mlir"]
+config.suffixes = [".mlir", ".test"]  # A program is `.mlir`, also for other tests; commands alone are `.test`.
 config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = str(Path(__file__).parents[2] / "build" / "lit")
 config.environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
