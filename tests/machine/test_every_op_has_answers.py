@@ -17,10 +17,11 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import NoMemoryEffect, Pure
 
 from tests.support.ir import ROOT, universe
+from tileas_xdsl.analysis.costs.op_costs import BY_NAME, Costs
 from tileas_xdsl.interfaces import HandleType
 from tileas_xdsl.machine.core.handles import is_handle
 from tileas_xdsl.machine.core.meaning import MODULES, NOTHING_SAID, Kind, Meaning, effect, meaning_of
-from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, EVERY_OPERAND, Costs, Facts, Said
+from tileas_xdsl.machine.core.op_facts import ALL_OPERANDS, EVERY_OPERAND, Facts, Said
 from tileas_xdsl.names import DIALECTS
 
 PACKAGE = ROOT / "tileas_xdsl"
@@ -96,18 +97,48 @@ def test_what_is_said_fits_the_op(op: type[Operation]) -> None:
     if facts.first_index is not None:
         assert facts.first_index == len(groups) - 1, "the indices are the last group, their array stands before it"
     assert facts.deciding == ALL_OPERANDS or facts.deciding <= len(groups)
-    if facts.costs is Costs.PRODUCT:
-        assert len(groups) >= 2
-    if facts.costs in (Costs.SPECIAL_RESULTS, Costs.NOTHING):
-        assert known.kind in (Kind.PURE, Kind.EFFECT), "only what the agent does by itself is counted by results"
 
 
 def test_nothing_said_is_to_expect_the_worst() -> None:
-    """Irregular, no operand may move or come late, numbers are read from memory, and the time is that of computing."""
+    """Irregular, no operand may move or come late, and numbers are read from memory."""
     assert Facts() == NOTHING_SAID
     assert (NOTHING_SAID.moves, NOTHING_SAID.may_move, NOTHING_SAID.stores_data) == (None, (), False)
-    assert NOTHING_SAID.costs is Costs.RESULTS
     assert set(Said.__annotations__) == set(Facts.__annotations__)
+
+
+# What it costs --------------------------------------------------------------------------------------------------------
+
+
+def test_costs_are_said_of_ops_that_there_are() -> None:
+    assert set(BY_NAME) - {op.name for op in OPS} == set()
+
+
+OF_THREADS = {"amdg", "llvm", "nvvm", "rocdl", "tt", "ttg", "ttng"}
+"""No schedule is made for them."""
+GIVE_TOKENS = {"gpu.launch", "nv_tileaa.store", "nv_tileaa.tiled_store"}
+OF_TILES = [op for op in OPS if meaning(op) is not None and op.dialect_name() not in OF_THREADS]
+
+
+@pytest.mark.parametrize("op", OF_TILES, ids=lambda op: op.name)
+def test_a_schedule_counts_by_results_what_the_clock_counts_by_results(op: type[Operation]) -> None:
+    """The clock knows by its meaning what an agent computes itself, and a schedule by the table."""
+    known, costs = meaning(op), BY_NAME.get(op.name)
+    assert known is not None
+    if costs is Costs.PRODUCT:
+        assert len(operand_groups(op)) >= 2
+    elif known.kind in (Kind.PURE, Kind.EFFECT):
+        assert costs is not Costs.ELSEWHERE
+        assert costs is not None or not has_results_and_regions(op)[1]
+    elif has_results_and_regions(op)[0]:
+        assert costs is Costs.ELSEWHERE or (costs is None and has_results_and_regions(op)[1])
+
+
+def has_results_and_regions(op: type[Operation]) -> tuple[bool, bool]:
+    """Whether there may be numbers among what it gives, and whether ops in it may compute them."""
+    assert issubclass(op, IRDLOperation)
+    definition = op.get_irdl_definition()
+    gives = bool(definition.results) and op.name not in GIVE_TOKENS
+    return gives, gives and bool(definition.regions)
 
 
 IRREGULAR = {

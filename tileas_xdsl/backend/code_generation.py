@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 
 from tileas_xdsl.backend import code_generation_child
 from tileas_xdsl.backend.code_generation_child import NO_LLVMLITE, SEPARATOR
@@ -56,9 +57,10 @@ def ptx_of(llvm_ir: str, chip: Chip, *, level: int = 2) -> str:
 def generate(texts: Sequence[str], chip: Chip, *, level: int = 2) -> Generated:
     """Translate one text after the other in one child, up to the first that ends it."""
     command = [sys.executable, "-m", code_generation_child.__name__, TRIPLE, chip.name, chip.features, str(level)]
-    child = subprocess.run(
-        command, input=SEPARATOR.join(texts), capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    with TemporaryFile() as given:  # a pipe takes 512 bytes at a time, and the child would wake up for each
+        given.write(SEPARATOR.join(texts).encode())
+        given.seek(0)
+        child = subprocess.run(command, stdin=given, capture_output=True, text=True, encoding="utf-8", check=False)
     if child.returncode == NO_LLVMLITE:
         raise MissingLLVMError
     outputs = tuple(child.stdout.split(SEPARATOR)[:-1])

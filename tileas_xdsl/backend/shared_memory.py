@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tileas_xdsl.backend.llvm_ir.attributes import is_kernel
 from tileas_xdsl.diagnostics import refuse
-from tileas_xdsl.machine.tiles.llvm_types import size_and_alignment
+from tileas_xdsl.dialects.llvm_sizes import OpaqueTypeError, size_and_alignment
 
 MOST_BYTES = 48 * 1024
 SHARED_SPACE = 3
@@ -42,7 +42,14 @@ def refuse_too_much(module: ModuleOp) -> None:
 def _shared_globals(module: ModuleOp) -> Iterator[tuple[str, int]]:
     for op in module.ops:
         if isinstance(op, llvm.GlobalOp) and op.addr_space.value.data == SHARED_SPACE:
-            yield op.sym_name.data, size_and_alignment(op.global_type, op)[0]
+            yield op.sym_name.data, _size(op)
+
+
+def _size(buffer: llvm.GlobalOp) -> int:
+    try:
+        return size_and_alignment(buffer.global_type)[0]
+    except OpaqueTypeError as error:
+        refuse(buffer, str(error), "give it a type of known size")
 
 
 def _addressed(kernel: llvm.FuncOp, functions: dict[str, llvm.FuncOp]) -> Iterator[str]:

@@ -21,12 +21,13 @@ Addresses and offsets are bytes in shared memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from tileas_xdsl.layouts.errors import LayoutError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 WGMMA_SWIZZLE = {0: 0, 128: 1, 64: 2, 32: 3}
 """Swizzle in bytes -> bits 62-63 of wgmma's descriptor."""
@@ -147,6 +148,8 @@ def addresses_of(
     The byte address of each element of `operand`: `rows` rows of M or N, `depth` elements along K. All of them lie in
     `bytes_of` it. (The canonical layouts, as above; how a swizzle permutes: `swizzled_addresses`.)
     """
+    import numpy as np  # which descriptors alone need not wait for
+
     row, place = np.indices((rows, depth), np.int64)
     along, across = (place * element_bytes, row) if k_major else (row * element_bytes, place)
     group, within = across // ROWS, across % ROWS

@@ -19,6 +19,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ShapedType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.analysis.costs.bank_conflicts import conflict_cycles
+from tileas_xdsl.analysis.costs.op_costs import Cost, Costs, access_costs, costs_of, own_cost, typed_product_cost
 from tileas_xdsl.analysis.induction import static_trip_count
 from tileas_xdsl.analysis.memory.effects import stated_effects
 from tileas_xdsl.analysis.memory.objects import storage_spaces
@@ -36,12 +38,9 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp
+from tileas_xdsl.dialects.scalars import is_number, packed_bits
 from tileas_xdsl.dialects.tiles.views import is_view
 from tileas_xdsl.interfaces import EffectResource
-from tileas_xdsl.machine.core.meaning import facts_of, meaning_of
-from tileas_xdsl.machine.core.op_facts import Costs
-from tileas_xdsl.machine.time.bank_conflicts import conflict_cycles
-from tileas_xdsl.machine.time.costs import Cost, access_costs, element_bits, own_cost, product_cost
 from tileas_xdsl.targets.machine_model import MachineModel, SlotUse
 from tileas_xdsl.targets.machine_models import AGENT
 from tileas_xdsl.targets.timing import TimingTable
@@ -101,7 +100,7 @@ def _time(op: Operation, table: TimingTable) -> OpTime:
         case ConsumerReadOp():
             return _inside(op, table)
         case AsyncDotOp():
-            cost = product_cost(op, (), table)
+            cost = typed_product_cost(op, table)
             if cost is None:
                 return OpTime(table.instruction)
             done = table.instruction + cost.occupancy + cost.latency
@@ -115,7 +114,7 @@ def _engine(cost: Cost) -> tuple[tuple[str, int], ...]:
 
 
 def _plain(op: Operation, table: TimingTable) -> OpTime:
-    product = product_cost(op, (), table)
+    product = typed_product_cost(op, table)
     if product is not None:
         return OpTime(product.occupancy + product.latency, _engine(product))
     if op.regions and any(region.blocks for region in op.regions):
@@ -131,20 +130,24 @@ def _own(op: Operation, table: TimingTable) -> OpTime:
     """Accesses to memory, and the arithmetic of what is not hidden behind them."""
     touched = touched_bytes(op)
     accesses = access_costs(touched, table, conflict_cycles(op))
-    meaning = meaning_of(op)
     views = any(is_view(operand) for operand in op.operands)
     costs = list(accesses)
-    if meaning is not None and (not accesses or views) and not (accesses and _only_moves(op)):
-        costs.append(own_cost(op, meaning.kind, [None] * len(op.results), table))
+    if (not accesses or views) and not (accesses and _only_moves(op)):
+        costs.append(own_cost(op, _computed(op), table))
     total = OpTime()
     for cost in costs:
         total = total.then(OpTime(cost.occupancy + cost.latency, _engine(cost)))
     return total
 
 
+def _computed(op: Operation) -> list[Attribute]:
+    """The types of the results that are numbers, or tiles of numbers."""
+    return [result.type for result in op.results if is_number(result.type)]
+
+
 def _only_moves(op: Operation) -> bool:
     """Whether `op` takes tiles to another place and computes nothing."""
-    return facts_of(op).costs is Costs.NOTHING
+    return costs_of(op) is Costs.NOTHING
 
 
 def touched_bytes(op: Operation) -> dict[str, int]:
@@ -188,7 +191,7 @@ def tile_bytes(type_: Attribute) -> int:
     shape = type_.get_shape() if isinstance(type_, ShapedType) else ()
     if any(extent < 0 for extent in shape):
         return 0
-    return -(-prod(shape) * element_bits(type_) // 8)
+    return -(-prod(shape) * packed_bits(type_) // 8)
 
 
 def _inside(op: Operation, table: TimingTable) -> OpTime:
@@ -242,8 +245,7 @@ def _scalars(op: Operation, table: TimingTable) -> int:
         return 0
     if any(isinstance(result.type, ShapedType) for result in op.results):
         return 0
-    meaning = meaning_of(op)
-    return 0 if meaning is None else own_cost(op, meaning.kind, [None] * len(op.results), table).occupancy
+    return own_cost(op, _computed(op), table).occupancy
 
 
 def _payload_bytes(op: RegionOp) -> int:
@@ -281,7 +283,7 @@ def op_class(op: Operation) -> str:
     """The class under which the published model has a vector for `op`."""
     if isinstance(op, ProduceOneAsyncOp):
         return "tma_load" if op.producer_kind is None or op.producer_kind.data == "tma" else "shared_write"
-    if isinstance(op, AsyncDotOp) or facts_of(op).costs is Costs.PRODUCT:
+    if isinstance(op, AsyncDotOp) or costs_of(op) is Costs.PRODUCT:
         return "product"
     if isinstance(op, ClassifiedOp | AsyncWaitOp | FutureWaitOp):
         return "handshake"
@@ -291,6 +293,6 @@ def op_class(op: Operation) -> str:
             return name
     if not any(isinstance(result.type, ShapedType) for result in op.results):
         return "scalar" if op.results else "nothing"
-    if facts_of(op).costs is Costs.NOTHING:
+    if costs_of(op) is Costs.NOTHING:
         return "nothing"
-    return "special" if facts_of(op).costs is Costs.SPECIAL_RESULTS else "arithmetic"
+    return "special" if costs_of(op) is Costs.SPECIAL_RESULTS else "arithmetic"

@@ -29,7 +29,7 @@ The decorator says which kind of step it is:
 - `refused`: synchronises in a way that the machine does not model, and says what to do instead.
 - `jump`: ends a block by going on to another: returns that it is to `Enter`.
 
-Its keywords say what else is known of the op (`op_facts`): how its numbers move on, what it costs, and so on.
+Its keywords say what else is known of the op (`op_facts`): how its numbers move on, and so on.
 """
 
 from __future__ import annotations

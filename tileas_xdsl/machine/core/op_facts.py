@@ -5,11 +5,11 @@ Facts about an op beside what it does. They are given where its meaning is regis
     @effect(memref.LoadOp, may_move=("indices",), first_index=1)
     @control(scf.ForOp, may_move=("lb", "ub", "iter_args"), deciding=3)
 
-The prover asks how numbers move on, the search for trip counts which operands decide what runs, the clock what the op
-costs, and the recorder of asynchronous scopes which operands may come late. A fact that is not given has the safe
-default: a number that an op computes is irregular, an operand of an op that acts must stay, what it tells is read from
-memory, and its operands are needed at once. (Which values are handles follows from their types:
-`interfaces.HandleType`.)
+The prover asks how numbers move on, the search for trip counts which operands decide what runs, and the recorder of
+asynchronous scopes which operands may come late. A fact that is not given has the safe default: a number that an op
+computes is irregular, an operand of an op that acts must stay, what it tells is read from memory, and its operands are
+needed at once. (Which values are handles follows from their types: `interfaces.HandleType`. What an op costs is asked
+by schedules as well, and stands in `analysis.costs.op_costs`.)
 """
 
 from __future__ import annotations
@@ -38,19 +38,6 @@ class Tells(Enum):
     """From its shape, which may be made up where types leave it open."""
     RANK = auto()
     """From its type alone, or from no array."""
-
-
-class Costs(Enum):
-    """By what the time of an op is counted (`machine.time.costs` turns it into cycles)."""
-
-    RESULTS = auto()
-    """By the elements of its results, where it computes or touches memory; an op that does neither costs nothing."""
-    SPECIAL_RESULTS = auto()
-    """The same, on the fewer lanes for roots, exponentials and their like."""
-    PRODUCT = auto()
-    """A matrix product: the first operands are A [.., M, K] and B [.., K, N]."""
-    NOTHING = auto()
-    """The results are the operands under another type or name."""
 
 
 class TakesPerThread(Enum):
@@ -91,7 +78,6 @@ class Facts:
     """How many of the leading operands decide what runs."""
     calls: bool = False
     """Whether it hands its operands to a function."""
-    costs: Costs = Costs.RESULTS
     stores_data: bool = False
     """Whether its operands, addresses aside, are data to be stored: they may stay deferred when it is recorded."""
     indexes: tuple[tuple[str, str], ...] = ()
@@ -119,7 +105,6 @@ class Said(TypedDict, total=False):
     tells: Tells
     deciding: int
     calls: bool
-    costs: Costs
     stores_data: bool
     indexes: tuple[tuple[str, str], ...]
     index_strides: Callable[[Operation], Sequence[int]] | None

@@ -28,6 +28,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from tileas_xdsl.dialects.scalars import small_float
+
 
 class Unknown:
     """The one value of which nothing is known."""
@@ -65,25 +67,11 @@ class ElementType:
         return str(self.attribute)
 
 
-def _float_dtype(name: str) -> np.dtype[Any] | None:
-    """The dtype of a small float by its MLIR keyword."""
+def _float_dtype(name: str) -> np.dtype[Any]:
+    """The dtype of a float that numpy lacks, by its name in `ml_dtypes`."""
     import ml_dtypes
 
-    spelling = {
-        "f8E5M2": "float8_e5m2",
-        "f8E4M3FN": "float8_e4m3fn",
-        "f8E4M3": "float8_e4m3",
-        "f8E5M2FNUZ": "float8_e5m2fnuz",
-        "f8E4M3FNUZ": "float8_e4m3fnuz",
-        "f8E4M3B11FNUZ": "float8_e4m3b11fnuz",
-        "f8E3M4": "float8_e3m4",
-        "f8E8M0FNU": "float8_e8m0fnu",
-        "f6E2M3FN": "float6_e2m3fn",
-        "f6E3M2FN": "float6_e3m2fn",
-        "f4E2M1FN": "float4_e2m1fn",
-        "bf16": "bfloat16",
-    }.get(name)
-    return None if spelling is None else np.dtype(getattr(ml_dtypes, spelling))
+    return np.dtype(getattr(ml_dtypes, name))
 
 
 @cache
@@ -101,10 +89,10 @@ def element_type(attribute: Attribute) -> ElementType | None:
         case Float64Type():
             return ElementType(attribute, np.dtype(np.float64))
         case BFloat16Type():
-            dtype = _float_dtype("bf16")
+            return ElementType(attribute, _float_dtype("bfloat16"))
         case _:
-            dtype = _float_dtype(str(attribute).rpartition(".")[2].lstrip("!"))
-    return None if dtype is None else ElementType(attribute, dtype)
+            name = small_float(attribute)
+            return None if name is None else ElementType(attribute, _float_dtype(name))
 
 
 def _integer_type(attribute: IntegerType) -> ElementType | None:

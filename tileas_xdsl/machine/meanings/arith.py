@@ -20,12 +20,12 @@ from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
 from tileas_xdsl.dialects.extensions.arith import IndexCastUIOp
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import pure
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.values import UNKNOWN, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import (
@@ -42,7 +42,6 @@ from tileas_xdsl.machine.tiles.numerics import (
     is_array,
     poison,
     quietly,
-    scalar_of,
     to_float,
     to_type,
     truncating_quotient,
@@ -312,7 +311,7 @@ def _float(compute: Compute) -> Callable[..., Any]:
 
 
 for _op, _compute in FLOAT_OPS.items():
-    pure(_op, costs=Costs.SPECIAL_RESULTS if _op is arith.DivfOp else Costs.RESULTS)(_float(_compute))
+    pure(_op)(_float(_compute))
 
 
 @pure(arith.NegfOp)

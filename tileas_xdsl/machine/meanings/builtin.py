@@ -8,11 +8,10 @@ from xdsl.dialects.builtin import UnrealizedConversionCastOp
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import pure
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 
-@pure(UnrealizedConversionCastOp, costs=Costs.NOTHING)
+@pure(UnrealizedConversionCastOp)
 def _conversion_cast(_agent: Agent, op: UnrealizedConversionCastOp, *values: Any) -> Any:
     if len(values) != len(op.results):
         raise UnsupportedError(op, f"makes {len(op.results)} values of {len(values)}; finish the conversion first")

@@ -29,7 +29,6 @@ from tileas_xdsl.machine.core.agents import Agent, Step
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import Kind, control, pure, terminators
 from tileas_xdsl.machine.core.memory import View
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.recording import Deferred
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation, give_results
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
@@ -146,7 +145,7 @@ def _reduction_nest(op: linalg.ReduceOp) -> Nest:
 
 
 @control(*STRUCTURED_OPS)
-@control(linalg.MatmulOp, costs=Costs.PRODUCT)
+@control(linalg.MatmulOp)
 def _structured(agent: Agent, op: LinalgStructuredOperation, *_operands: Any) -> Answer:
     return _run(agent, op, _structured_nest(agent, op))
 

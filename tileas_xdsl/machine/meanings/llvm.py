@@ -18,13 +18,14 @@ from xdsl.traits import SymbolTable
 
 from tileas_xdsl.dialects.extensions import llvm as extended
 from tileas_xdsl.dialects.extensions import llvm_values as values
+from tileas_xdsl.dialects.llvm_sizes import POINTER_BYTES
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, counted_lds_transfer
 from tileas_xdsl.machine.core import moving_numbers as moving
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, jump, pure, same_as, sync, terminators
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, Costs, TakesPerThread
+from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND, TakesPerThread
 from tileas_xdsl.machine.core.standings import Answer, give_results
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, UnsupportedError
@@ -34,7 +35,7 @@ from tileas_xdsl.machine.parts.divergent_jumps import branch_to
 from tileas_xdsl.machine.parts.globals import global_object
 from tileas_xdsl.machine.parts.jumps import jump_to
 from tileas_xdsl.machine.parts.tensor_memory import tensor_memory
-from tileas_xdsl.machine.tiles.llvm_types import POINTER_BYTES, element_offset, size_and_alignment, space_of, typed_view
+from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment, space_of, typed_view
 from tileas_xdsl.machine.tiles.pointers import BYTE, Addresses, Pointer, byte_object
 
 terminators(llvm.ReturnOp)
@@ -346,7 +347,7 @@ def _store(agent: Agent, op: llvm.StoreOp, value: Any, pointer: Any) -> None:
     agent.store(typed_view(target, op.value.type, op), value, op)
 
 
-@pure(extended.AddrSpaceCastOp, moves=moving.unchanged, costs=Costs.NOTHING)
+@pure(extended.AddrSpaceCastOp, moves=moving.unchanged)
 def _addrspacecast(_agent: Agent, _op: extended.AddrSpaceCastOp, pointer: Any) -> Any:
     return pointer
 

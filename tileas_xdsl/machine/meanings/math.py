@@ -15,9 +15,9 @@ import numpy as np
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import pure
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import (
     Array,
@@ -26,7 +26,6 @@ from tileas_xdsl.machine.tiles.numerics import (
     fused_multiply_add,
     is_array,
     quietly,
-    scalar_of,
     to_float,
     to_type,
     width_of,
@@ -95,31 +94,8 @@ def _float_function(compute: Callable[..., Any]) -> Callable[..., Any]:
     return meaning
 
 
-SPECIAL = (
-    math.AcosOp,
-    math.AsinOp,
-    math.Atan2Op,
-    math.AtanOp,
-    math.CosOp,
-    math.SinOp,
-    math.TanOp,
-    math.TanhOp,
-    math.ExpOp,
-    math.Exp2Op,
-    math.ExpM1Op,
-    math.LogOp,
-    math.Log10Op,
-    math.Log1pOp,
-    math.Log2Op,
-    math.ErfOp,
-    math.PowFOp,
-    math.RsqrtOp,
-    math.SqrtOp,
-)
-"""Functions for which there are fewer lanes."""
-
 for _op, _function in FLOAT_FUNCTIONS.items():
-    pure(_op, costs=Costs.SPECIAL_RESULTS if _op in SPECIAL else Costs.RESULTS)(_float_function(_function))
+    pure(_op)(_float_function(_function))
 
 
 @pure(math.FmaOp)

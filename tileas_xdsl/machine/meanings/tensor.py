@@ -21,7 +21,7 @@ from xdsl.utils.hints import isa
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import control, effect, pure, terminators
-from tileas_xdsl.machine.core.op_facts import Costs, Tells
+from tileas_xdsl.machine.core.op_facts import Tells
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -155,7 +155,7 @@ def _known_shape(value: Any, kind: Attribute) -> tuple[int, ...] | None:
     return kind.get_shape() if isa(kind, TensorType[Attribute]) else None
 
 
-@pure(tensor.CastOp, costs=Costs.NOTHING)
+@pure(tensor.CastOp)
 def _cast(_agent: Agent, op: tensor.CastOp, source: Array) -> Array:
     kind = op.dest.type
     if isa(kind, TensorType[Attribute]):

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import MemRefType, SymbolRefAttr, UnrankedMemRefType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
@@ -21,7 +22,6 @@ from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Done, Request
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
-from tileas_xdsl.machine.tiles.numerics import scalar_of
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 DEEPEST_CALL = 1000

@@ -17,13 +17,14 @@ from xdsl.dialects.builtin import IntegerAttr, ShapedType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator, get_effects
 
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import meaning_of
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.tiles.numerics import Array, element_of, scalar_of, to_scalar
+from tileas_xdsl.machine.tiles.numerics import Array, element_of, to_scalar
 from tileas_xdsl.machine.tiles.tiles import read_tile, scalar_or_tile, tile_shape, unknown_results
 
 LANE_BY_LANE_DIALECTS = frozenset({"arith", "math"})

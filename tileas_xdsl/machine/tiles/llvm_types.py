@@ -5,14 +5,15 @@ What LLVM's types say of memory: the space that a pointer leads to, the bytes of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, NoneAttr, VectorType
-from xdsl.dialects.llvm import LLVMArrayType, LLVMPointerType, LLVMStructType
+from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation
 
+from tileas_xdsl.dialects import llvm_sizes
+from tileas_xdsl.dialects.llvm_sizes import OpaqueTypeError
 from tileas_xdsl.machine.arguments import binds_type, name_of
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.values import element_type
@@ -27,7 +28,6 @@ ARGUMENT_BYTES = "tileas.bytes"
 """Discardable argument attribute: how many bytes a pointer argument points to."""
 DEFAULT_BYTES_WHEN_CHECKING = 1 << 26
 """The bytes of a pointer argument that says nothing; when only addresses matter there is no need to be tight."""
-POINTER_BYTES = 8
 
 
 def space_of(type_: Attribute) -> str:
@@ -67,52 +67,18 @@ def _declared_bytes(argument: BlockArgument, with_data: bool) -> int:
 
 def size_and_alignment(type_: Attribute, op: Operation) -> tuple[int, int]:
     """Bytes of a value of an LLVM type and its natural alignment. Raises `UnsupportedError` for opaque types."""
-    if isinstance(type_, LLVMPointerType):
-        return POINTER_BYTES, POINTER_BYTES
-    if isinstance(type_, LLVMArrayType):
-        size, alignment = size_and_alignment(type_.type, op)
-        return size * type_.size.data, alignment
-    if isinstance(type_, LLVMStructType):
-        offsets, size, alignment = struct_layout(type_, op)
-        return (size, alignment) if offsets else (0, 1)
-    if isinstance(type_, VectorType):
-        vector = cast("VectorType[Attribute]", type_)
-        size, _ = size_and_alignment(vector.element_type, op)
-        total = size * prod(vector.get_shape())
-        return total, total
-    element = element_type(type_)
-    if element is None:
-        raise UnsupportedError(op, f"uses the type {type_}, of which the machine does not know the size")
-    return element.size, element.size
-
-
-def struct_layout(type_: LLVMStructType, op: Operation) -> tuple[list[int], int, int]:
-    """The byte offset of each field, the size and the alignment of a struct."""
-    offsets: list[int] = []
-    end, widest = 0, 1
-    for field in type_.types:
-        size, alignment = size_and_alignment(field, op)
-        end = -(-end // alignment) * alignment
-        offsets.append(end)
-        end += size
-        widest = max(widest, alignment)
-    return offsets, -(-end // widest) * widest, widest
+    try:
+        return llvm_sizes.size_and_alignment(type_)
+    except OpaqueTypeError as error:
+        raise UnsupportedError(op, str(error)) from None
 
 
 def element_offset(type_: Attribute, indices: Sequence[int], op: Operation) -> int:
-    """The byte distance that the indices of a `getelementptr` on `type_` stand for."""
-    size, _ = size_and_alignment(type_, op)
-    offset = indices[0] * size
-    for index in indices[1:]:
-        if isinstance(type_, LLVMStructType):
-            offset += struct_layout(type_, op)[0][index]
-            type_ = type_.types.data[index]
-            continue
-        if not isinstance(type_, LLVMArrayType):
-            raise UnsupportedError(op, f"indexes into the type {type_}, which has no parts")
-        type_ = type_.type
-        offset += index * size_and_alignment(type_, op)[0]
-    return offset
+    """The byte distance that the indices of a `getelementptr` on `type_` stand for. Raises `UnsupportedError`."""
+    try:
+        return llvm_sizes.element_offset(type_, indices)
+    except OpaqueTypeError as error:
+        raise UnsupportedError(op, str(error)) from None
 
 
 def typed_view(pointer: Pointer, type_: Attribute, op: Operation) -> View:

@@ -15,9 +15,10 @@ from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, ContainerType, IntegerType, ShapedType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ShapedType
 from xdsl.ir import Attribute, Operation
 
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type, unsigned, wrap
@@ -34,13 +35,6 @@ NATIVE_WIDTHS: Final = frozenset((8, 16, 32, 64))
 
 
 # Types --------------------------------------------------------------------------------------------------------------
-
-
-def scalar_of(attribute: Attribute) -> Attribute:
-    """The element type of a tensor, vector, tile or memref type; a scalar type itself."""
-    if isinstance(attribute, ContainerType) and not isinstance(attribute, ComplexType):
-        return cast(ContainerType[Attribute], attribute).get_element_type()
-    return attribute
 
 
 def width_of(attribute: Attribute) -> int:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.nv_tileaa.attributes import SignednessAttr
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import (
     Array,
@@ -24,7 +25,6 @@ from tileas_xdsl.machine.tiles.numerics import (
     as_unsigned,
     element_of,
     quietly,
-    scalar_of,
     to_float,
     to_type,
 )

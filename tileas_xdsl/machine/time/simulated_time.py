@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block, Operation
 
+from tileas_xdsl.analysis.costs.bank_conflicts import conflict_cycles
+from tileas_xdsl.analysis.costs.op_costs import Cost, access_costs
 from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.execution import Machine
@@ -35,8 +37,7 @@ from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.orders import Order, Pauses
 from tileas_xdsl.machine.core.timekeeper import TimeKeeper
-from tileas_xdsl.machine.time.bank_conflicts import conflict_cycles
-from tileas_xdsl.machine.time.costs import Cost, access_costs, bytes_of, bytes_under, own_cost, product_cost, work_cost
+from tileas_xdsl.machine.time.costs import bytes_of, bytes_under, own_cost, product_cost, work_cost
 from tileas_xdsl.targets.timing import TimingTable
 
 if TYPE_CHECKING:

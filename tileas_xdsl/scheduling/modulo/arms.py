@@ -16,9 +16,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tileas_xdsl.scheduling.modulo.attempt import DEAD, Attempt
 from tileas_xdsl.scheduling.modulo.cost_vector import cost_of
@@ -30,6 +28,9 @@ from tileas_xdsl.scheduling.modulo.distances import (
     topological_order,
 )
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
+
+if TYPE_CHECKING:
+    from tileas_xdsl.scheduling.modulo.distances import Distances
 
 PERMUTE, FUSE, RETRY, COST = "PERMUTE", "FUSE", "RETRY", "COST-BASED"
 
@@ -63,10 +64,10 @@ class LoopFacts:
         return heights(self.problem)
 
     @cached_property
-    def _closures(self) -> dict[int, NDArray[np.int64]]:
+    def _closures(self) -> dict[int, Distances]:
         return {}
 
-    def distances(self, ii: int) -> NDArray[np.int64]:
+    def distances(self, ii: int) -> Distances:
         """All longest paths at `ii`; the last one asked for is kept."""
         if ii not in self._closures:
             self._closures.clear()
@@ -224,7 +225,7 @@ def fused_pairs(attempt: Attempt, facts: LoopFacts, group: Sequence[int]) -> dic
     return partner
 
 
-def may_fuse(problem: ModuloProblem, distances: NDArray[np.int64], first: int, second: int) -> bool:
+def may_fuse(problem: ModuloProblem, distances: Distances, first: int, second: int) -> bool:
     """Whether two ops may sit side by side."""
     if distances[first, second] != NO_PATH or distances[second, first] != NO_PATH:
         return False

@@ -8,18 +8,24 @@ by which the second starts later, in the same iteration. The closure is that of 
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Distances = NDArray[np.int64]
 
 NO_PATH = 0x7FFFFFFF
 """Where no path leads; never part of a sum."""
 
 
-def distance_matrix(problem: ModuloProblem, ii: int) -> NDArray[np.int64]:
+def distance_matrix(problem: ModuloProblem, ii: int) -> Distances:
     """Row: first op, column: second op. `NO_PATH` where neither an edge nor a path leads. Cubic in the ops."""
+    import numpy as np  # most loops are scheduled without all distances, and numpy starts slowly
+
     count = len(problem.ops)
     lowest = np.iinfo(np.int64).min // 4
     longest = np.full((count, count), lowest, np.int64)

@@ -7,14 +7,13 @@ from typing import Any
 from tileas_xdsl.dialects.nv_tileaa import compute
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import suspends
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.tiles.lanes import reduced, scanned
 from tileas_xdsl.machine.tiles.products import Factor, Scales, is_signed, product
 from tileas_xdsl.machine.tiles.tiles import computes
 
 
-@computes(compute.DotOp, costs=Costs.PRODUCT)
+@computes(compute.DotOp)
 def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *scales: Any) -> Any:
     left = Factor(a, op.a.type, is_signed(op.signedness_a))
     right = Factor(b, op.b.type, is_signed(op.signedness_b))

@@ -18,8 +18,8 @@ from xdsl.ir import Operation
 from tileas_xdsl.dialects.nv_tileaa import elementwise
 from tileas_xdsl.dialects.nv_tileaa.attributes import RoundingModeAttr
 from tileas_xdsl.dialects.nv_tileaa.types import PointerType, element_type_of
+from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.numerics import (
     RESIDUALS,
@@ -33,7 +33,6 @@ from tileas_xdsl.machine.tiles.numerics import (
     is_array,
     quietly,
     rounded,
-    scalar_of,
     to_float,
     to_type,
     width_of,
@@ -97,12 +96,8 @@ def _float(compute: Compute, residual: Residual | None) -> Compute:
     return meaning
 
 
-SPECIAL = (elementwise.DivFOp, elementwise.Exp2Op, elementwise.RsqrtOp, elementwise.SqrtOp)
-"""Functions for which there are fewer lanes."""
-
 for _op, (_compute, _residual) in FLOAT_OPS.items():
-    _costs = Costs.SPECIAL_RESULTS if _op in SPECIAL else Costs.RESULTS
-    computes(_op, costs=_costs, lane_by_lane=True)(_float(_compute, _residual))
+    computes(_op, lane_by_lane=True)(_float(_compute, _residual))
 
 
 @computes(elementwise.ClampFOp, lane_by_lane=True)

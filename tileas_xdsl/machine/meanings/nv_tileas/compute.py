@@ -19,7 +19,6 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import suspends, sync
 from tileas_xdsl.machine.core.memory import MemoryObject, View
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.parts.rings import StageToken
@@ -46,12 +45,12 @@ def _multiplied(op: compute.AbstractDotOp, a: Any, b: Any, c: Any, extras: Seque
     )
 
 
-@computes(compute.DotOp, costs=Costs.PRODUCT)
+@computes(compute.DotOp)
 def _dot(_agent: Agent, op: compute.DotOp, a: Any, b: Any, c: Any, *extras: Any) -> Any:
     return _multiplied(op, a, b, c, extras)
 
 
-@computes(compute.BlockScaledMmaOp, costs=Costs.PRODUCT)
+@computes(compute.BlockScaledMmaOp)
 def _block_scaled(_agent: Agent, op: compute.BlockScaledMmaOp, a: Any, b: Any, c: Any, sfa: Any, sfb: Any) -> Any:
     return product(op, Factor(a, op.a.type), Factor(b, op.b.type), c, op.d.type, Scales(sfa, sfb))
 
@@ -73,7 +72,7 @@ class LatestProducts(SharedPart):
             canvas.thing(self.done[base])
 
 
-@sync(compute.AsyncDotOp, costs=Costs.PRODUCT)
+@sync(compute.AsyncDotOp)
 def _async_dot(agent: Agent, op: compute.AsyncDotOp, *operands: Any) -> tuple[View, StageToken]:
     machine = agent.machine
     accumulator = operands[2]

@@ -10,7 +10,6 @@ from tileas_xdsl.dialects.nv_tileas.types import is_token
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
 from tileas_xdsl.machine.core.meaning import effect, suspends
-from tileas_xdsl.machine.core.op_facts import Costs
 from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
@@ -29,7 +28,7 @@ def _create_none(_agent: Agent, op: CreateNoneOp | CreateNullTokenOp) -> Any:
     return done_token() if is_token(op.results[0].type) else UNKNOWN
 
 
-@effect(ToAsyncOp, costs=Costs.NOTHING)
+@effect(ToAsyncOp)
 def _to_async(_agent: Agent, op: ToAsyncOp, value: Any) -> Any:
     """Kind `storage` gives the value itself. Kind `token` gives a complete token, since the value is there already."""
     return value if op.kind.data == "storage" else as_token(value)

@@ -15,9 +15,9 @@ from tileas_xdsl.dialects.nv_tileaa import attributes as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas import attributes as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.attributes import BOUND_ATOM, AtomFamily, bound_atom
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.scalars import packed_bits
 from tileas_xdsl.dialects.tiles.types import extents
 from tileas_xdsl.layouts.atoms import fits_in_boxes
-from tileas_xdsl.machine.time.costs import element_bits
 from tileas_xdsl.targets.machine_model import MachineModel
 
 TMA, ASYNC_COPY = "tma", "async_copy"
@@ -55,7 +55,7 @@ def is_box_of_tma(op: ProduceOp) -> bool:
 
 
 def _fits_in_a_box(tile: Attribute) -> bool:
-    return fits_in_boxes(extents(tile), element_bits(tile))
+    return fits_in_boxes(extents(tile), packed_bits(tile))
 
 
 def pads_for_tma(op: Operation) -> bool:

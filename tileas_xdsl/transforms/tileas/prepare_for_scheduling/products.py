@@ -23,9 +23,9 @@ from tileas_xdsl.dialects.nv_tileaa import compute as nv_tileaa
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp, DotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
+from tileas_xdsl.dialects.scalars import packed_bits
 from tileas_xdsl.dialects.tiles.types import element_type_of, extents
 from tileas_xdsl.dialects.tiles.views import names_bytes_of_operand
-from tileas_xdsl.machine.time.costs import element_bits
 from tileas_xdsl.targets.machine_model import MachineModel, Products
 from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
 
@@ -56,7 +56,7 @@ def can_be_issued(op: nv_tileaa.DotOp | DotOp) -> bool:
         return False
     if storage_spaces(op.a.type) not in (frozenset(["shared"]), frozenset(["register"])):
         return False
-    return element_type_of(op.a.type) == element_type_of(op.b.type) and element_bits(op.a.type) <= WIDEST
+    return element_type_of(op.a.type) == element_type_of(op.b.type) and packed_bits(op.a.type) <= WIDEST
 
 
 def adds_in_place(op: nv_tileaa.DotOp | DotOp, loop: scf.ForOp) -> bool:
