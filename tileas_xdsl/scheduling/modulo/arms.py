@@ -198,7 +198,7 @@ def _seat_together(attempt: Attempt, ops: Sequence[int]) -> bool:
         if start + rows < attempt.earliest(second):
             continue
         attempt.seat(first, start, FUSE)
-        if start + rows in attempt.seats(second):
+        if attempt.passes(second, start + rows):
             attempt.seat(second, start + rows, FUSE)
             return True
         attempt.unseat([first])

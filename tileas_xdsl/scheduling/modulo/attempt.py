@@ -86,13 +86,23 @@ class Attempt:
             return
         yield from self.fitting(op)
 
+    def passes(self, op: int, start: int) -> bool:
+        """Whether `op` passes all gates in cycle `start`."""
+        earliest, latest = self._window(op)
+        is_in_time = earliest <= start <= min(latest, earliest + self.ii - 1)
+        return self.may_be_seated(op) and self.is_shallow(op) and is_in_time and self.table.fits(op, start)
+
     def fitting(self, op: int) -> Iterator[int]:
         """The cycles, in order, in which the slots of `op` are free, and its window and its group allow it."""
+        yield from self.table.fitting(op, *self._window(op))
+
+    def _window(self, op: int) -> tuple[int, int]:
+        """The first and the last cycle that other ops, the ceiling and its group allow `op`."""
         earliest, latest = self.earliest(op), self.latest(op)
         stage = self.stage_of_group(op)
-        if stage is not None:
-            earliest, latest = max(earliest, stage * self.ii), min(latest, (stage + 1) * self.ii - 1)
-        yield from self.table.fitting(op, earliest, latest)
+        if stage is None:
+            return earliest, latest
+        return max(earliest, stage * self.ii), min(latest, (stage + 1) * self.ii - 1)
 
     def stage_of_group(self, op: int) -> int | None:
         """Gate G4: the stage in which the leader group of `op` starts, once one of it is seated."""

@@ -91,7 +91,8 @@ def _seat(
     if start > limit or start + attempt.problem.ops[op].latency > attempt.problem.ceiling:
         return False
     last[op] = start
-    ejected = set(attempt.table.holders(op, start)) if not attempt.table.fits(op, start) else set[int]()
+    is_free = attempt.table.fits(op, start)
+    ejected = set[int]() if is_free else set(attempt.table.holders(op, start))
     ejected |= _too_early(attempt, op, start)
     ejected |= {
         other
@@ -101,7 +102,7 @@ def _seat(
     attempt.unseat(sorted(ejected))
     for other in sorted(ejected):
         heappush(waiting, (priority(other), other))
-    if not attempt.table.fits(op, start):
+    if not (is_free or attempt.table.fits(op, start)):
         return False
     attempt.seat(op, start, EJECTION)
     return True

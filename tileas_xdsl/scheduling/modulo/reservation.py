@@ -2,16 +2,44 @@
 The modulo reservation table: which op holds which slot in which row.
 
 A schedule with initiation interval II repeats every II cycles, so cycle `t` of an iteration is row `t mod II`. A slot
-that serves one op at a time is an integer with one bit for each row; of any other the amounts are counted. Asking
-changes nothing; an op is entered or taken out as a whole. (Rau, "Iterative Modulo Scheduling", MICRO 1994.)
+has a count for each row, and all rows are asked at once, as the bits of integers (`row_counts`). Asking changes
+nothing; an op is entered or taken out as a whole. (Rau, "Iterative Modulo Scheduling", MICRO 1994.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from tileas_xdsl.scheduling.modulo.problem import ModuloProblem, TimedOp
+from tileas_xdsl.scheduling.modulo.problem import ModuloProblem
+from tileas_xdsl.scheduling.modulo.row_counts import RowCounts
 from tileas_xdsl.targets.machine_model import SlotUse
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What an op takes of one slot, in whole rounds of the table and beyond them."""
+
+    counts: RowCounts
+    """Of the slot."""
+    everywhere: int
+    """So much in all rows."""
+    full_from: int
+    """Where a row has so much already, that is too much; it does not matter where nothing is taken in all rows."""
+    amount: int
+    rest: int
+    """`amount` more in so many successive rows."""
+    busy_from: int
+    """Where a row has so much already, it is none of them."""
+
+    def busy(self) -> tuple[int, int]:
+        """
+        The rows that must not be among those that are taken, as bits, and how many these are beyond whole rounds. Where
+        that is 0, a row that is busy leaves no room anywhere.
+        """
+        if self.everywhere and self.counts.at_least(self.full_from):
+            return 1, 0
+        return self.counts.at_least(self.busy_from) if self.rest else 0, self.rest
 
 
 class ReservationTable:
@@ -21,25 +49,38 @@ class ReservationTable:
         self.problem = problem
         self.ii = ii
         self._all = (1 << ii) - 1
-        self._taken: dict[str, int] = {}
-        self._amounts: dict[str, list[int]] = {}
+        self._counts: dict[str, RowCounts] = {}
+        self._demands = [tuple(map(self._demand, op.uses)) for op in problem.ops]
         self._users: dict[str, dict[int, None]] = {}
         self.starts: dict[int, int] = {}
         """Op -> the cycle in which it starts, for every op that is entered."""
 
     # Asking ---------------------------------------------------------------------------------------------------------
 
+    def _demand(self, use: SlotUse) -> Demand:
+        rounds, rest = divmod(use.rows, self.ii)
+        everywhere = rounds * use.amount
+        free = self.problem.capacity(use.slot) - everywhere
+        counts = self._counts.setdefault(use.slot, RowCounts(self._all))
+        return Demand(counts, everywhere, max(free + 1, 0), use.amount, rest, max(free - use.amount + 1, 0))
+
     def fits(self, op: int, start: int) -> bool:
         """Whether op number `op` finds all its slots free at cycle `start`."""
-        return self.first_fit(op, start, start) is not None
+        for demand in self._demands[op]:
+            busy, rest = demand.busy()
+            if busy and (not rest or busy & self._rotated((1 << rest) - 1, -start)):
+                return False
+        return True
 
     def first_fit(self, op: int, earliest: int, latest: int) -> int | None:
         """The first cycle from `earliest` to `latest` at which op number `op` finds all its slots free."""
-        return next(self.fitting(op, earliest, latest), None)
+        if earliest <= latest and self.fits(op, earliest):
+            return earliest
+        return next(self.fitting(op, earliest + 1, latest), None)
 
     def fitting(self, op: int, earliest: int, latest: int) -> Iterator[int]:
         """Every such cycle, in order. No more than II of them: after that rows repeat."""
-        if (free := self._free_starts(self.problem.ops[op])) == 0:
+        if (free := self._free_starts(op)) == 0:
             return
         last = min(latest, earliest + self.ii - 1)
         if last < earliest:
@@ -51,18 +92,14 @@ class ReservationTable:
             yield earliest + lowest.bit_length() - 1
             free ^= lowest
 
-    def _free_starts(self, op: TimedOp) -> int:
+    def _free_starts(self, op: int) -> int:
         """The rows, as bits, in which `op` may start."""
         free = self._all
-        for use in op.uses:
-            capacity = self.problem.capacity(use.slot)
-            if capacity == 1 and use.amount == 1:
-                if use.rows > self.ii:
-                    return 0
-                free &= ~self._blocked(self._taken.get(use.slot, 0), use.rows)
-            elif use.rows:
-                free &= self._counted_starts(use, capacity)
-        return free & self._all
+        for demand in self._demands[op]:
+            busy, rest = demand.busy()
+            if busy:
+                free &= ~self._blocked(busy, rest) if rest else 0
+        return free
 
     def _rotated(self, rows: int, by: int) -> int:
         """`rows` seen from row `by`: its bit `by` becomes bit 0."""
@@ -79,20 +116,6 @@ class ReservationTable:
             blocked |= self._rotated(blocked, step)
             covered += step
         return blocked
-
-    def _counted_starts(self, use: SlotUse, capacity: int) -> int:
-        amounts = self._amounts.get(use.slot)
-        everywhere, rest = divmod(use.rows, self.ii)
-        base = everywhere * use.amount
-        if base + (use.amount if rest else 0) > capacity:
-            return 0
-        if amounts is None:
-            return self._all
-        full = sum(1 << row for row, there in enumerate(amounts) if there + base > capacity)
-        if full:
-            return 0
-        busy = sum(1 << row for row, there in enumerate(amounts) if there + base + use.amount > capacity)
-        return self._all & ~self._blocked(busy, rest)
 
     def holders(self, op: int, start: int) -> list[int]:
         """The ops that stand in the way of op number `op` at cycle `start`, each once, in the order of entry."""
@@ -111,10 +134,7 @@ class ReservationTable:
 
     def taken_in_row(self, row: int) -> int:
         """How many slots are taken in `row`."""
-        bit = 1 << (row % self.ii)
-        return sum(bool(rows & bit) for rows in self._taken.values()) + sum(
-            amounts[row % self.ii] > 0 for amounts in self._amounts.values()
-        )
+        return sum(counts.at_least(1) >> (row % self.ii) & 1 for counts in self._counts.values())
 
     # Entering -------------------------------------------------------------------------------------------------------
 
@@ -128,17 +148,14 @@ class ReservationTable:
         self._change(op, self.starts.pop(op), -1)
 
     def _change(self, op: int, start: int, sign: int) -> None:
-        for use in self.problem.ops[op].uses:
+        for use, demand in zip(self.problem.ops[op].uses, self._demands[op], strict=True):
             users = self._users.setdefault(use.slot, {})
             if sign > 0:
                 users[op] = None
             else:
                 users.pop(op, None)
-            if self.problem.capacity(use.slot) == 1 and use.amount == 1:
-                rows = self._rotated((1 << use.rows) - 1, -start)
-                before = self._taken.get(use.slot, 0)
-                self._taken[use.slot] = before | rows if sign > 0 else before & ~rows
-                continue
-            amounts = self._amounts.setdefault(use.slot, [0] * self.ii)
-            for row in range(use.rows):
-                amounts[(start + row) % self.ii] += sign * use.amount
+            change = demand.counts.add if sign > 0 else demand.counts.subtract
+            if demand.everywhere:
+                change(self._all, demand.everywhere)
+            if demand.rest:
+                change(self._rotated((1 << demand.rest) - 1, -start), demand.amount)
