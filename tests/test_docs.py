@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ import pytest
 
 from tests.support.ir import ROOT, assert_round_trips
 from tests.support.mlir import find, require
+from tests.support.warm_commands import warm_commands
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 FENCE = re.compile(r"^(?P<indent> *)```(?P<tag>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL)
@@ -87,6 +89,13 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """A folder with our commands, all modules imported (`tests/support/warm_commands.py`)."""
+    with warm_commands(tmp_path_factory.mktemp("warm")) as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("fence", MLIR, ids=str)
 def test_ir_in_the_documentation_verifies_and_round_trips(fence: Fence):
     for chunk in fence.body.split("// -----"):
@@ -94,7 +103,7 @@ def test_ir_in_the_documentation_verifies_and_round_trips(fence: Fence):
 
 
 @pytest.mark.parametrize("fence", SHELL, ids=str)
-def test_commands_in_the_documentation_run(fence: Fence, checkout: Path):
+def test_commands_in_the_documentation_run(fence: Fence, checkout: Path, warm: Path):
     for earlier in ALL[: ALL.index(fence)]:
         if earlier.page == fence.page and (name := file_name(earlier)) is not None:
             (checkout / name).write_text(earlier.body)
@@ -106,7 +115,7 @@ def test_commands_in_the_documentation_run(fence: Fence, checkout: Path):
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(script)],
         cwd=checkout,
-        env={**os.environ, "PATH": search_path()},
+        env={**os.environ, "PATH": f"{warm}{os.pathsep}{search_path()}"},
         capture_output=True,
         text=True,
         timeout=SECONDS,
