@@ -22,7 +22,7 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "nv_tileaa": ("nv_tileaa", "NvTileAA"),
     "nv_tileas": ("nv_tileas", "NvTileAS"),
     "nvgpu": ("nvgpu", "NVGPU"),
-    "nvvm": ("nvvm", "NVVM"),
+    "nvvm": ("nvvm.dialect", "NVVM"),
     "rocdl": ("rocdl", "ROCDL"),
     "tt": ("triton.tt", "TT"),
     "ttg": ("triton.ttg", "TTG"),

@@ -21,7 +21,6 @@ from tests.support.ir import assert_round_trips, parse, print_custom, print_gene
 from tests.support.mlir import mlir_opt
 from tests.support.upstream import OpTable
 from tileas_xdsl.dialects.nvvm import (
-    NVVM,
     attributes,
     barrier,
     bulk,
@@ -36,6 +35,7 @@ from tileas_xdsl.dialects.nvvm import (
     wgmma,
 )
 from tileas_xdsl.dialects.nvvm import matrix_attributes as matrix
+from tileas_xdsl.dialects.nvvm.dialect import NVVM
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
 
 ARGUMENTS = (

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tests.support.mlir import run
-from tileas_xdsl.dialects.nvvm import NVVM
+from tileas_xdsl.dialects.nvvm.dialect import NVVM
 
 PAGE = Path(__file__).parents[2] / "docs" / "dialects" / "nvvm.md"
 

@@ -18,7 +18,7 @@ from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.backend.ptxas import assemble
 from tileas_xdsl.diagnostics import RefusedError
-from tileas_xdsl.dialects.nvvm import NVVM
+from tileas_xdsl.dialects.nvvm.dialect import NVVM
 from tileas_xdsl.transforms.to_llvm.nvvm_rules import RULES
 
 FAMILIES = ("MBARRIER", "CP_ASYNC", "BULK", "WGMMA", "WARP_MATRIX", "BARRIER", "FENCE", "THREAD", "REGISTER")

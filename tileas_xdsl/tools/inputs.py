@@ -7,19 +7,21 @@ Every failure is an `InputError` whose messages carry file, line and column.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
-from xdsl.universe import Universe
+from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
+from xdsl.universe import XDSL_UNIVERSE, Universe
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from tileas_xdsl.analysis.dominance import dominance_violations
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.tools.errors import TOO_DEEP, InputError, explain_parse_error, place_of, reason
 from tileas_xdsl.tools.located_parser import LocatedParser
+from tileas_xdsl.universe import TILEAS
 
 STDIN = "-"
 """The file name that stands for standard input."""
@@ -28,12 +30,66 @@ MOST_MESSAGES = 10
 """The number of errors of one kind that are reported at once."""
 
 
+@dataclass
+class FullContext(Context):
+    """
+    Every dialect that stock `xdsl-opt` knows, each loaded on first use.
+
+    Those of xDSL and ours are known at once. Other plug-ins are looked for when a name belongs to none of these: that
+    reads what all installed packages say of themselves, which takes longer than reading a program.
+    """
+
+    _others_are_known: bool = False
+
+    def __post_init__(self) -> None:
+        if not self._registered_dialects:
+            self._register(XDSL_UNIVERSE.all_dialects | TILEAS.all_dialects)
+
+    def _register(self, dialects: dict[str, Callable[[], Dialect]]) -> None:
+        known = set(super().registered_dialect_names)
+        for name, factory in dialects.items():
+            if name not in known:
+                self.register_dialect(name, factory)
+
+    def _look_for(self, name: str) -> None:
+        """Look for other plug-ins, once, if `name` (`dialect.name`) is of a dialect that is not known."""
+        if "." in name and name.partition(".")[0] not in super().registered_dialect_names:
+            self._look_for_others()
+
+    def _look_for_others(self) -> None:
+        if not self._others_are_known:
+            self._others_are_known = True
+            self._register(Universe.get_multiverse().all_dialects)
+
+    @property
+    def registered_dialect_names(self) -> Iterable[str]:
+        self._look_for_others()
+        return super().registered_dialect_names
+
+    def clone(self) -> Context:
+        self._look_for_others()
+        return super().clone()
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        self._look_for(name)
+        return super().get_optional_op(name, dialect_stack=dialect_stack)
+
+    def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
+        self._look_for(name)
+        return super().get_optional_type(name)
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        self._look_for(name)
+        return super().get_optional_attr(name)
+
+    def get_optional_dialect(self, name: str) -> Dialect | None:
+        self._look_for(f"{name}.")
+        return super().get_optional_dialect(name)
+
+
 def full_context(*, allow_unregistered: bool = False) -> Context:
     """A context with every dialect that stock `xdsl-opt` knows, each loaded on first use."""
-    context = Context(allow_unregistered=allow_unregistered)
-    for name, factory in Universe.get_multiverse().all_dialects.items():
-        context.register_dialect(name, factory)
-    return context
+    return FullContext(allow_unregistered=allow_unregistered)
 
 
 def read_module(path: str, *, allow_unregistered: bool = False) -> ModuleOp:

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
-from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
+from tileas_xdsl.dialects.extensions.struct_places import with_member
 from tileas_xdsl.dialects.nvvm.wgmma import (
     WgmmaFenceAlignedOp,
     WgmmaGroupSyncAlignedOp,
@@ -156,7 +156,7 @@ def _all_through(values: Sequence[SSAValue], text: str, emit: Emitter) -> list[S
     for value, of_value in parts:
         joined: SSAValue = emit.builder.insert(llvm.UndefOp(value.type)).res
         for number in range(len(of_value)):
-            joined = emit.builder.insert(llvm.InsertValueOp(place_in_struct(number), joined, next(after))).res
+            joined = emit.builder.insert(with_member(joined, number, next(after))).res
         made.append(joined)
     return made
 

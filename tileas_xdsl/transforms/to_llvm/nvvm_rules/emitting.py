@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
-from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
+from tileas_xdsl.dialects.extensions.struct_places import member_of
 from tileas_xdsl.dialects.upstream import address_space, pointer_type
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 
@@ -61,7 +61,7 @@ class Emitter:
 
     def part(self, aggregate: SSAValue, position: int, type_: Attribute) -> SSAValue:
         """A member of a struct."""
-        return self.builder.insert(llvm.ExtractValueOp(place_in_struct(position), aggregate, type_)).res
+        return self.builder.insert(member_of(aggregate, position, type_)).res
 
     def in_space(self, pointer: SSAValue, space: int) -> SSAValue:
         """The same place by a pointer into `space`."""

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import VectorType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm_values import ExtractElementOp
-from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
+from tileas_xdsl.dialects.extensions.struct_places import member_of
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, StMatrixOp
 from tileas_xdsl.layouts import f2
 from tileas_xdsl.layouts.access import LaneAccess
@@ -186,7 +186,7 @@ def _load_matrices(threads: Threads, pointer: SSAValue, access: LaneAccess, word
 
 
 def _part(threads: Threads, struct: SSAValue, position: int) -> SSAValue:
-    return threads.result(llvm.ExtractValueOp(place_in_struct(position), struct, i32))
+    return threads.result(member_of(struct, position, i32))
 
 
 def _store_matrices(threads: Threads, elements: Elements, pointer: SSAValue, access: LaneAccess) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.llvm import ExtractValueOp, InsertValueOp, UndefOp
+from xdsl.dialects.llvm import UndefOp
 from xdsl.ir import Operation, SSAValue
 
-from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
+from tileas_xdsl.dialects.extensions.struct_places import member_of, with_member
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma
@@ -49,7 +49,7 @@ def taken_apart(built: Built, held: Accumulators) -> Registers:
     found: dict[int, SSAValue] = {}
     for struct, numbers in zip(held.structs, members(held.tile), strict=True):
         for position, number in enumerate(numbers):
-            found[number] = built(ExtractValueOp(place_in_struct(position), struct, held.tile.element))
+            found[number] = built(member_of(struct, position, held.tile.element))
     return Registers(held.tile, tuple(found[number] for number in range(held.tile.count)))
 
 
@@ -62,6 +62,6 @@ def put_together(built: Built, held: Lowered) -> Accumulators:
     for numbers, type_ in zip(members(held.tile), accumulator_types(held.tile), strict=True):
         struct: SSAValue = built(UndefOp(type_))
         for position, number in enumerate(numbers):
-            struct = built(InsertValueOp(place_in_struct(position), struct, held.values[number]))
+            struct = built(with_member(struct, position, held.values[number]))
         structs.append(struct)
     return Accumulators(held.tile, tuple(structs))

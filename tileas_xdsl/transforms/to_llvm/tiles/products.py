@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import llvm
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, i32
 from xdsl.ir import Attribute, SSAValue
 
-from tileas_xdsl.dialects.extensions.struct_places import place_in_struct
+from tileas_xdsl.dialects.extensions.struct_places import member_of
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMAType
@@ -76,9 +75,7 @@ def _dot(op: DotOp, threads: Threads) -> None:
             extents = (shape.m, shape.n, shape.k)
             product = threads.result(MmaSyncOp(lefts[m], rights[n], own, extents, (kind, kind)))
             for position, number in enumerate(numbers):
-                sums[number] = threads.result(
-                    llvm.ExtractValueOp(place_in_struct(position), product, own[position].type)
-                )
+                sums[number] = threads.result(member_of(product, position, own[position].type))
     result = tile_of(op.results[0].type)
     assert result is not None
     threads.give(op.results[0], Registers(result, tuple(sums)))
