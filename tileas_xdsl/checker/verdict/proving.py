@@ -21,8 +21,10 @@ from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, span
+from tileas_xdsl.checker.verdict.running_totals import with_running_totals
 from tileas_xdsl.checker.verdict.suspicions import confirm
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, argument_at
+from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
@@ -170,7 +172,18 @@ def _problem(case: Case, reach: Reach | None = None) -> Problem:
     from tileas_xdsl.checker.decisions.prove import problem_of
 
     known = () if reach is None else (reach,)
-    return problem_of(case.subject.body, case.bounds, partial(_steer, case), *known)
+    counted = _with_running_totals(case)
+    return problem_of(counted.subject.body, counted.bounds, partial(_steer, counted), *known)
+
+
+def _with_running_totals(case: Case) -> Case:
+    """The case, with the function in which products of turns and counts are counted, if there are any."""
+    copied = with_running_totals(case.subject.op, case.name, case.bounds)
+    if copied is None:
+        return case
+    op, body = copied
+    subject = replace(case.subject, op=op, body=body, code=Code())
+    return Case(case.name, subject, case.fixed, case.bounds, case.report, case.tell, case.told)
 
 
 def _prove_at_once(case: Case, problem: Problem, attempts: Attempts) -> None:
