@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures triton-texts mutate docs clean
+.PHONY: demo test test-full lint types unit filecheck bench compare-tvm zoo pictures screenshots triton-texts mutate docs clean
 
 test: lint types unit filecheck
 
@@ -53,6 +53,10 @@ zoo: $(INSTALLED)
 
 pictures: $(INSTALLED)
 	$(BIN)/python -m examples.pictures
+
+# What Chromium shows of the pages that the commands write.
+screenshots: $(INSTALLED)
+	$(BIN)/python -m docs.screenshots
 
 # Writes the TTGIR of the kernels in tests/triton again, by Triton 3.9. No GPU is needed.
 triton-texts: $(INSTALLED)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from xdsl.universe import Universe
 
+from docs.screenshots import SCREENSHOTS
 from examples.pictures import drawings
 from tests.support.ir import ROOT
 from tests.test_docs import ALL, FENCE, PAGES
@@ -37,7 +38,7 @@ GIVEN: dict[str, dict[str, str]] = {
 }
 """Page -> figure -> why it needs no command."""
 
-SCREENSHOTS = {"page-explain.png", "page-race.png", "page-deadlock.png"}
+SHOTS = {shot.name: shot for shot in SCREENSHOTS}
 """What a browser shows of a page; the command that writes the page stands beside it."""
 
 WRITTEN = [page for page in PAGES if page.is_file() and page.parent.name != "zoo"]
@@ -120,7 +121,7 @@ def test_every_picture_is_compared_with_what_a_command_draws() -> None:
     """`cmp` in a fence that the tests of the documentation execute."""
     drawn = {place.removeprefix("docs/pictures/") for drawing in drawings() for _, place in drawing.pictures}
     there = {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
-    assert there == drawn | SCREENSHOTS
+    assert there == drawn | SHOTS.keys()
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=TITLES)
@@ -128,7 +129,11 @@ def test_a_picture_stands_beside_its_commands(page: Path) -> None:
     text = page.read_text()
     shown = {Path(path).name for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", FENCE.sub("", text))}
     bound = {Path(path).name for path in re.findall(r"^cmp build/\S+ (\S+)$", text, re.MULTILINE)}
-    assert shown <= bound | SCREENSHOTS
+    assert shown <= bound | SHOTS.keys()
+    text = re.sub(r"\\\n\s*", "", text)
+    for name in shown & SHOTS.keys():
+        subcommand, file, *_ = SHOTS[name].arguments
+        assert f"tileas {subcommand} {file} " in text, name
 
 
 # Pages ----------------------------------------------------------------------------------------------------------------

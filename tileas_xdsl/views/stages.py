@@ -39,7 +39,8 @@ CHANGES = """
 table{border-collapse:collapse;font-size:13px;min-width:100%}
 th,td{text-align:left;padding:6px 10px;border-bottom:1px solid var(--line);vertical-align:top}
 th{color:var(--faint);font-weight:600;white-space:nowrap}td a{color:inherit}
-td .safe,td .violation,td .undecided{display:inline-block;min-width:110px}
+td .safe,td .violation,td .undecided{display:inline-block;min-width:100px}
+@media(max-width:500px){th,td{padding:6px 4px}}
 .count{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .safe{color:var(--good);font-weight:600}.violation{color:var(--bad);font-weight:600}.undecided{font-weight:600}
 .stage{border-top:3px solid var(--line);padding-top:4px;margin-top:22px}
@@ -127,30 +128,30 @@ def road_html(road: Road) -> str:
 
 
 def _summary(road: Road) -> str:
-    rows: list[str] = []
-    for number, stage in enumerate(road.stages):
-        picture = stage.picture
-        rows.append(
-            f'<tr><td><a href="#stage-{number}">{escape(stage.title)}</a></td>'
-            f'<td class="count">{sum(stage.ops.values()):,}</td>'
-            f'<td class="count">{len(stage.said) or ""}</td>'
-            f"<td>{_verdict(stage.report)}</td>"
-            f'<td class="count">{f"{picture.cycles:,}" if picture is not None else ""}</td>'
-            f'<td class="count">{_per_iteration(picture)}</td></tr>'
-        )
-    head = "".join(
-        f"<th{css}>{text}</th>"
-        for text, css in (
-            ("stage", ""),
-            ("ops", ' class="count"'),
-            ("remarks", ' class="count"'),
-            ("verdict", ""),
-            ("cycles", ' class="count"'),
-            ("an iteration", ' class="count"'),
-        )
-    )
-    rows = [f"<thead><tr>{head}</tr></thead><tbody>", *rows, "</tbody>"]
-    return '<div class="table"><table>\n' + "\n".join(rows) + "\n</table></div>"
+    heads = ["stage", "ops", "remarks", "verdict", "cycles", "an iteration"]
+    rows = [_row_of_summary(number, stage) for number, stage in enumerate(road.stages)]
+    if not any(stage.said for stage in road.stages):
+        # A telephone has no room for an empty column.
+        for cells in (heads, *rows):
+            del cells[2]
+    counts = {"ops", "remarks", "cycles", "an iteration"}
+    styles = [' class="count"' if head in counts else "" for head in heads]
+    lines = ["".join(f"<td{style}>{cell}</td>" for style, cell in zip(styles, row, strict=True)) for row in rows]
+    head = "".join(f"<th{style}>{text}</th>" for style, text in zip(styles, heads, strict=True))
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="table"><table>\n<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody>\n</table></div>'
+
+
+def _row_of_summary(number: int, stage: Stage) -> list[str]:
+    """The cells, as HTML."""
+    return [
+        f'<a href="#stage-{number}">{escape(stage.title)}</a>',
+        f"{sum(stage.ops.values()):,}",
+        f"{len(stage.said) or ''}",
+        _verdict(stage.report),
+        f"{stage.picture.cycles:,}" if stage.picture is not None else "",
+        _per_iteration(stage.picture),
+    ]
 
 
 def changed_ops(before: Counter[str], after: Counter[str]) -> str:

@@ -77,7 +77,9 @@ for (const tl of document.querySelectorAll('.tlc')) unpacked(tl.querySelector('.
     pen.fillStyle = colour.paper; pen.fillRect(0, 0, W, RULER);
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
       pen.fillStyle = colour.line; pen.fillRect(x(t), 0, 1, RULER);
-      pen.fillStyle = colour.faint; pen.fillText(t.toLocaleString('en'), x(t) + 4, RULER / 2);
+      const number = t.toLocaleString('en');
+      if (x(t) + 4 + pen.measureText(number).width > W) continue;
+      pen.fillStyle = colour.faint; pen.fillText(number, x(t) + 4, RULER / 2);
     }
     pen.fillStyle = colour.line; pen.fillRect(0, RULER - 1, W, 1); pen.fillRect(side, 0, 1, H);
   }
@@ -90,7 +92,7 @@ for (const tl of document.querySelectorAll('.tlc')) unpacked(tl.querySelector('.
       const a = x(bars.start[b]), width = x(end(b)) - a, is = found === null || found.has(b);
       if (width < 2 && !marked.has(b)) {
         const px = Math.max(Math.floor(a), 0);
-        share[px] += Math.max(width, 0.15);
+        share[px] += Math.max(width * strength(b), 0.15);
         if (found !== null && is) hit[px] = 1;
         continue;
       }
@@ -105,6 +107,11 @@ for (const tl of document.querySelectorAll('.tlc')) unpacked(tl.querySelector('.
       pen.fillRect(px, y, 1, BAR);
     }
     pen.globalAlpha = 1;
+  }
+  // How much of a bar is drawn strong; what is pale counts for a third.
+  function strength(b) {
+    const isPlain = ['step', 'scalar', 'stall', 'blocked'].includes(texts[bars.kind[b]]);
+    return isPlain || !bars.length[b] ? 1 : (1 + 2 * bars.strong[b] / bars.length[b]) / 3;
   }
   function whole(pen, b, a, width, y) {
     const kind = texts[bars.kind[b]], hue = bars.hue[b] < 0 ? '-' : bars.hue[b];
