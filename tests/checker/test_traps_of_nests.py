@@ -186,17 +186,36 @@ def test_trap_6_rows_that_overlap_from_some_step_on() -> None:
     assert_found(nest(2, read=store, copy=looks), 1, 10)
 
 
+def stored(extent: str, index: str, tiles: str = "%n") -> str:
+    """The consumer stores at `%i`, behind each tile, in an array of `extent`."""
+    place, bounds = f"memref<{extent}xf32, 1>", f"%c0 to {tiles} step %c1"
+    store = f"{index}\n%i = arith.index_cast %at : i32 to index\nmemref.store %one, %rows[%i] : {place}"
+    loops = {"tiles": bounds, "consumer_tiles": bounds}
+    return nest(2, arguments=f", %rows: {place}", consumer_after_tile=store, **loops)
+
+
+SAME_TILE = "%at = arith.addi %t, %c0 : i32"
+EIGHTH = "%e = arith.muli %t, %c8 : i32\n"
+WITHIN = {
+    "by tile": (SAME_TILE, 1024),
+    "eight tiles": ("%at = arith.divui %t, %c8 : i32", 128),
+    "eight in turn": (f"{EIGHTH}%r = arith.remui %k1, %c8 : i32\n%at = arith.addi %e, %r : i32", 1024 * 8),
+}
+"""Places of stores in tiles from 0 to 1023, and the least extent that has them all."""
+
+
+@pytest.mark.parametrize(("index", "extent"), WITHIN.values(), ids=list(WITHIN))
+def test_trap_6_rows_of_an_array_that_ends_behind_the_last_tile(index: str, extent: int) -> None:
+    assert_proved(stored(str(extent), index, "%c1024"), [(0, 0), (0, 1)])
+    assert not proves(stored(str(extent - 1), index, "%c1024"))
+
+
 def test_trap_6_rows_of_an_array_that_ends() -> None:
-    """No state says how far a nest comes, so none says whether the last place is inside."""
-
-    def stored(extent: str) -> str:
-        place = f"memref<{extent}xf32, 1>"
-        index = "%i = arith.index_cast %t : i32 to index\n"
-        store = f"{index}memref.store %one, %rows[%i] : {place}"
-        return nest(2, arguments=f", %rows: {place}", consumer_after_tile=store)
-
-    assert_proved(stored("?"), [(3, 2)])
-    assert "walks along an axis of a fixed extent: no state says how far it comes" in reason_against(stored("64"))
+    """No state says how far a nest comes, so none says whether the last place is inside, if an argument says so."""
+    assert_proved(stored("?", SAME_TILE), [(3, 2)])
+    assert "walks along an axis of a fixed extent: no state says how far it comes" in reason_against(
+        stored("64", SAME_TILE)
+    )
 
 
 def test_trap_6_two_agents_at_the_places_of_tiles_and_of_steps() -> None:

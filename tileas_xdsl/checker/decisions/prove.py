@@ -21,6 +21,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from tileas_xdsl.checker.decisions.demand import demand
 from tileas_xdsl.checker.decisions.graph import Explorer, Graph, WentWrongError, Word
+from tileas_xdsl.checker.decisions.limits import Limits
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
 from tileas_xdsl.checker.decisions.signs import never_negative
@@ -163,7 +164,7 @@ def _prove(problem: Problem, attempts: Attempts) -> ProofByDecisions:
     for gathers_leftovers, most_states in attempts:
         try:
             search, graph = _searched(problem, most_states, gathers_leftovers=gathers_leftovers)
-            _check(graph, search, never_negative(problem.body, problem.counts))
+            _check(graph, search, Limits(problem.body, never_negative(problem.body, problem.counts)))
         except NoProofError as error:
             if not isinstance(failure, SuspicionError):
                 failure = error
@@ -258,10 +259,10 @@ class _Search:
         )
 
 
-def _check(graph: Graph, search: _Search, positive: frozenset[SSAValue]) -> None:
+def _check(graph: Graph, search: _Search, limits: Limits) -> None:
     comparisons = search.opened.comparisons
     contested = frozenset(search.contested)
-    findings = Findings(contested, positive, search.tells_threads_apart, comparisons, search.settled)
+    findings = Findings(contested, limits, search.tells_threads_apart, comparisons, search.settled)
     try:
         for state in graph.states.values():
             for decision in state.decisions.values():

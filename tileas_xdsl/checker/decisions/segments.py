@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from math import prod
+from typing import Any, cast
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr
+from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.checker.decisions.graph import Visit
+from tileas_xdsl.checker.decisions.limits import Limits
 from tileas_xdsl.checker.proof.alignment import are_the_same_step, op_of
 from tileas_xdsl.checker.proof.recorded_run import TakenStep, Turns
 from tileas_xdsl.checker.proof.separation import Cut, Moves, Separation
@@ -49,30 +52,53 @@ class Directed(Moving):
 
 @dataclass
 class OpenRoom:
-    """Places that move on must lie in arrays that have no end."""
+    """Places that move on must lie in arrays that have no end, or that end behind the limits of their indices."""
+
+    limits: Limits
 
     def access(self, access: Access, shift: int) -> None:
-        """Raises `IrregularError` where an access moves on by `shift` bytes in an array of a fixed size."""
+        """
+        Raises `IrregularError` where an access moves on by `shift` bytes in an array of a fixed size, unless it takes
+        an element of the whole array by indices: these are looked at one by one.
+        """
         base = access.region.base
-        if shift and not base.is_open and not access.region.is_empty:
+        if not shift or base.is_open or access.region.is_empty:
+            return
+        array = _array_with_indices(access.op)
+        if array is None or _size_in_bytes(array, access.region.itemsize) != base.size:
             raise IrregularError(access.op, f"walks through '{base.name}', which ends{NO_LAST_TURN}")
 
     def index(self, op: Operation, number: int, value: Moving) -> None:
-        """Raises `IrregularError` where operand `number` of `op` moves on, an index along an axis of a fixed extent."""
-        first = facts_of(op).first_index
-        if first is None or number < first or value.stays:
+        """Raises `IrregularError` where operand `number` of `op` moves on, an index that may leave its axis."""
+        array, first = _array_with_indices(op), facts_of(op).first_index
+        if array is None or first is None or number < first or value.stays:
             return
-        array: Any = op.operands[first - 1].type
-        if array.get_shape()[number - first] >= 0:
-            raise IrregularError(op, f"walks along an axis of a fixed extent{NO_LAST_TURN}")
+        extent, last = array.get_shape()[number - first], self.limits.of(op.operands[number])
+        if extent != DYNAMIC_INDEX and (last is None or last >= extent or not value.never_negative):
+            comes_to = "" if last is None else f" of {extent}, and comes to {last}"
+            raise IrregularError(op, f"walks along an axis of a fixed extent{comes_to}{NO_LAST_TURN}")
+
+
+def _array_with_indices(op: Operation) -> MemRefType[Attribute] | None:
+    """The type of the array of which `op` takes an element by indices."""
+    first = facts_of(op).first_index
+    array = None if first is None else op.operands[first - 1].type
+    return cast("MemRefType[Attribute]", array) if isinstance(array, MemRefType) else None
+
+
+def _size_in_bytes(array: MemRefType[Attribute], itemsize: int) -> int | None:
+    """How many bytes its elements take, one behind the other; None where it has no fixed extents, or a layout."""
+    if not array.has_static_shape() or not isinstance(array.layout, NoneAttr):
+        return None
+    return prod(array.get_shape()) * itemsize
 
 
 class DirectedSteps(Steps):
     """Compares steps in several visits."""
 
-    def __init__(self, never_negative: Container[SSAValue], tells_threads_apart: bool) -> None:
-        super().__init__(OpenRoom(), tells_threads_apart)
-        self.never_negative = never_negative
+    def __init__(self, limits: Limits, tells_threads_apart: bool) -> None:
+        super().__init__(OpenRoom(limits), tells_threads_apart)
+        self.never_negative = limits.never_negative
 
     def moving(self, step: Step, number: int, value: int, shifts: tuple[int, ...]) -> Moving:
         name = step.operands[number]
@@ -91,7 +117,7 @@ class Findings:
 
     contested: frozenset[str]
     """Families of objects on which there may be a race."""
-    never_negative: Container[SSAValue]
+    limits: Limits
     tells_threads_apart: bool = False
     comparisons: Container[Operation] = ()
     """Ops that compare a bound that is left open with a number."""
@@ -118,7 +144,7 @@ class _Comparison:
     def __init__(self, visits: Sequence[Visit], findings: Findings) -> None:
         self.mine, self.others = visits[0], visits[1:]
         self.findings = findings
-        self.steps = DirectedSteps(findings.never_negative, findings.tells_threads_apart)
+        self.steps = DirectedSteps(findings.limits, findings.tells_threads_apart)
         self.moves: dict[Access | BarrierLook, Moves] = {}
         self.agents: list[dict[int, int]] = [{} for _ in self.others]
         begin = self.mine.begin

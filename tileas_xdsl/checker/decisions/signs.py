@@ -75,10 +75,10 @@ def _holds(value: SSAValue, sources: Mapping[SSAValue, Sequence[SSAValue]], foun
         if isinstance(op, FROM_ALL):
             return all(operand in found for operand in op.operands)
     carried = sources.get(value)
-    return bool(carried) and len(carried) == _carriers(value) and all(source in found for source in carried)
+    return bool(carried) and len(carried) == carriers_of(value) and all(source in found for source in carried)
 
 
-def _carriers(value: SSAValue) -> int:
+def carriers_of(value: SSAValue) -> int:
     """How many values are carried to `value`, as far as control flow is structured; -1 where that is not known."""
     if isinstance(value, BlockArgument):
         parent = value.block.parent_op()
