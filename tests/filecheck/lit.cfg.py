@@ -26,3 +26,5 @@ elif os.environ.get("TILEAS_REQUIRE_ORACLES") == "1":
 config.substitutions.append(("%mlir-opt", f"{llvm_bin}/mlir-opt"))
 config.substitutions.append(("%mlir-translate", f"{llvm_bin}/mlir-translate"))
 config.substitutions.append(("%examples", str(Path(__file__).parents[2] / "examples")))
+config.substitutions.append(("%kernels", str(Path(__file__).parents[1] / "kernels")))
+config.substitutions.append(("%kernels", str(Path(__file__).parents[1] / "kernels")))
