@@ -23,6 +23,7 @@ from docs.site.reference.docstrings import as_markdown, cell, sections
 from tests.support.browser import browser
 from tests.support.ir import ROOT
 from tileas_xdsl.tools.main import SUBCOMMANDS
+from tileas_xdsl.tools.passes import describe
 from tileas_xdsl.universe import TILEAS
 
 
@@ -49,6 +50,11 @@ def test_every_pass_shows_the_ir_before_and_after_and_what_it_refuses(site: Path
     for name in TILEAS.all_passes:
         text = (site / "reference" / "passes" / f"{name}.html").read_text()
         assert all(f'id="{anchor}"' in text for anchor in ("before-and-after", "rewrites", "requires", "refuses")), name
+
+
+def test_every_option_of_a_pass_says_what_it_means():
+    rows = [describe(name, factory) for name, factory in TILEAS.all_passes.items()]
+    assert [f"{row.name}: {option.name}" for row in rows for option in row.options if not option.help] == []
 
 
 def test_all_pages_work_without_a_network_at_two_widths(site: Path):

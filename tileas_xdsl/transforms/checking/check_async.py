@@ -8,7 +8,7 @@ What is safe passes through untouched, with a remark on standard error that says
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 from xdsl.context import Context
@@ -49,16 +49,26 @@ class CheckAsyncPass(ChoosingPass):
 
     name = "check-async"
 
-    function: str | None = None
-    """Check this function only; without it every public one."""
-    trip_counts: tuple[int, ...] | None = None
-    """Try only these with arguments that bound loops; without it every trip count is proved, where that can be done."""
-    capture: Literal["completion", "issue"] = "completion"
-    """When asynchronous work reads its sources: at some time until its `completion`, or at `issue`."""
-    assume_pure: tuple[str, ...] = ()
-    """Names of ops that only compute from their operands."""
-    timeout: float = TIMEOUT
-    """Seconds of processor time for each function: then the check ends with what is known."""
+    function: str | None = field(default=None, metadata={"help": "check this function only; unset: every public one"})
+    trip_counts: tuple[int, ...] | None = field(
+        default=None,
+        metadata={
+            "help": "try only these with arguments that bound loops; unset: all, which is proved where it can be"
+        },
+    )
+    capture: Literal["completion", "issue"] = field(
+        default="completion",
+        metadata={
+            "help": "when asynchronous work reads its sources: at some time until its completion, or at its issue"
+        },
+    )
+    assume_pure: tuple[str, ...] = field(
+        default=(), metadata={"help": "names of ops that only compute from their operands"}
+    )
+    timeout: float = field(
+        default=TIMEOUT,
+        metadata={"help": "seconds of processor time for each function: then the check ends with what is known"},
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         report = self._report(op)

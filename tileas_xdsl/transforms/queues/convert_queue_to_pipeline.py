@@ -12,7 +12,7 @@ forces, consumed one after the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from xdsl.context import Context
@@ -68,7 +68,10 @@ class ConvertQueueToPipelinePass(ModulePass):
         Groups for which nobody waits are refused rather than consumed at the end, which would hide a mistake.
     """
 
-    most_stages: int = 8
+    most_stages: int = field(
+        default=8,
+        metadata={"help": "stages of a pipeline whose queue is committed to in a loop and never waited for in it"},
+    )
 
     name = "convert-queue-to-pipeline"
 

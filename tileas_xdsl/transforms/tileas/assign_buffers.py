@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -113,7 +113,7 @@ class AssignBuffersPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Give the slots of every ring a place in memory and a named barrier"
 
-    compute_capability: str = "sm_80"
+    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         errors = ErrorCollector()

@@ -19,7 +19,7 @@ failure, of which later passes know and which fails nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
@@ -377,7 +377,7 @@ class UnspecializedPipelinePass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Software-pipeline stage-tagged loops in one agent: prologue, kernel, epilogue"
 
-    num_stages: int = 2
+    num_stages: int = field(default=2, metadata={"help": "the most stages of a loop; 1: loops stay as they are"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions_in(op):

@@ -14,7 +14,7 @@ makes its problem of a loop; `strategy.py` decides which strategy a loop gets, `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -96,15 +96,40 @@ class GenerateSchedulePass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Decide when each op of a loop runs, and write it down as attributes"
 
-    compute_capability: str = "sm_80"
-    strategy: str = Strategy.COST_BASED.value
-    num_stages: int = 4
-    rrt_size_threshold: int = 4096
-    max_constraint_iterations: int = ROUNDS
-    exact_limit: int = 10
-    exact_agents: int | str = 1
-    agents: bool = False
-    schedule_trace_file: str = ""
+    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+    strategy: str = field(
+        default=Strategy.COST_BASED.value,
+        metadata={
+            "help": "how loops are scheduled: cost-based, exact (with a proof), fast, serial, default (serial before "
+            "sm_90) or none"
+        },
+    )
+    num_stages: int = field(default=4, metadata={"help": "the most stages of a loop in one agent"})
+    rrt_size_threshold: int = field(
+        default=4096,
+        metadata={"help": "more rows of the reservation table than that are counted in coarser units; 0: never"},
+    )
+    max_constraint_iterations: int = field(
+        default=ROUNDS,
+        metadata={"help": "rounds in which rings are made smaller until they fit; then the loop is serial"},
+    )
+    exact_limit: int = field(
+        default=10, metadata={"help": "under exact: deterministic seconds of the solver for each loop"}
+    )
+    exact_agents: int | str = field(
+        default=1,
+        metadata={
+            "help": "under exact: 1, 2 (a producer and a computing agent), 3 (one or two of these), or auto: as few as "
+            "reach the least interval"
+        },
+    )
+    agents: bool = field(
+        default=False,
+        metadata={"help": "schedule the loops of an agent_switch that take from rings, too, each by itself"},
+    )
+    schedule_trace_file: str = field(
+        default="", metadata={"help": "where a Chrome trace of the schedule goes, one lane a slot"}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.strategy not in STRATEGIES:

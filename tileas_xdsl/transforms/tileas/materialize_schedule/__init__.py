@@ -17,7 +17,7 @@ A plan is made for each function, on a copy of it; the function is replaced when
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -118,10 +118,24 @@ class MaterializeSchedulePass(ModulePass):
     DESCRIPTION: ClassVar[str] = "Meterialize the pipeline schedule to generate warp-specialized or unspecialized IR"
     """TileAS' own text, typo included (docs/verbatim.md)."""
 
-    compute_capability: str = "sm_80"
-    use_aus: bool = False
-    use_dual_simt: bool = True
-    enable_schedule_rewrite: bool = True
+    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+    use_aus: bool = field(
+        default=False,
+        metadata={
+            "help": "one agent: loops keep their stages for tileas-unspecialized-pipeline, and agents of the program "
+            "become one"
+        },
+    )
+    use_dual_simt: bool = field(
+        default=True, metadata={"help": "TileAS' rule decides on two computing agents, whatever this says"}
+    )
+    enable_schedule_rewrite: bool = field(
+        default=True,
+        metadata={
+            "help": "fold the stages back onto the loop; else the steady state has a block for each stage, the latest "
+            "first"
+        },
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         errors = ErrorCollector()

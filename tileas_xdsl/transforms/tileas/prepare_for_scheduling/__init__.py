@@ -22,7 +22,7 @@ tile that it brings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -79,10 +79,17 @@ class PrepareForSchedulingPass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Bring loops into the form in which each step can be scheduled by itself"
 
-    compute_capability: str = "sm_80"
-    async_products: bool = True
-    sub_tiles: int = 1
-    agents: bool = False
+    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+    async_products: bool = field(
+        default=True,
+        metadata={
+            "help": "products of tiles in shared memory are issued and waited for, where the target has such products"
+        },
+    )
+    sub_tiles: int = field(
+        default=1, metadata={"help": "1, or 2: into how many tiles of fewer rows products are split"}
+    )
+    agents: bool = field(default=False, metadata={"help": "also the loops of an agent_switch"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.sub_tiles not in (1, SUB_TILES):

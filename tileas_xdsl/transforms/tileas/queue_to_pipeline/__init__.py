@@ -36,7 +36,7 @@ rewrite is one-way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -89,7 +89,7 @@ class QueueToPipelinePass(ModulePass):
 
     DESCRIPTION: ClassVar[str] = "Rewrite queues, puts, gets and execute into pipelines with explicit handshakes"
 
-    default_depth: int = 2
+    default_depth: int = field(default=2, metadata={"help": "slots of a queue that has no depth"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewrite_queues(op, self.default_depth)
