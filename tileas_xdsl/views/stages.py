@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import compress
 
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
 from tileas_xdsl.diagnostics import Diagnostic
@@ -34,7 +35,8 @@ WORDS = re.compile(
 
 CHANGES = """
 .road{max-width:1240px;margin:0 auto;padding:0 0 40px}
-.road h1{font-size:22px;margin:18px 14px 4px}.road>p{margin:0 14px 12px;color:var(--faint);overflow-wrap:anywhere}
+.road h1{font-size:22px;margin:18px 14px 4px;overflow-wrap:anywhere}
+.road>p{margin:0 14px 12px;color:var(--faint);overflow-wrap:anywhere}
 .table{overflow-x:auto;margin:0 14px 18px}
 table{border-collapse:collapse;font-size:13px;min-width:100%}
 th,td{text-align:left;padding:6px 10px;border-bottom:1px solid var(--line);vertical-align:top}
@@ -130,10 +132,9 @@ def road_html(road: Road) -> str:
 def _summary(road: Road) -> str:
     heads = ["stage", "ops", "remarks", "verdict", "cycles", "an iteration"]
     rows = [_row_of_summary(number, stage) for number, stage in enumerate(road.stages)]
-    if not any(stage.said for stage in road.stages):
-        # A telephone has no room for an empty column.
-        for cells in (heads, *rows):
-            del cells[2]
+    # A telephone has no room for an empty column.
+    shown = [any(cells) for cells in zip(*rows, strict=True)]
+    heads, *rows = [list(compress(cells, shown)) for cells in (heads, *rows)]
     counts = {"ops", "remarks", "cycles", "an iteration"}
     styles = [' class="count"' if head in counts else "" for head in heads]
     lines = ["".join(f"<td{style}>{cell}</td>" for style, cell in zip(styles, row, strict=True)) for row in rows]
