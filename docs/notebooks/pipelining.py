@@ -64,7 +64,7 @@ def _():
 
     A loop copies a number, doubles it and stores it. With one stage each iteration waits for its own copy. With more
     stages the copy runs ahead: `inject-software-pipeline` writes the prologue, the loop, the epilogue and the counts.
-    Choose the stages, the number of iterations and the target. The first stage more brings most, and each stage costs
+    Choose the stages, the number of iterations and the target. The second stage gains most, and each stage costs
     a slot. With fewer iterations than stages, parts of the prologue and the epilogue do not run.
     """
     mo.md(about)
