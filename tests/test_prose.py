@@ -10,8 +10,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.ir import ROOT
-from tests.support.prose import BANNED, LONGEST, sentences
+from tests.support.prose import BANNED, COURSE, LONGEST, sentences
 from tests.test_docs import PAGES
+
+MOST_WORDS = 41_500
+"""Of all pages without the course. Who adds a page shortens another: the reference is written by the code."""
 
 TITLES = [str(page.relative_to(ROOT)) for page in PAGES if page.is_file()]
 
@@ -26,6 +29,12 @@ def faults(text: str) -> list[str]:
 @pytest.mark.parametrize("title", TITLES)
 def test_sentences_are_short_and_without_filler(title: str):
     assert faults((ROOT / title).read_text()) == []
+
+
+def test_the_pages_together_stay_short():
+    words = sum(len(sentence.split()) for title in TITLES for sentence in sentences((ROOT / title).read_text()))
+    course = sum(len(sentence.split()) for page in COURSE.glob("*.md") for sentence in sentences(page.read_text()))
+    assert 0 < words - course <= MOST_WORDS
 
 
 # The tests themselves -------------------------------------------------------------------------------------------------

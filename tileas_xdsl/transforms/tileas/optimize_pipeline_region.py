@@ -134,7 +134,8 @@ class OptimizePipelineRegionPass(ModulePass):
     """
     Shrink the regions of produce_one and consume_one.
 
-    Rewrites: regions, as the module's docstring shows. The `_async` variants are left alone. Requires: nothing. A
+    Rewrites: regions, as the module's docstring shows. `consume_one` is rebuilt: a fresh op, region and yield take the
+    slice in source order. `produce_one` keeps its yield. The `_async` variants are left alone. Requires: nothing. A
     function on which `tileas-unspecialized-pipeline` has set bit 2 is skipped. Refuses: a produce or consume op with
     properties (such an op does not verify). Emits nothing else, and sets no status.
     """
