@@ -18,8 +18,9 @@ from docs.site.glossary import link_terms
 from docs.site.links import faults
 from docs.site.markdown import relink, retag, space_lists
 from docs.site.plan import navigation
+from docs.site.reference.commands import WIDTH, subparser, usage
 from docs.site.reference.diagnostics import diagnostics_page
-from docs.site.reference.docstrings import as_markdown, cell, sections
+from docs.site.reference.docstrings import as_markdown, breakable, cell, sections
 from tests.support.browser import browser
 from tests.support.ir import ROOT
 from tileas_xdsl.tools.main import SUBCOMMANDS
@@ -138,6 +139,21 @@ def test_docstrings_become_markdown():
     assert as_markdown(found[""]) == "Do.\n\n```text\na -> b\n\nc\n```"
     assert cell("a | b in\n`x|y`") == "a \\| b in `x|y`"
     assert as_markdown(found["Rewrites"]) == "One `<x>`.\n\nTwo &lt;y>."
+
+
+def test_the_call_of_a_command_fits_its_page_and_is_aligned():
+    for name in SUBCOMMANDS:
+        first, *others = usage(subparser(name)).splitlines()
+        assert first.startswith(f"tileas {name} ")
+        assert all(line.startswith(" " * len(f"tileas {name} ")) for line in others), name
+        assert all(len(line) <= WIDTH for line in (first, *others)), name
+
+
+def test_long_names_may_be_broken_behind_their_dots():
+    assert (
+        breakable("of a.b and tileas.async.pipeline.one/two")
+        == "of a.b and tileas.<wbr>async.<wbr>pipeline.<wbr>one/<wbr>two"
+    )
 
 
 def test_a_page_that_is_not_on_the_map_is_an_error(tmp_path: Path):

@@ -18,6 +18,9 @@ INDEX = """\
 | command | what it does |
 |---|---|
 """
+USAGE = "usage: "
+WIDTH = 78
+"""Characters that a page shows of a line of code, on a screen of 1280 pixels."""
 STATUS = """
 Status 0: done, and as it should be. 1: a finding, a refusal or a condition that is not met.
 2: the input or the command line is wrong. 3: a limit of time was reached.
@@ -55,9 +58,10 @@ def subparser(name: str) -> argparse.ArgumentParser:
 
 
 def usage(parser: argparse.ArgumentParser) -> str:
-    """How the command is called, in lines of a width that does not depend on the terminal."""
-    parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=100)
-    return parser.format_usage().removeprefix("usage: ").rstrip()
+    """How the command is called, in lines that fit the column of a page and do not depend on the terminal."""
+    parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=WIDTH + len(USAGE))
+    lines = parser.format_usage().rstrip().splitlines()
+    return "\n".join(line[len(USAGE) :] for line in lines)
 
 
 def table(parser: argparse.ArgumentParser) -> str:

@@ -65,6 +65,17 @@ def _plain(part: str) -> str:
     return re.sub(r"(?<=\w)_(?=\w)|(?<![*\s])\*(?=\w)", lambda found: "\\" + found[0], part.replace("<", "&lt;"))
 
 
+LONG = 24
+"""Characters of a word that a column on a telephone has no room for."""
+
+
+def breakable(text: str) -> str:
+    """Text for HTML, in which long names may end a line behind their dots, slashes and underscores."""
+    return " ".join(
+        re.sub(r"(?<=[./_])(?=\w)", "<wbr>", word) if len(word) > LONG else word for word in text.split(" ")
+    )
+
+
 def cell(text: str) -> str:
     """Text for one cell of a table. Between backticks Python-Markdown takes a bar, and a backslash, as they stand."""
     parts = CODE.split(" ".join(text.split()))

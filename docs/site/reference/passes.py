@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from docs.site.reference.commands import code
-from docs.site.reference.docstrings import as_markdown, cell, doc_of, sections
+from docs.site.reference.docstrings import as_markdown, breakable, cell, doc_of, sections
 from tileas_xdsl.names import DRIVERS, PASSES
 from tileas_xdsl.tools.passes import PassRow, describe
 from tileas_xdsl.universe import TILEAS
@@ -47,7 +47,7 @@ def index(rows: dict[str, PassRow]) -> str:
     parts = [INDEX.rstrip()]
     for folder, family in FAMILIES.items():
         members = [row for name, row in rows.items() if family_of(name) == folder]
-        lines = [f"| [{row.name}]({row.name}.md) | {cell(row.description)} |" for row in members]
+        lines = [f"| [{row.name}]({row.name}.md) | {breakable(cell(row.description))} |" for row in members]
         parts.append("\n".join([f"## {family}\n", "| pass | what it does |", "|---|---|", *lines]))
     return "\n\n".join(parts) + "\n"
 
