@@ -2,14 +2,12 @@
 What `ldmatrix`, `stmatrix` and `mma.sync` do (PTX ISA, "Warp-level Matrix Load Instruction: ldmatrix", "Matrix
 Fragments for mma").
 
-The lanes of a warp execute them together. Which element lies in which register of which lane is asked of the layouts of
-the fragments, which the PTX manual's tables are held against.
+The lanes of a warp execute them together. Which element lies in which register of which lane, `warp_fragments` knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -18,19 +16,19 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMAIntOverflow, MMALayout, MMAType
 from tileas_xdsl.dialects.nvvm.warp_matrix import LdMatrixOp, MmaSyncOp, StMatrixOp
-from tileas_xdsl.layouts.distributed import LANE, REGISTER, WARP_SIZE
-from tileas_xdsl.layouts.fragments import MmaShape, atom
+from tileas_xdsl.layouts.distributed import WARP_SIZE
+from tileas_xdsl.layouts.fragments import MmaShape
 from tileas_xdsl.layouts.threads import ldmatrix, stmatrix
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.meaning import effect
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.op_facts import TakesPerThread
 from tileas_xdsl.machine.core.threads.by_thread import Gathered, per_thread
-from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, wrap
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp
 from tileas_xdsl.machine.tiles.pointers import Pointer
+from tileas_xdsl.machine.tiles.warp_fragments import matrix_of, of_lanes, places
 
 ROWS = 8
 """Of a matrix that is moved; each has 16 bytes."""
@@ -48,11 +46,6 @@ def _must_be_warp(agent: Agent, op: Operation) -> None:
         raise UnsupportedError(op, f"takes a warp of {WARP_SIZE} threads, and this one has {agent.size}")
 
 
-def _lanes(value: Any) -> Sequence[Any]:
-    """What each lane has."""
-    return value.values if isinstance(value, PerThread) else (value,) * WARP_SIZE
-
-
 def _given(agent: Agent, columns: Sequence[Any]) -> Any:
     """Registers as the result of an op: `columns` are by register, then lane; one alone, or a struct of them."""
     if any(column is UNKNOWN for column in columns):
@@ -67,7 +60,7 @@ def _given(agent: Agent, columns: Sequence[Any]) -> Any:
 
 def _rows(agent: Agent, op: Operation, pointer: Any, matrices: int) -> list[View]:
     """The rows of all matrices: the first lanes give their addresses, as many as there are rows."""
-    places: list[Pointer] = [agent.known(of_lane, op, "moves a row at") for of_lane in _lanes(pointer)]
+    places: list[Pointer] = [agent.known(of_lane, op, "moves a row at") for of_lane in of_lanes(pointer)]
     wrong = next((place.offset for place in places[: ROWS * matrices] if place.offset % ROW_BYTES), None)
     if wrong is not None:
         raise UnsupportedError(op, f"moves a row at byte {wrong}, and rows begin at multiples of {ROW_BYTES} bytes")
@@ -106,7 +99,7 @@ def _stmatrix(agent: Agent, op: StMatrixOp, pointer: Any, *sources: Any) -> None
     _must_be_warp(agent, op)
     rows: list[Any] = []
     for source in sources:
-        words = _lanes(source)
+        words = of_lanes(source)
         if any(word is UNKNOWN for word in words):
             rows += [UNKNOWN] * ROWS
             continue
@@ -118,8 +111,8 @@ def _stmatrix(agent: Agent, op: StMatrixOp, pointer: Any, *sources: Any) -> None
 
 # Multiplying ----------------------------------------------------------------------------------------------------------
 
-WIDTHS = {MMAType.TF32: 32, MMAType.BF16: 16, MMAType.F16: 16, MMAType.S8: 8, MMAType.U8: 8}
-"""Bits of an element of A and B."""
+MULTIPLIED = (MMAType.TF32, MMAType.BF16, MMAType.F16, MMAType.S8, MMAType.U8)
+"""Element types of A and B that have numbers here."""
 
 
 def _numbers_of(kind: MMAType) -> np.dtype[Any]:
@@ -137,56 +130,29 @@ def _numbers_of(kind: MMAType) -> np.dtype[Any]:
     return np.dtype(known[kind])
 
 
-@cache
-def _places(shape: MmaShape, operand: str, bits: int) -> Any:
-    """(lane, element of the lane) -> row-major index in the operand's matrix."""
-    fragment = atom(shape, operand, bits).with_inputs([REGISTER, LANE])
-    columns = fragment.output_size("dim1")
-    count = fragment.input_size(REGISTER)
-    coordinates = [[fragment.at(register=r, lane=lane) for r in range(count)] for lane in range(WARP_SIZE)]
-    return np.array([[row * columns + column for row, column in of_lane] for of_lane in coordinates])
-
-
-def _matrix(registers: Sequence[Any], kind: MMAType, shape: MmaShape, operand: str, extents: tuple[int, int]) -> Any:
-    """The matrix that the lanes hold."""
-    dtype = _numbers_of(kind)
-    held = [_bits_of_lanes(register).view(dtype) for register in registers]
-    elements = np.concatenate([part.reshape(WARP_SIZE, -1) for part in held], axis=1)
-    matrix = np.empty(extents[0] * extents[1], dtype)
-    matrix[_places(shape, operand, WIDTHS[kind])] = elements
-    return matrix.reshape(extents)
-
-
-def _bits_of_lanes(register: Any) -> Any:
-    """A register of all lanes as bytes."""
-    values = [np.atleast_1d(value) for value in _lanes(register)]
-    array = np.array(values)
-    return np.ascontiguousarray(array.astype(np.int32) if array.dtype.kind in "iu" else array).view(np.uint8)
-
-
 @effect(MmaSyncOp, per_thread=TakesPerThread.ITSELF)
 def _mma(agent: Agent, op: MmaSyncOp, *operands: Any) -> Any:
     _must_be_warp(agent, op)
-    if any(lane is UNKNOWN for operand in operands for lane in _lanes(operand)):
+    if any(lane is UNKNOWN for operand in operands for lane in of_lanes(operand)):
         return UNKNOWN
     m, n, k = op.extents
     shape, kinds = MmaShape(m, n, k), (op.type_a.data, op.type_b.data)
-    unknown = next((kind for kind in kinds if kind not in WIDTHS), None)
+    unknown = next((kind for kind in kinds if kind not in MULTIPLIED), None)
     if unknown is not None:
         raise UnsupportedError(op, f"multiplies elements of type {unknown.value}, which have no numbers here")
     split = len(op.a), len(op.a) + len(op.b)
-    a = _matrix(operands[: split[0]], kinds[0], shape, "a", (m, k))
-    b = _matrix(operands[split[0] : split[1]], kinds[1], shape, "b", (k, n))
-    places = _places(shape, "acc", 32)
-    c = _accumulator(operands[split[1] :], places, (m, n))
-    return _given(agent, _columns(op, _sum(op, a, b, c), places))
+    a = matrix_of(operands[: split[0]], _numbers_of(kinds[0]), shape, "a", (m, k))
+    b = matrix_of(operands[split[0] : split[1]], _numbers_of(kinds[1]), shape, "b", (k, n))
+    sums = places(shape, "acc", 32)
+    c = _accumulator(operands[split[1] :], sums, (m, n))
+    return _given(agent, _columns(op, _sum(op, a, b, c), sums))
 
 
-def _accumulator(registers: Sequence[Any], places: Any, extents: tuple[int, int]) -> Any:
-    held = [np.array([np.atleast_1d(value) for value in _lanes(register)]) for register in registers]
+def _accumulator(registers: Sequence[Any], where: Any, extents: tuple[int, int]) -> Any:
+    held = [np.array([np.atleast_1d(value) for value in of_lanes(register)]) for register in registers]
     elements = np.concatenate(held, axis=1)
     matrix = np.empty(extents[0] * extents[1], elements.dtype)
-    matrix[places] = elements
+    matrix[where] = elements
     return matrix.reshape(extents)
 
 
@@ -200,9 +166,9 @@ def _sum(op: MmaSyncOp, a: Any, b: Any, c: Any) -> Any:
         return (np.matmul(a.astype(np.float32), b.astype(np.float32)) + c.astype(np.float32)).astype(c.dtype)
 
 
-def _columns(op: MmaSyncOp, result: Any, places: Any) -> list[Any]:
+def _columns(op: MmaSyncOp, result: Any, where: Any) -> list[Any]:
     """By register of the result, what each lane has: a number, or a pair."""
-    elements = result.reshape(-1)[places]
+    elements = result.reshape(-1)[where]
     registers = cast("Any", op.res.type).types.data
     width = elements.shape[1] // len(registers)
     if width > 1:
