@@ -19,9 +19,8 @@ from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
 from tileas_xdsl.dialects.nvvm.matrix_attributes import MMAType
 from tileas_xdsl.dialects.nvvm.warp_matrix import MmaSyncOp
-from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma
-from tileas_xdsl.layouts.fragments import atom
+from tileas_xdsl.transforms.to_llvm.tiles.fragments import Fragments
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile, tile_of
@@ -88,32 +87,6 @@ def _factor(threads: Threads, held: Registers, numbers: Sequence[int]) -> list[S
     if isinstance(held.tile.element, Float16Type):
         return found
     return [cast_bits(threads, value, i32) for value in found]
-
-
-@dataclass(frozen=True)
-class Fragments:
-    """Where the fragments of an operand begin, and the registers in one."""
-
-    registers: dict[tuple[int, int], int]
-    """Coordinates of thread 0 -> its register."""
-    inside: tuple[tuple[int, int], ...]
-    """The coordinates in a fragment, register by register."""
-    steps: tuple[int, int]
-    """Rows and columns from one fragment of a warp to its next."""
-
-    @staticmethod
-    def of(tile: Tile, form: Mma, operand: str, steps: tuple[int, int]) -> Fragments:
-        """The fragments of a tile."""
-        layout = tile.layout
-        places = {(at[0], at[1]): r for r in range(tile.count) for at in [layout.at(register=r)]}
-        one = atom(form.shape, operand, tile.bits)
-        inside = tuple((at[0], at[1]) for r in range(one.input_size(REGISTER)) for at in [one.at(register=r)])
-        return Fragments(places, inside, steps)
-
-    def numbers(self, row: int, column: int) -> list[int]:
-        """The element numbers of a fragment."""
-        first = row * self.steps[0], column * self.steps[1]
-        return [self.registers[first[0] + down, first[1] + across] for down, across in self.inside]
 
 
 @dataclass(frozen=True)
