@@ -83,8 +83,10 @@ class Tile:
 
 
 def accumulator_types(tile: Tile) -> Sequence[Attribute]:
-    """The structs that wgmma computes a tile in; () for a tile that is no accumulator of it."""
+    """The structs that wgmma computes a tile in; () for a tile that is no accumulator of it, such as one made of it."""
     form = form_of(tile.type)
+    if not isinstance(tile.element, Float32Type):
+        return ()
     if not isinstance(form, Mma) or form.operand != "acc" or not form.shape.is_wgmma:
         return ()
     each = form.shape.n // 2
