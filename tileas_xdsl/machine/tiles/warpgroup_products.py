@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import VectorType, i32
 from xdsl.dialects.llvm import LLVMStructType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from tileas_xdsl.dialects.nvvm.matrix_attributes import (
     MMAIntOverflow,
@@ -35,7 +35,7 @@ ROWS = 16
 LANES = np.arange(32)[:, None]
 
 
-def numbers_of(op: WgmmaMmaAsyncOp, kind: WGMMAType) -> np.dtype[Any]:
+def numbers_of(op: Operation, kind: WGMMAType) -> np.dtype[Any]:
     """The dtype that elements of `kind` are read as; tf32 as f32. Raises `UnsupportedError` for bits."""
     import ml_dtypes
 
@@ -84,11 +84,18 @@ def multiplied(op: WgmmaMmaAsyncOp, a: Array, b: Array, before: Array | None) ->
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
         return total.astype(np.int32)
     left, right = _signed(a, op.scale_a.data), _signed(b, op.scale_b.data)
-    total = np.zeros((len(left), len(right)), np.float32) if before is None else before.astype(np.float32)
+    begun = np.zeros((len(left), len(right)), np.float32) if before is None else before.astype(np.float32)
     with np.errstate(all="ignore"):
-        for column, other in zip(left.T, right.T, strict=True):
+        return summed(left, right, begun).astype(np.float16 if op.type_d.data is WGMMAType.F16 else np.float32)
+
+
+def summed(a: Array, b: Array, before: Array) -> Array:
+    """`before` + A * B^T, all in f32: one k after the other."""
+    total = before
+    with np.errstate(all="ignore"):
+        for column, other in zip(a.astype(np.float32).T, b.astype(np.float32).T, strict=True):
             total = total + column[:, None] * other[None, :]
-        return total.astype(np.float16 if op.type_d.data is WGMMAType.F16 else np.float32)
+    return total
 
 
 def _signed(factor: Array, scale: WGMMAScaleIn) -> Array:
@@ -119,14 +126,22 @@ def _places(columns: int) -> tuple[Array, Array]:
     return row, LANES % 4 * 2 + element % 2 + 8 * (element // 4)
 
 
-def matrix_in(registers: Sequence[Any], columns: int, op: WgmmaMmaAsyncOp) -> Array:
-    """The 16 x `columns` numbers that the lanes hold: `registers` are those of each lane."""
+def matrix_in(registers: Sequence[Any], columns: int, *, packed: bool = False) -> Array:
+    """
+    The 16 x `columns` numbers that the lanes hold: `registers` are those of each lane, `packed` where they have two f16
+    each.
+    """
     held = np.array([np.concatenate([np.atleast_1d(value) for value in of_lane]) for of_lane in registers])
-    if op.type_d.data is WGMMAType.F16 and held.dtype.kind == "i":
+    if packed and held.dtype.kind == "i":
         held = np.ascontiguousarray(held.astype(np.int32)).view(np.float16)
     matrix = np.empty((ROWS, columns), held.dtype)
     matrix[_places(columns)] = held
     return matrix
+
+
+def lanes_with(matrix: Array) -> list[tuple[Any, ...]]:
+    """What each lane holds of a `matrix` of f32, as a struct."""
+    return [tuple(of_lane) for of_lane in matrix[_places(matrix.shape[1])]]
 
 
 def registers_with(matrix: Array, op: WgmmaMmaAsyncOp) -> list[tuple[Any, ...]]:

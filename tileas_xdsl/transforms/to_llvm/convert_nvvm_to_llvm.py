@@ -38,7 +38,9 @@ class ConvertNVVMToLLVMPass(ModulePass):
       memory, which MLIR's does not.
     - A wait for `wgmma` behind which accumulators are used takes and returns them, in inline PTX: LLVM knows of no
       other dependence between the two, and may compute with them before the wait. So does a fence with those of the
-      products behind it: first numbers are then in their registers before the first product starts.
+      products behind it: first numbers are then in their registers before the first product starts. A wait takes the
+      registers of A, too, that products read until then.
+    - Outputs of `inline_ptx` share no registers with its inputs where the text has several instructions.
     - An optional operand that is left out becomes the constant and the flag that the intrinsic has for it.
 
     Requires: pointers of `llvm`.

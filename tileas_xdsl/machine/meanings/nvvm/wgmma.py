@@ -22,9 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.nvvm import wgmma
+from tileas_xdsl.dialects.nvvm.matrix_attributes import WGMMAType
 from tileas_xdsl.layouts.descriptors import wgmma_operand
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Touch
@@ -62,12 +65,12 @@ def _fence(agent: Agent, op: Operation) -> None:
 @issues(wgmma.WgmmaMmaAsyncOp, per_thread=TakesPerThread.ITSELF)
 def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: Any) -> Answer:
     must_be_whole_warp(agent, op)
-    _must_be_warpgroup(agent, op)
+    must_be_warpgroup(agent, op)
     take_accumulator(agent, op, accumulator)
     m, n, k = op.shape.m.data, op.shape.n.data, op.shape.k.data
     words = [agent.known(word, op, "reads a matrix through") for word in (a, b)]
     touches = [
-        _reading(agent, op, word, (rows, k), k_major=k_major)
+        reading(agent, op, word, (rows, k), k_major=k_major)
         for word, rows, k_major in zip(words, (m, n), products.is_k_major(op), strict=True)
     ]
     agent.machine.late_values = True
@@ -82,13 +85,14 @@ def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: A
     return result.filled_by(work)
 
 
-def _must_be_warpgroup(agent: Agent, op: Operation) -> None:
+def must_be_warpgroup(agent: Agent, op: Operation) -> None:
+    """Raises `UnsupportedError` where a block has fewer threads than a warpgroup."""
     threads = sum(member.size for member in agent.cohort)
     if agent.hardware is not None and threads < WARPS * WARP:
         raise UnsupportedError(op, f"takes a warpgroup of {WARPS * WARP} threads, and the block has {threads}")
 
 
-def _reading(agent: Agent, op: Operation, word: int, extents: tuple[int, int], *, k_major: bool) -> Touch:
+def reading(agent: Agent, op: Operation, word: int, extents: tuple[int, int], *, k_major: bool) -> Touch:
     """The read of a matrix of (rows, K) elements through the descriptor `word`."""
     rows, k = extents
     shape = (rows, K_BYTES) if k_major else (k, rows * K_BYTES // k)
@@ -101,23 +105,31 @@ def _reading(agent: Agent, op: Operation, word: int, extents: tuple[int, int], *
 
 def _factors(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, words: list[int]) -> Callable[[], tuple[Any, Any]]:
     """What reads the rows of A that the warp multiplies, and B."""
-    rank, addresses = _rank(agent, op), agent.machine.part(Addresses)
+    rank = rank_in_warpgroup(agent, op)
     kinds = [products.numbers_of(op, each.data) for each in (op.type_a, op.type_b)]
     extents = [(rows.data, op.shape.k.data) for rows in (op.shape.m, op.shape.n)]
 
     def matrix(which: int) -> Any:
-        operand = wgmma_operand(words[which] & WORD)
-        base = addresses.base(operand.address)
-        assert base is not None
-        assert base.data is not None
-        start = operand.address - addresses.offset(operand.address)
         k_major = products.is_k_major(op)[which]
-        return products.matrix_behind(base.data, start, operand, kinds[which], extents[which], k_major=k_major)
+        return matrix_behind(agent, words[which], kinds[which], extents[which], k_major=k_major)
 
     return lambda: (products.rows_of_warp(matrix(0), rank), matrix(1))
 
 
-def _rank(agent: Agent, op: Operation) -> int:
+def matrix_behind(
+    agent: Agent, word: int, dtype: np.dtype[Any], extents: tuple[int, int], *, k_major: bool
+) -> NDArray[Any]:
+    """The matrix of `extents` that lies now where the descriptor `word` leads."""
+    addresses = agent.machine.part(Addresses)
+    operand = wgmma_operand(word & WORD)
+    base = addresses.base(operand.address)
+    assert base is not None
+    assert base.data is not None
+    start = operand.address - addresses.offset(operand.address)
+    return products.matrix_behind(base.data, start, operand, dtype, extents, k_major=k_major)
+
+
+def rank_in_warpgroup(agent: Agent, op: Operation) -> int:
     """Which warp of its warpgroup the agent is."""
     if agent.hardware is None:
         raise UndecidedError(
@@ -138,7 +150,7 @@ def _sum(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, factors: tuple[Any, Any], accu
         lanes = accumulator.values if isinstance(accumulator, PerThread) else (accumulator,) * WARP
         if any(of_lane is UNKNOWN for of_lane in lanes):
             return UNKNOWN
-        before = products.matrix_in(lanes, op.shape.n.data, op)
+        before = products.matrix_in(lanes, op.shape.n.data, packed=op.type_d.data is WGMMAType.F16)
     return per_thread_of_warp(agent, products.registers_with(products.multiplied(op, *factors, before), op))
 
 

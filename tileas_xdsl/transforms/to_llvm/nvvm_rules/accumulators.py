@@ -11,11 +11,15 @@ through the wait stays behind it. Accumulators that are still being filled pass 
 their registers, and nothing is done to them. An intrinsic that fences names none either, and LLVM would write the first
 numbers of an accumulator where it is used, between two products that the fence stands in front of. ptxas then fences
 and waits by itself, and lets the products of the function go on one by one.
+
+It does so, too, where registers of A are written while a product reads them. To LLVM they are free behind the product,
+and it would write there what a loop carries to the next turn. So each wait up to that for the product takes them, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
 from xdsl.dialects import llvm
@@ -24,6 +28,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from tileas_xdsl.analysis.control_flow import immediate_dominators, successors_of
 from tileas_xdsl.dialects.extensions.struct_places import with_member
+from tileas_xdsl.dialects.nvvm.register_products import RegisterProduct
+from tileas_xdsl.dialects.nvvm.thread import InlinePtxOp
 from tileas_xdsl.dialects.nvvm.wgmma import (
     WgmmaFenceAlignedOp,
     WgmmaGroupSyncAlignedOp,
@@ -37,45 +43,82 @@ CONSTANTS = (llvm.ZeroOp, llvm.UndefOp, llvm.ConstantOp)
 
 def tie_accumulators(root: Operation) -> None:
     """Let each wait in `root` behind which accumulators are used return them, and each fence those of its products."""
-    types = {op.results_.type for op in root.walk() if isinstance(op, WgmmaMmaAsyncOp)}
+    types = {type_ for op in root.walk() for type_ in _added_to(op)}
     if not types:
         return
     for region in root.regions:
-        _Tying(types).region(region, [])
+        _Tying(types).region(region, _Seen())
     for fence in [op for op in root.walk() if isinstance(op, WgmmaFenceAlignedOp)]:
         starts = list(_products_behind(fence))
         if starts:
             _fence(fence, starts)
 
 
+def _added_to(op: Operation) -> Sequence[Attribute]:
+    """The type of the accumulator that an op starts to fill."""
+    if isinstance(op, WgmmaMmaAsyncOp):
+        return [op.results_.type]
+    product = RegisterProduct.of(op) if isinstance(op, InlinePtxOp) else None
+    return [] if product is None else [product.sums]
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """The registers of A that a product reads until its group has been waited for."""
+
+    values: Sequence[SSAValue]
+    commits: int = 0
+    """How many groups were committed since it started, at least; its own is the first."""
+
+
+@dataclass
+class _Seen:
+    """What is visible at a place, and may be under way there."""
+
+    accumulators: list[SSAValue] = field(default_factory=list[SSAValue])
+    factors: list[_Factors] = field(default_factory=list[_Factors])
+
+    def copy(self) -> _Seen:
+        return _Seen([*self.accumulators], [*self.factors])
+
+
 class _Tying:
-    """A walk over regions in the order of dominance, with the accumulators that are visible."""
+    """A walk over regions in the order of dominance, with what is visible."""
 
     def __init__(self, types: set[Attribute]) -> None:
         self.types = types
 
-    def region(self, region: Region, visible: Sequence[SSAValue]) -> None:
+    def region(self, region: Region, above: _Seen) -> None:
         entry = region.first_block
         if entry is None:
             return
         dominators = immediate_dominators(entry, successors_of)
-        found: dict[Block, list[SSAValue]] = {}
+        found: dict[Block, _Seen] = {}
         for block in (entry, *dominators):
-            above = visible if block is entry else found[dominators[block]]
-            found[block] = [*above, *(arg for arg in block.args if arg.type in self.types)]
+            seen = found[block] = (above if block is entry else found[dominators[block]]).copy()
+            seen.accumulators += [arg for arg in block.args if arg.type in self.types]
             for op in list(block.ops):
-                self.op(op, found[block], dominators)
+                self.op(op, seen, dominators)
 
-    def op(self, op: Operation, visible: list[SSAValue], dominators: dict[Block, Block]) -> None:
+    def op(self, op: Operation, seen: _Seen, dominators: dict[Block, Block]) -> None:
         for region in op.regions:
-            self.region(region, visible)
+            self.region(region, seen)
         if isinstance(op, WgmmaWaitGroupSyncOp):
-            behind = {value: list(_uses_behind(value, op, dominators)) for value in visible}
+            behind = {value: list(_uses_behind(value, op, dominators)) for value in seen.accumulators}
             waited_for = {value: uses for value, uses in behind.items() if uses}
-            if waited_for:
-                visible += _wait(op, waited_for)
-        elif not isinstance(op, CONSTANTS):
-            visible += [result for result in op.results if result.type in self.types]
+            read = [value for factors in seen.factors for value in factors.values]
+            left = op.group.value.data
+            seen.factors = [factors for factors in seen.factors if factors.commits <= left]
+            if waited_for or read:
+                seen.accumulators += _wait(op, waited_for, read)
+            return
+        if isinstance(op, WgmmaGroupSyncAlignedOp):
+            seen.factors = [_Factors(factors.values, factors.commits + 1) for factors in seen.factors]
+        if isinstance(op, InlinePtxOp) and (product := RegisterProduct.of(op)) is not None:
+            _, a, _ = product.split(op.read_only_args)
+            seen.factors.append(_Factors([register for part in a for register in part]))
+        if not isinstance(op, CONSTANTS):
+            seen.accumulators += [result for result in op.results if result.type in self.types]
 
 
 def _products_behind(fence: WgmmaFenceAlignedOp) -> Iterator[WgmmaMmaAsyncOp]:
@@ -115,10 +158,15 @@ def _dominates(block: Block, other: Block, dominators: dict[Block, Block]) -> bo
     return False
 
 
-def _wait(wait: WgmmaWaitGroupSyncOp, waited_for: dict[SSAValue, list[Use]]) -> list[SSAValue]:
-    """The accumulators behind the wait, which takes its place and returns them; their later uses are changed."""
+def _wait(
+    wait: WgmmaWaitGroupSyncOp, waited_for: dict[SSAValue, list[Use]], read: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """
+    The accumulators behind the wait, which takes its place and returns them; their later uses are changed. What is
+    `read` until then goes in as well: its registers are used up to here.
+    """
     text = f"wgmma.wait_group.sync.aligned {wait.group.value.data};"
-    made = _passed_through(wait, text, list(waited_for))
+    made = _passed_through(wait, text, list(waited_for), read)
     for joined, uses in zip(made, waited_for.values(), strict=True):
         for use in uses:
             use.operation.operands[use.index] = joined
@@ -132,26 +180,29 @@ def _fence(fence: WgmmaFenceAlignedOp, starts: Sequence[WgmmaMmaAsyncOp]) -> Non
         product.operands[product.operands.index(product.inouts)] = joined
 
 
-def _passed_through(op: Operation, text: str, values: Sequence[SSAValue]) -> list[SSAValue]:
-    """Assembly in place of `op`, and the accumulators as it returns them."""
+def _passed_through(
+    op: Operation, text: str, values: Sequence[SSAValue], read: Sequence[SSAValue] = ()
+) -> list[SSAValue]:
+    """Assembly in place of `op`, which is given what is `read`, and the accumulators as it returns them."""
     emit = Emitter(Builder(InsertPoint.before(op)))
-    made = [_one_through(values[0], text, emit)] if len(values) == 1 else _all_through(values, text, emit)
+    made = [_one_through(values[0], text, emit, read)] if len(values) == 1 else _all_through(values, text, emit, read)
     Rewriter.erase_op(op)
     return made
 
 
-def _one_through(value: SSAValue, text: str, emit: Emitter) -> SSAValue:
+def _one_through(value: SSAValue, text: str, emit: Emitter, read: Sequence[SSAValue]) -> SSAValue:
     """The only accumulator: what the assembly returns is of its type."""
     assert isinstance(value.type, llvm.LLVMStructType)
     registers = list(_parts(value, emit))
-    return emit.assembled(text, value.type, registers, range(len(registers)))
+    return emit.assembled(text, value.type, [*read, *registers], range(len(registers)))
 
 
-def _all_through(values: Sequence[SSAValue], text: str, emit: Emitter) -> list[SSAValue]:
+def _all_through(values: Sequence[SSAValue], text: str, emit: Emitter, read: Sequence[SSAValue]) -> list[SSAValue]:
     """Several go through one op, and each is put together again."""
     parts = [(value, list(_parts(value, emit))) for value in values]
     registers = [register for _, of_value in parts for register in of_value]
-    after = iter(emit.assembly(text, [each.type for each in registers], registers, range(len(registers))))
+    outputs = [each.type for each in registers]
+    after = iter(emit.assembly(text, outputs, [*read, *registers], range(len(registers))))
     made: list[SSAValue] = []
     for value, of_value in parts:
         joined: SSAValue = emit.builder.insert(llvm.UndefOp(value.type)).res

@@ -70,28 +70,41 @@ class Emitter:
         return self.builder.insert(AddrSpaceCastOp(operands=[pointer], result_types=[pointer_type(space)])).res
 
     def assembly(
-        self, text: str, outputs: Sequence[Attribute] = (), inputs: Sequence[SSAValue] = (), tied: Sequence[int] = ()
+        self,
+        text: str,
+        outputs: Sequence[Attribute] = (),
+        inputs: Sequence[SSAValue] = (),
+        tied: Sequence[int] = (),
+        *,
+        apart: bool = False,
     ) -> list[SSAValue]:
         """
         The outputs of PTX. `$0`, `$1`, ... count outputs, then inputs; the last inputs share the registers of the
-        outputs `tied`. Nothing in memory moves across it: LLVM cannot know what it does there.
+        outputs `tied`, and the others none where they are to be kept `apart`. Nothing in memory moves across it: LLVM
+        cannot know what it does there.
         """
         match outputs:
             case []:
-                self._asm(text, outputs, inputs, tied, [])
+                self._asm(text, outputs, inputs, tied, [], apart=apart)
                 return []
             case [only]:
-                return list(self._asm(text, outputs, inputs, tied, [only]).results)
+                return list(self._asm(text, outputs, inputs, tied, [only], apart=apart).results)
             case _:
-                joined = self.assembled(text, llvm.LLVMStructType.from_type_list(outputs), inputs, tied)
+                joined = self.assembled(text, llvm.LLVMStructType.from_type_list(outputs), inputs, tied, apart=apart)
                 return [self.part(joined, number, type_) for number, type_ in enumerate(outputs)]
 
     def assembled(
-        self, text: str, struct: llvm.LLVMStructType, inputs: Sequence[SSAValue], tied: Sequence[int] = ()
+        self,
+        text: str,
+        struct: llvm.LLVMStructType,
+        inputs: Sequence[SSAValue],
+        tied: Sequence[int] = (),
+        *,
+        apart: bool = False,
     ) -> SSAValue:
         """The same with the outputs, two or more, as the one struct that LLVM gives."""
         outputs = list(struct.types)
-        return self._asm(text, outputs, inputs, tied, [struct]).results[0]
+        return self._asm(text, outputs, inputs, tied, [struct], apart=apart).results[0]
 
     def _asm(
         self,
@@ -100,9 +113,12 @@ class Emitter:
         inputs: Sequence[SSAValue],
         tied: Sequence[int],
         types: Sequence[Attribute],
+        *,
+        apart: bool,
     ) -> llvm.InlineAsmOp:
         free = inputs[: len(inputs) - len(tied)]
-        constraints = [f"={register(type_)}" for type_ in outputs] + [register(value.type) for value in free]
+        written = "=&" if apart else "="
+        constraints = [written + register(type_) for type_ in outputs] + [register(value.type) for value in free]
         constraints += [*map(str, tied), "~{memory}"]
         op = llvm.InlineAsmOp(text, ",".join(constraints), inputs, types, has_side_effects=True)
         self.builder.insert(op)

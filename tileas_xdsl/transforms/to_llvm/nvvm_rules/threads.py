@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.dialects.llvm import LLVMStructType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tileas_xdsl.dialects.nvvm import registers, thread
 from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction, VoteSyncKind
@@ -71,22 +73,46 @@ def _exit(_op: thread.ExitOp, emit: Emitter) -> None:
 
 @rule(thread.InlinePtxOp)
 def _inline_ptx(op: thread.InlinePtxOp, emit: Emitter) -> list[SSAValue]:
-    """Outputs are what is written and read, then what is only written; the inputs of the former are tied to them."""
-    changed = list(op.read_write_args)
-    outputs = [value.type for value in changed] + [result.type for result in op.write_only_args]
-    inputs = list(op.read_only_args)
+    """
+    Outputs are what is written and read, then what is only written; the inputs of the former are tied to them. A struct
+    is its members. Several instructions may write an output before they have read all inputs: these share no registers.
+    """
+    changed = _taken_apart(op.read_write_args, emit)
+    outputs = [*(value.type for value in changed), *_members(op.write_only_args)]
+    inputs = _taken_apart(op.read_only_args, emit)
     text = op.ptx_code.data
     if op.predicate is not None:
         text = f"@${len(outputs) + len(inputs)} {text}"
         inputs.append(op.predicate)
-    found = emit.assembly(text, outputs, [*inputs, *changed], range(len(changed)))
+    apart = ";" in text.strip("{ ;}")
+    alone = [result.type for result in op.results] if len(op.results) == 1 and not changed else []
+    if alone and isinstance(alone[0], LLVMStructType) and len(outputs) > 1:
+        return [emit.assembled(text, alone[0], inputs, apart=apart)]
+    found = emit.assembly(text, outputs, [*inputs, *changed], range(len(changed)), apart=apart)
     return found[len(changed) :]
+
+
+def _members(values: Sequence[SSAValue]) -> list[Attribute]:
+    """The types of the registers that values are in."""
+    types = [value.type for value in values]
+    return [each for type_ in types for each in (type_.types if isinstance(type_, LLVMStructType) else [type_])]
+
+
+def _taken_apart(values: Sequence[SSAValue], emit: Emitter) -> list[SSAValue]:
+    """The registers that values are in."""
+    found: list[SSAValue] = []
+    for value in values:
+        if isinstance(value.type, LLVMStructType):
+            found += [emit.part(value, number, type_) for number, type_ in enumerate(value.type.types)]
+        else:
+            found.append(value)
+    return found
 
 
 @refusal(thread.InlinePtxOp)
 def _values_in_no_register(op: thread.InlinePtxOp) -> tuple[str, str] | None:
-    for value in (*op.operands, *op.results):
-        if str(value.type) not in ("f16", "f32", "f64") and not str(value.type).startswith("!llvm.ptr"):
-            if value.type not in REGISTERS:
-                return f"has an operand or result of type '{value.type}'", "use integers, floats and pointers"
+    for type_ in _members((*op.operands, *op.results)):
+        if str(type_) not in ("f16", "f32", "f64") and not str(type_).startswith("!llvm.ptr"):
+            if type_ not in REGISTERS:
+                return f"has an operand or result of type '{type_}'", "use integers, floats and pointers"
     return None
