@@ -141,11 +141,14 @@ def test_both_judges_find_what_is_wrong(op: str, kind: str, number: int, found: 
 
 
 def test_every_op_that_orders_threads_is_changed() -> None:
-    """What the kernels have of `nvvm` besides these computes, moves numbers, or reads registers."""
+    """
+    What the kernels have of `nvvm` besides these computes, moves numbers, or reads registers. PTX that is changed is
+    refused (`tests/machine/test_register_products.py`).
+    """
     names = {op.name for k in KERNELS for s in STRATEGIES for op in threads_of(k, s, "sm_90a").walk()}
     others = {name for name in names if name.startswith("nvvm.")} - {kind.name for kind in SYNCHRONISING}
     assert others == {
         *("nvvm.read.ptx.sreg.tid.x", "nvvm.shfl.sync", "nvvm.setmaxregister"),
-        *("nvvm.wgmma.mma_async", "nvvm.stmatrix"),
+        *("nvvm.wgmma.mma_async", "nvvm.inline_ptx"),
         *("nvvm.cp.async.shared.global", "nvvm.cp.async.bulk.tensor.global.shared.cta"),
     }

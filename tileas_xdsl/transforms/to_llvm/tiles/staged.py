@@ -1,5 +1,5 @@
 """
-Operands of wgmma that are in registers: they go into shared memory, where the tensor core finds them.
+Operands of wgmma in registers that cannot stay there: they go into shared memory, where the tensor core finds them.
 
     store of what each thread holds; fence.proxy.async; a barrier of the threads that multiply
 

@@ -5,8 +5,9 @@ Products by `wgmma`: a warpgroup multiplies tiles of shared memory into its regi
     async.wait %done                           wgmma.wait_group N: N groups were committed since that of %done
 
 N is the age of the token: the least number of groups on any path from its product to the wait. A product that is no
-async one waits for itself. An A that is in registers goes through shared memory first: `staged.py`. (PTX ISA,
-"Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".)
+async one waits for itself. An A that is in registers stays there where it can (`register_products`), and else goes
+through shared memory first (`staged`). (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+Instructions".)
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tileas_xdsl.dialects.nvvm.wgmma import (
 from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
+from tileas_xdsl.transforms.to_llvm.tiles.register_products import multiply_registers, takes_registers
 from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging, stage, staged_tile
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Nothing, SharedTile, tile_of
@@ -110,6 +112,9 @@ def multiply(op: Product, threads: Threads) -> None:
     """Start a product, as a group of its own."""
     form = form_of(op.c.type)
     assert isinstance(form, Mma)
+    if takes_registers(op):
+        _multiply_registers(op, threads)
+        return
     tiles, (a, b) = _in_shared_memory(op, threads), operands(op)
     held = threads.accumulators(op.c)
     assert isinstance(a, Matrix)
@@ -131,12 +136,24 @@ def multiply(op: Product, threads: Threads) -> None:
     threads.give(_sum_of(op), Accumulators(held.tile, tuple(sums)))
 
 
+def _multiply_registers(op: Product, threads: Threads) -> None:
+    """Start a product whose A is in registers, and stays there."""
+    a, b = threads.registers(op.a), threads.tile(op.b)
+    matrix = Matrix.of(b.tile, 1)
+    assert isinstance(matrix, Matrix)
+    held = threads.accumulators(op.c)
+    factors = FACTORS[type(a.tile.element)]
+    sums = multiply_registers(threads, factors, a, (matrix, Descriptors(threads, matrix, b)), held)
+    threads.insert(WgmmaGroupSyncAlignedOp())
+    threads.give(_sum_of(op), sums)
+
+
 def _sum_of(op: Product) -> SSAValue:
     return op.results[0]
 
 
 def operands(op: Product) -> tuple[Matrix | str, Matrix | str]:
-    """A and B in shared memory, or why they cannot be read there."""
+    """A and B in shared memory, also where A has to be brought there; or why they cannot be read there."""
     a, b = tile_of(op.a.type), tile_of(op.b.type)
     if a is None or b is None or b.in_registers:
         return f"reads {op.b.type} by wgmma, and B has to lie in shared memory", ""
@@ -180,7 +197,14 @@ def no_instruction(op: Product) -> tuple[str, str] | None:
     known = len(kinds) == 2 and kinds[0] == kinds[1] and type(kinds[0]) in FACTORS
     if not known or tile is None or not isinstance(tile.element, Float32Type):
         return f"multiplies {op.a.type} and {op.b.type} into {op.c.type}", "use f16 or bf16 into f32"
-    a = tile_of(op.a.type)
-    problem = no_staging(a) if a is not None and a.in_registers else None
-    problem = problem or next((each for each in operands(op) if isinstance(each, str)), None)
+    problem = _no_operands(op)
     return None if problem is None else (problem, "let the pipeline load it, or convert it into shared memory")
+
+
+def _no_operands(op: Product) -> str | None:
+    """Why the instructions cannot take A and B from where they are."""
+    a, (_, b) = tile_of(op.a.type), operands(op)
+    if a is not None and a.in_registers and isinstance(b, Matrix) and takes_registers(op):
+        return None
+    problem = no_staging(a) if a is not None and a.in_registers else None
+    return problem or next((each for each in operands(op) if isinstance(each, str)), None)
