@@ -130,6 +130,18 @@ def test_what_no_instruction_does_is_refused_before_anything_is_touched(part: st
     assert str(module) == before
 
 
+def test_a_value_that_is_changed_in_place_has_no_other_name() -> None:
+    """MLIR lets later ops read what the text has made of it; SSA says that they read what it was."""
+    changes = 'nvvm.inline_ptx "add.s32 $0, $0, 1;" rw(%i : i32)'
+    before, behind = (f"%read_{name} = llvm.add %i, %j : i32" for name in ("before", "behind"))
+    module = parse(program([f"{before}\n{changes}\n{behind}"]))
+    text = str(module)
+    with pytest.raises(RefusedError, match="changes a value in place, and other ops read it by the same name"):
+        run_passes(module, PASS)
+    assert str(module) == text
+    assert "add.s32" in llvm_ir_of(run_passes(parse(program([f"{before}\n{changes}"])), PASS))
+
+
 def test_ptx_in_a_module_keeps_its_place_among_the_accesses() -> None:
     """A load behind a wait stays behind it: the PTX of the wait clobbers memory."""
     text = """llvm.func @f(%s: !llvm.ptr<3>, %v: !llvm.ptr<3>, %i: i32) -> i32 {

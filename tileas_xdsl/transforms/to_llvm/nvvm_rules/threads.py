@@ -110,9 +110,17 @@ def _taken_apart(values: Sequence[SSAValue], emit: Emitter) -> list[SSAValue]:
 
 
 @refusal(thread.InlinePtxOp)
-def _values_in_no_register(op: thread.InlinePtxOp) -> tuple[str, str] | None:
+def _no_registers(op: thread.InlinePtxOp) -> tuple[str, str] | None:
     for type_ in _members((*op.operands, *op.results)):
         if str(type_) not in ("f16", "f32", "f64") and not str(type_).startswith("!llvm.ptr"):
             if type_ not in REGISTERS:
                 return f"has an operand or result of type '{type_}'", "use integers, floats and pointers"
+    if any(_is_read_behind(value, op) for value in op.read_write_args):
+        return "changes a value in place, and other ops read it by the same name", "let the text give it as a result"
     return None
+
+
+def _is_read_behind(value: SSAValue, op: Operation) -> bool:
+    """Whether a use of `value` may come behind `op`."""
+    others = [use.operation for use in value.uses if use.operation is not op]
+    return any(other.parent is not op.parent or not other.is_before_in_block(op) for other in others)
