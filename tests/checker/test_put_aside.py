@@ -32,6 +32,13 @@ EDGES = ROOT / "tests" / "checker" / "edges"
 PROGRAMS: Mapping[str, str] = {
     "barriers": nest(2),
     "as often as the tile says": nest(2, steps="%c0 to %t step %c1", consumer_steps="%c0 to %t step %c1"),
+    "half as many steps": nest(
+        2,
+        before="%some = arith.divui %m, %c2 : i32",
+        steps="%c0 to %some step %c1",
+        consumer_before="%some = arith.divui %m, %c2 : i32",
+        consumer_steps="%c0 to %some step %c1",
+    ),
     "three loops": (EDGES / "three_args.mlir").read_text(),
     "tokens": (EDGES / "tileas_token_lag.mlir").read_text(),
     "states of barriers": (EDGES / "state_token_wait.mlir").read_text(),

@@ -15,7 +15,7 @@ None may overflow: what is multiplied by more than `MOST_TIMES` is no count.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from xdsl.dialects import arith
@@ -53,13 +53,13 @@ COMMUTATIVE = (arith.MuliOp, arith.MinSIOp, arith.MinUIOp, arith.MaxSIOp, arith.
 
 @dataclass(frozen=True)
 class DerivedCount:
-    """A count that is computed from `argument`; it reads `text`."""
+    """A count that is computed from `argument`; it reads `text`, which says all of it."""
 
     text: str
-    argument: str
-    scale: Fraction
+    argument: str = field(compare=False)
+    scale: Fraction = field(compare=False)
     """About how many times the argument it is."""
-    added: int
+    added: int = field(compare=False)
 
     def __str__(self) -> str:
         return self.text
