@@ -167,6 +167,37 @@ def test_small_counts_of_an_inner_loop_are_proved_one_by_one(monkeypatch: pytest
     assert not check(parse(wrong), trip_counts=[0, 1], prove=True, timeout=60).proofs_by_decisions
 
 
+def test_small_numbers_of_what_is_computed_from_an_argument_are_proved_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prove, "FEW_STATES", ((False, 4),))
+    report = check(parse(RIGHT["half as many steps"]), timeout=60)
+    assert is_proved(report), str(report)
+    assert report.proofs_by_decisions["k"].least == {"m / 2": 6}
+    wrong = nest(
+        2,
+        before="%some = arith.divui %m, %c2 : i32",
+        steps="%c0 to %some step %c1",
+        consumer_before="%other = arith.divui %m, %c2 : i32\n%some = arith.maxsi %other, %c3 : i32",
+        consumer_steps="%c0 to %some step %c1",
+    )
+    assert wrong_pairs(wrong, [(1, 5), (1, 6), (1, 7)]) == [(1, 5)], "wrong where m / 2 is less than 3"
+    assert not check(parse(wrong), trip_counts=[0, 1], prove=True, timeout=60).proofs_by_decisions
+
+
+def test_a_nest_of_three_is_taken_apart_from_the_inside_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (EDGES / "three_args.mlir").read_text()
+    monkeypatch.setattr(prove, "FEW_STATES", ((False, 4),))
+    report = check(parse(text), timeout=60)
+    assert report.is_proved, str(report)
+    (proof,) = report.proofs_by_decisions.values()
+    innermost = proof.counts[-1]
+    assert set(proof.least) == {innermost}
+    monkeypatch.setattr(prove, "MANY_STATES", ((False, 2),))
+    report = check(parse(text), timeout=60)
+    assert "more than" in str(report), "with so few states there is no proof in parts, either"
+
+
 # Wrong programs, and where each first goes wrong ----------------------------------------------------------------------
 
 WRONG: Mapping[str, tuple[str, tuple[int, int]]] = {
@@ -220,6 +251,23 @@ def test_what_goes_wrong_in_one_tile_is_found(tile: int) -> None:
     report = check(parse(text), trip_counts=[0, 1, 2], prove=True, timeout=120)
     arguments = report.findings[0].arguments
     assert (arguments["n"], arguments["m"]) in wrong_pairs(text, product(range(tile, tile + 3), range(1, 4)))
+
+
+@pytest.mark.parametrize("tile", [2, 9])
+def test_what_goes_wrong_in_one_tile_of_as_many_steps_is_found(tile: int) -> None:
+    """The first tiles are told apart, and have just so many steps; later ones are not."""
+    text = nest(
+        2,
+        steps="%c0 to %t step %c1",
+        consumer_steps="%c0 to %t step %c1",
+        head=f"%which = arith.constant {tile} : i32",
+        consumer_after_tile="%is = arith.cmpi eq, %t, %which : i32\nscf.if %is {{\n"
+        "%f0 = llvm.getelementptr %full[%c0] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64\n"
+        "nvvm.mbarrier.arrive %f0 : !llvm.ptr<3>\n}}",
+    )
+    assert not proves(text)
+    assert check(parse(text), args={"n": tile + 1}, prove=False).verdict is Verdict.SAFE
+    assert check(parse(text), args={"n": tile + 2}, prove=False).verdict is not Verdict.SAFE
 
 
 def test_half_of_the_steps_is_another_number() -> None:

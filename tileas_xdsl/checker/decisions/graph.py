@@ -41,6 +41,15 @@ Word = tuple[bool, ...]
 Key = tuple[tuple[object, ...], int, Operation]
 
 
+class TooManyStatesError(NoProofError):
+    """More states are found than the search may have."""
+
+    def __init__(self, reason: str, *, told_apart: bool = False) -> None:
+        self.told_apart = told_apart
+        """Whether there is no proof with fewer states, which tell less apart."""
+        super().__init__(reason)
+
+
 class WentWrongError(Exception):
     """A steered execution went wrong: a suspicion, since the counts that it took may be those of no call."""
 
@@ -137,8 +146,7 @@ class Graph:
         state = self.states.get(key)
         if state is None:
             if len(self.states) == self.most_states:
-                found = f"more than {self.most_states} states of open loops are found"
-                raise NoProofError(found, gathering_may_help=True)
+                raise TooManyStatesError(f"more than {self.most_states} states of open loops are found")
             state = self.states[key] = State(len(self.states), question.op, numbers, [(word, numbers)])
         elif state.lattice.add(_difference(numbers, state.numbers)) or len(word) < len(state.ways[0][0]):
             state.ways.append((word, numbers))

@@ -23,7 +23,7 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.analysis.value_flow import carried_to
-from tileas_xdsl.checker.decisions.derived_counts import Term, derived_count
+from tileas_xdsl.checker.decisions.derived_counts import DerivedCount, Term, derived_count
 from tileas_xdsl.checker.decisions.origins import (
     MIRRORED,
     Origin,
@@ -37,7 +37,7 @@ from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.loops.open_comparisons import COMPARES, OpenComparison
-from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, OpenLoop
+from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, Known, OpenLoop
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
 
@@ -54,18 +54,26 @@ class OpenLoops:
     loops: dict[Operation, OpenLoop]
     counts: tuple[str, ...]
     """What they are bounded by: names of arguments, and constants, in the order of the loops."""
-    least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
-    """Argument -> what it is at least."""
+    known: Mapping[Hashable, Known] = field(default_factory=dict[Hashable, Known])
+    """Term -> what is known of it from the beginning."""
     comparisons: Mapping[Operation, OpenComparison] = field(default_factory=dict[Operation, OpenComparison])
     """The ops that compare an argument with a number."""
     code: Code = field(default_factory=Code)
     """The code of the function for executions with open loops."""
 
     @property
-    def inner(self) -> list[str]:
-        """The arguments that bound loops inside others."""
-        bounds = {loop.term for loop in self.loops.values() if loop.depth}
-        return [name for name in self.counts if name in bounds]
+    def inner(self) -> list[Term]:
+        """The arguments, and what is computed from them, that bound loops inside others: of the innermost one first."""
+        inside = sorted((loop for loop in self.loops.values() if loop.depth), key=lambda loop: -loop.depth)
+        terms = dict.fromkeys(loop.term for loop in inside)
+        return [term for term in terms if isinstance(term, str | DerivedCount) and term != INDUCTION]
+
+    def turns_around(self) -> Iterator[SSAValue]:
+        """The induction variables as often as which loops inside turn."""
+        for op, loop in self.loops.items():
+            around = _open_loop_around(op, self.loops) if loop.term == INDUCTION else None
+            if around is not None:
+                yield around.body.block.args[0]
 
 
 def open_loops(body: Region, arguments: dict[str, BlockArgument]) -> OpenLoops:
@@ -177,7 +185,7 @@ def _open_loop(op: scf.ForOp, names: Mapping[SSAValue, Term], loops: dict[Operat
     return None
 
 
-def _open_loop_around(op: Operation, loops: dict[Operation, OpenLoop]) -> scf.ForOp | None:
+def _open_loop_around(op: Operation, loops: Mapping[Operation, OpenLoop]) -> scf.ForOp | None:
     """The innermost open loop around `op`."""
     parent = op.parent_op()
     while parent is not None and parent not in loops:

@@ -20,7 +20,7 @@ from typing import Any
 from xdsl.ir import Operation, Region, SSAValue
 
 from tileas_xdsl.checker.decisions.demand import demand
-from tileas_xdsl.checker.decisions.graph import Explorer, Graph, WentWrongError, Word
+from tileas_xdsl.checker.decisions.graph import Explorer, Graph, TooManyStatesError, WentWrongError, Word
 from tileas_xdsl.checker.decisions.limits import Limits
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
@@ -33,6 +33,7 @@ from tileas_xdsl.checker.snapshot.settled import Reach
 from tileas_xdsl.checker.snapshot.snapshot import Demand
 from tileas_xdsl.diagnostics import sentence
 from tileas_xdsl.machine.arguments import argument_at
+from tileas_xdsl.machine.core.loops.open_counts import INDUCTION, Known
 from tileas_xdsl.machine.core.moving_numbers import IrregularError
 
 MOST_RUNS = 2_000
@@ -62,8 +63,8 @@ class ProofByDecisions:
     directions: int
     """The rank of the widest lattice: how many numbers are free at most in one state."""
     executions: int
-    least: Mapping[Hashable, int]
-    """Argument -> the number from which on its values are proved by these states; smaller ones were, one by one."""
+    least: Mapping[str, int]
+    """Count -> the number from which on its values are proved by these states; smaller ones were, one by one."""
     reach: Reach = field(repr=False)
     """What the executions have reached."""
 
@@ -89,6 +90,8 @@ class Problem:
     """Number -> up to which it is told apart one by one."""
     settled: frozenset[Operation] = frozenset()
     """The comparisons with constants that this settles."""
+    is_told_apart: bool = False
+    """Whether states tell more apart than is needed most often."""
     asks_for_faults: bool = True
     """Whether somebody will look for a wrong call where there is no proof: small counts are wanted then."""
 
@@ -96,6 +99,11 @@ class Problem:
     def modulus(self) -> int:
         """After how many steps what remainders and masks say comes round."""
         return max(demand(self.body).values(), default=1)
+
+    @property
+    def small_counts(self) -> int:
+        """How many counts of an inner loop are so small that agents may be in several turns of the outer one."""
+        return max(LEAST_SMALL, self.modulus + self.modulus // 2)
 
     @property
     def demands(self) -> Mapping[SSAValue, Demand]:
@@ -108,6 +116,8 @@ class Problem:
         The same, where states tell more apart: numbers that are compared with constants, and the turns of loops with
         constant bounds by their residues. None where that is no more.
         """
+        if self.is_told_apart:
+            return None
         ends, settled = thresholds(self.body, self.counts)
         modulus = self.modulus
         loops = {
@@ -120,14 +130,30 @@ class Problem:
         inductions = [region.block.args[0] for op in loops for region in op.regions]
         moduli = {**self.moduli, **{name: lcm(modulus, self.moduli.get(name, 1)) for name in inductions}}
         opened = replace(self.opened, loops={**self.opened.loops, **loops})
-        return replace(self, opened=opened, moduli=moduli, ends=ends, settled=settled)
+        ends = {name: max(end, self.ends.get(name, 0)) for name, end in {**self.ends, **ends}.items()}
+        return replace(self, opened=opened, moduli=moduli, ends=ends, settled=settled, is_told_apart=True)
 
-    def with_least(self, least: Mapping[Hashable, int]) -> Problem:
-        """The same, for values of the arguments from `least` on."""
-        return replace(self, opened=replace(self.opened, least=least))
+    def with_known(self, term: Hashable, known: Known) -> Problem:
+        """The same for the calls in which `known` holds of `term`."""
+        return replace(self, opened=replace(self.opened, known={**self.opened.known, term: known}))
+
+    def with_small_turns(self) -> Problem:
+        """
+        The same, where a loop that turns as often as the induction variable around it says does so exactly in the first
+        turns. So states tell these turns apart.
+        """
+        first = self.small_counts
+        ends = {name: first - 1 for name in self.opened.turns_around()}
+        if not ends or first > MOST_TURNS:
+            return self
+        return replace(self.with_known(INDUCTION, Known(first)), ends=ends)
 
 
 NOTHING = Reach()
+LEAST_SMALL = 4
+"""The least number of small counts."""
+MOST_TURNS = 64
+"""The largest number of turns that are told apart."""
 
 
 def problem_of(body: Region, names: Sequence[str], execute: Execute, reach: Reach = NOTHING) -> Problem:
@@ -141,41 +167,63 @@ def problem_of(body: Region, names: Sequence[str], execute: Execute, reach: Reac
     opened = open_loops(body, arguments)
     if not opened.loops:
         raise NoProofError("no loop can be left open")
-    return Problem(body, opened, demand(body, of_counters=True), list(arguments.values()), execute, reach)
+    counts = list(arguments.values())
+    return Problem(body, opened, demand(body, of_counters=True), counts, execute, reach).with_small_turns()
 
 
 def prove_all_counts(problem: Problem, attempts: Attempts = MANY_STATES) -> ProofByDecisions:
-    """Prove that the function is right. Raises `NoProofError` where there is no proof."""
-    try:
-        return _prove(problem, attempts)
-    except NoProofError as error:
-        closer = None if error.gathering_may_help else problem.told_apart_more()
-        if closer is None:
-            raise
-        try:
-            return _prove(closer, attempts)
-        except NoProofError as other:
-            tells_more = isinstance(other, SuspicionError) or other.gathering_may_help
-            raise (other if tells_more else error) from None
-
-
-def _prove(problem: Problem, attempts: Attempts) -> ProofByDecisions:
-    failure: NoProofError | None = None
+    """
+    Prove that the function is right, where states tell more apart only if they have to. Raises `NoProofError` where
+    there is no proof.
+    """
+    plain, more = _Attempt(problem), _Attempt(problem.told_apart_more())
     for gathers_leftovers, most_states in attempts:
+        for attempt in (plain, more):
+            if isinstance(plain.failure, TooManyStatesError):
+                # Leftovers that are not gathered make more states, and so does what else is told apart.
+                raise plain.failure
+            found = attempt.proof(most_states, gathers_leftovers=gathers_leftovers)
+            if found is not None:
+                return found
+    assert plain.failure is not None
+    if isinstance(more.failure, TooManyStatesError):
+        raise TooManyStatesError(str(more.failure), told_apart=True)
+    raise more.failure if isinstance(more.failure, SuspicionError) else plain.failure
+
+
+@dataclass
+class _Attempt:
+    """The attempts to prove a problem, if there is one."""
+
+    problem: Problem | None
+    failure: NoProofError | None = None
+    """Why there was no proof; that something may be wrong if that was one of the reasons."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether another attempt would fail as well."""
+        has_counts = isinstance(self.failure, SuspicionError) and bool(self.failure.counts)
+        return self.problem is None or has_counts or isinstance(self.failure, TooManyStatesError)
+
+    def proof(self, most_states: int, *, gathers_leftovers: bool) -> ProofByDecisions | None:
+        if self.problem is None or self.is_over:
+            return None
         try:
-            search, graph = _searched(problem, most_states, gathers_leftovers=gathers_leftovers)
-            _check(graph, search, Limits(problem.body, never_negative(problem.body, problem.counts)))
+            return _proved(self.problem, most_states, gathers_leftovers=gathers_leftovers)
         except NoProofError as error:
-            if not isinstance(failure, SuspicionError):
-                failure = error
-            if isinstance(error, SuspicionError) and error.counts:
-                break
-            continue
-        states, directions = graph.size
-        opened, executions, reach = problem.opened, search.executions, search.reach
-        return ProofByDecisions(opened.counts, states, 2 * states, directions, executions, opened.least, reach)
-    assert failure is not None
-    raise failure
+            if not isinstance(self.failure, SuspicionError):
+                self.failure = error
+        return None
+
+
+def _proved(problem: Problem, most_states: int, *, gathers_leftovers: bool) -> ProofByDecisions:
+    search, graph = _searched(problem, most_states, gathers_leftovers=gathers_leftovers)
+    _check(graph, search, Limits(problem.body, never_negative(problem.body, problem.counts)))
+    states, directions = graph.size
+    known = problem.opened.known.items()
+    least = {str(term): each.low for term, each in known if term != INDUCTION and each.high is None}
+    counts, executions, reach = problem.opened.counts, search.executions, search.reach
+    return ProofByDecisions(counts, states, 2 * states, directions, executions, least, reach)
 
 
 MAY_GO_WRONG = "loops that turn differently often from one turn of an outer loop to the next may go wrong"

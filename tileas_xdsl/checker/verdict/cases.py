@@ -20,8 +20,7 @@ from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.violations import UndecidedError, UndefinedCallError
 
 if TYPE_CHECKING:
-    from tileas_xdsl.checker.decisions.prove import Attempts
-    from tileas_xdsl.checker.proof.outcomes import NoProofError
+    from tileas_xdsl.checker.decisions.parts import Failures
     from tileas_xdsl.machine.core.execution import Machine
 
 Tell = Callable[[str], None]
@@ -78,7 +77,7 @@ class Case:
         """The call that was not executed to its end because the time was up; None if each was."""
         self.judges_waits = True
         """Whether waits that could be weaker are looked for: not where others of its cases may need them."""
-        self.failures: dict[Attempts, NoProofError] = {}
+        self.failures: Failures = {}
         """Why attempts to prove all loop counts at once have failed."""
         self._seen: set[object] = set()
         self.right: list[Sequence[int]] = []

@@ -25,7 +25,7 @@ from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
 from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
-from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_by_few_states
+from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
 from tileas_xdsl.checker.verdict.report import Report
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.arguments import (
@@ -317,13 +317,13 @@ def _may_be_proved_early(case: Case, *, may_add_counts: bool) -> bool:
 
 
 def _is_proved_early(case: Case) -> bool:
-    """Whether few states prove what is right so far. If not, there is time left for the other executions."""
+    """Whether what is right so far is proved. If not, there is time left for the other executions."""
     if case.is_open or case.left_out:
         return False
     subject = case.subject
     case.subject = replace(subject, deadline=subject.deadline.halfway())
     try:
-        return is_proved_by_few_states(case)
+        return is_proved_at_once(case)
     finally:
         case.subject = subject
 

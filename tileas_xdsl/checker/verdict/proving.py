@@ -7,10 +7,9 @@ other takes the values that were executed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Region
@@ -34,10 +33,9 @@ from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.open_loops import OpenLoops
-    from tileas_xdsl.checker.decisions.prove import Attempts, Problem
     from tileas_xdsl.checker.decisions.steered_run import PutAside
+    from tileas_xdsl.checker.proof.outcomes import SuspicionError
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
-    from tileas_xdsl.checker.snapshot.settled import Reach
 
 STEPS_OF_PROOFS = 2_000_000
 """Steps after which one execution of a proof is given up: the trip count may be large (`far_trip_counts`)."""
@@ -111,47 +109,34 @@ def _comes_round_late(body: Region) -> bool:
     return max(demand(body).values(), default=1) in LATE
 
 
-def reason_against_all_at_once(case: Case, reach: Reach | None = None) -> str:
+def reason_against_all_at_once(case: Case) -> str:
     """
-    Prove the function for all loop counts at once; return what is against it, or nothing where that is done. `reach` is
-    what executions are known to reach, if anything.
+    Prove the function for all loop counts at once; return what is against it, or nothing where that is done. A call
+    that is found wrong on the way is reported.
     """
-    from tileas_xdsl.checker.decisions.prove import FEW_STATES, MANY_STATES
-    from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
+    from tileas_xdsl.checker.proof.outcomes import NoProofError
 
     reason = _reason_not_to_try(case)
     if reason is not None:
         return reason
     try:
-        problem = _problem(case, reach)
+        _prove_at_once(case, partial(confirm, case))
     except NoProofError as error:
         return str(error)
-    can_be_split = len(problem.opened.inner) == 1 and len(case.bounds) > 1
-    try:
-        _prove_at_once(case, problem, FEW_STATES if can_be_split else MANY_STATES)
-    except SuspicionError as error:
-        if confirm(case, error) or not can_be_split:
-            return str(error)
-        return _reason_against_a_split(case, problem)
-    except NoProofError as error:
-        if not (error.gathering_may_help and can_be_split):
-            return str(error)
-        return _reason_against_a_split(case, problem)
     return ""
 
 
-def is_proved_by_few_states(case: Case) -> bool:
+def is_proved_at_once(case: Case) -> bool:
     """
-    Whether few states prove the function for all loop counts at once. Where they do not, nothing is reported: more
-    states may, and what looks wrong may be right.
+    Whether the function is proved for all loop counts at once. Where it is not, nothing is reported, and what looks
+    wrong is not looked into.
     """
-    from tileas_xdsl.checker.decisions.prove import FEW_STATES
     from tileas_xdsl.checker.proof.outcomes import NoProofError
 
     if _reason_not_to_try(case) is not None:
         return False
     try:
-        _prove_at_once(case, _problem(case), FEW_STATES)
+        _prove_at_once(case, lambda _: True)
     except NoProofError:
         return False
     return True
@@ -168,12 +153,18 @@ def _reason_not_to_try(case: Case) -> str | None:
     return None
 
 
-def _problem(case: Case, reach: Reach | None = None) -> Problem:
+def _prove_at_once(case: Case, is_wrong: Callable[[SuspicionError], bool]) -> None:
+    """
+    Prove the function for all loop counts at once, in parts where that has to be; `is_wrong` says whether a suspicion
+    is confirmed. Raises `NoProofError`.
+    """
+    from tileas_xdsl.checker.decisions.parts import Parts
     from tileas_xdsl.checker.decisions.prove import problem_of
 
-    known = () if reach is None else (reach,)
     counted = _with_running_totals(case)
-    return problem_of(counted.subject.body, counted.bounds, partial(_steer, counted), *known)
+    problem = problem_of(counted.subject.body, counted.bounds, partial(_steer, counted))
+    parts = Parts(is_wrong, case.subject.deadline.has_passed, case.failures)
+    case.report.proofs_by_decisions[case.name] = parts.prove(problem)
 
 
 def _with_running_totals(case: Case) -> Case:
@@ -184,68 +175,6 @@ def _with_running_totals(case: Case) -> Case:
     op, body = copied
     subject = replace(case.subject, op=op, body=body, code=Code())
     return Case(case.name, subject, case.fixed, case.bounds, case.report, case.tell, case.told)
-
-
-def _prove_at_once(case: Case, problem: Problem, attempts: Attempts) -> None:
-    """
-    Prove the function by as many states as the `attempts` allow. Raises `NoProofError`; an attempt that was made
-    before is not made again.
-    """
-    from tileas_xdsl.checker.decisions.prove import prove_all_counts
-    from tileas_xdsl.checker.proof.outcomes import NoProofError
-
-    known = case.failures.get(attempts)
-    if known is not None:
-        raise known
-    try:
-        case.report.proofs_by_decisions[case.name] = prove_all_counts(problem, attempts)
-    except NoProofError as error:
-        if not case.subject.deadline.has_passed():
-            case.failures[attempts] = error
-        raise
-
-
-def _reason_against_a_split(case: Case, problem: Problem) -> str:
-    """
-    Prove the function for each small value of the argument that bounds inner loops, and for all larger ones at once:
-    while an inner loop turns a few times only, agents are in several turns of the outer one.
-    """
-    from tileas_xdsl.checker.decisions.prove import MANY_STATES, prove_all_counts
-    from tileas_xdsl.checker.proof.outcomes import NoProofError, SuspicionError
-
-    (inner,) = problem.opened.inner
-    least = problem.modulus + problem.modulus // 2
-    if least > MOST_ONE_BY_ONE:
-        return f"too many values of {inner} would have to be proved one by one"
-    try:
-        proof = prove_all_counts(problem.with_least({inner: least}), MANY_STATES)
-    except NoProofError as error:
-        if isinstance(error, SuspicionError):
-            confirm(case, error)
-        return str(error)
-    others = [name for name in case.bounds if name != inner]
-    for value in range(least):
-        if not _is_proved_with(case, {inner: value}, others, proof.reach):
-            return f"{inner} = {value} is not proved"
-    case.report.proofs_by_decisions[case.name] = proof
-    return ""
-
-
-MOST_ONE_BY_ONE = 32
-"""The number of values of an argument that are proved one by one."""
-
-
-def _is_proved_with(case: Case, fixed: Mapping[str, int], bounds: Sequence[str], reach: Reach) -> bool:
-    """Prove every value of `bounds` where the other arguments are `fixed`; report what is found wrong."""
-    counts = (0, 1, 2)
-    report = Report([case.name], counts)
-    alone = Case(case.name, case.subject, {**case.fixed, **fixed}, bounds, report, case.tell, case.told)
-    for values in product(counts, repeat=len(bounds)):
-        alone.check(values)
-    if not alone.is_open and alone.out_of_time is None and reason_against_all_at_once(alone, reach):
-        check_every_trip_count(alone, counts)
-    _take_over(case, alone)
-    return not (report.bounded or alone.is_open or alone.out_of_time is not None)
 
 
 def _take_over(case: Case, alone: Case) -> None:
@@ -361,7 +290,7 @@ def _machine_with_open_loops(case: Case, opened: OpenLoops, run: RecordedRun, ch
     machine = _machine_of_proof(case, InStep(), run)
     machine.what_if = changed
     machine.part(OpenCounts).loops = opened.loops
-    machine.part(OpenCounts).least = opened.least
+    machine.part(OpenCounts).known = opened.known
     machine.part(OpenCounts).comparisons = opened.comparisons
     if opened.comparisons:
         machine.code = opened.code

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from xdsl.ir import Operation
 
@@ -48,6 +48,16 @@ class OpenLoop:
 
 INDUCTION = "induction variable"
 """The term of a loop that turns as often as the induction variable of the open loop around it says."""
+
+
+class Known(NamedTuple):
+    """What is known of a bound before anything is decided about it."""
+
+    low: int = 0
+    high: int | None = None
+
+
+NOTHING_KNOWN = Known()
 
 
 @dataclass(eq=False)
@@ -158,8 +168,11 @@ class OpenCounts(SharedPart):
     """All bounds that are open, or that somebody may still ask for."""
 
     loops: Mapping[Operation, OpenLoop] = field(default_factory=dict[Operation, OpenLoop])
-    least: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
-    """Term -> what is known of it from the beginning: it is at least that."""
+    known: Mapping[Hashable, Known] = field(default_factory=dict[Hashable, Known])
+    """
+    Term -> what is known of it from the beginning. A loop that turns as often as the induction variable around it says
+    turns just so often where that is less than the `low` of `INDUCTION`.
+    """
     bounds: dict[tuple[Hashable, Place], OpenBound] = field(default_factory=dict["tuple[Hashable, Place]", OpenBound])
     comparisons: Mapping[Operation, OpenComparison] = field(default_factory=dict[Operation, "OpenComparison"])
     """The ops that compare a bound with a number."""
@@ -183,9 +196,16 @@ class OpenCounts(SharedPart):
         return self.bounds.get((term, place)) or self.compared.get((term, place)) or self._fresh(term, place)
 
     def _fresh(self, term: Hashable, place: Place) -> OpenBound:
-        bound = self.bounds[term, place] = OpenBound(term, place, self.least.get(term, 0))
+        bound = self.bounds[term, place] = OpenBound(term, place, *self._known_of(term, place))
         self.begun.append(bound)
         return bound
+
+    def _known_of(self, term: Hashable, place: Place) -> Known:
+        """What is known of the bound with `term` at `place` from the beginning."""
+        known = self.known.get(term, NOTHING_KNOWN)
+        if term == INDUCTION and (turn := place[-1][1]) < known.low:
+            return Known(turn, turn)
+        return known
 
     def bound_for(self, agent: Agent, term: Hashable) -> OpenBound:
         """The bound that `agent` compares: that of a loop that it is in, else that of one that could begin here."""
