@@ -289,7 +289,7 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
     first = FIRST_COUNTS if _may_be_proved_early(case, may_add_counts=may_add_counts) else len(counts)
     tried = _try_all(case, counts[:first])
     if first < len(counts) and case.out_of_time is None:
-        if _is_proved_early(case):
+        if _spares_executions(case) and _is_proved_early(case):
             return tried
         tried = _try_all(case, counts, first)
     if case.left_out and len(case.left_out) == len(counts) ** len(case.bounds):
@@ -308,12 +308,20 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
 
 
 FIRST_COUNTS = 4
-"""So many trip counts of each of several arguments are executed before few states are tried as a proof."""
+"""So many trip counts of each argument are executed before all at once are tried as a proof."""
 
 
 def _may_be_proved_early(case: Case, *, may_add_counts: bool) -> bool:
-    """Whether a proof would spare many executions: all combinations of several arguments."""
-    return may_add_counts and case.report.tries_every_trip_count and len(case.bounds) > 1
+    """Whether a proof for all loop counts at once may come before the other executions."""
+    return may_add_counts and case.report.tries_every_trip_count and bool(case.bounds)
+
+
+def _spares_executions(case: Case) -> bool:
+    """
+    Whether an early proof would spare many executions: all combinations of several arguments, or of answers to the
+    tests of barriers.
+    """
+    return len(case.bounds) > 1 or case.asks
 
 
 def _is_proved_early(case: Case) -> bool:
