@@ -5,6 +5,9 @@ xDSL keeps a location that is written (`loc("a.mlir":3:5)`) and gives every othe
 one gets the file, line and column of its name, as in MLIR; a terminator that a custom form leaves out gets the place of
 the op that it ends. Whatever is wrong with the text becomes a `ParseError`, also where xDSL raises something without a
 position (a type that does not verify) or with a useless one (an undefined value, reported at the end of the file).
+
+Programs write the same few types again and again, and reading one takes as long as the rest of its op. So a type that
+is written as one before it is that one.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from bisect import bisect_right
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr
-from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.ir import AttributeInvT, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span
@@ -25,6 +28,8 @@ from tileas_xdsl.tools.location_aliases import LocationAliases
 RESULTS = re.compile(r"(?:%[\w$.-]+\s*(?::\s*\d+\s*)?(?:,\s*)?)+=\s*")
 """Matches the result list in front of the name of an op."""
 
+TYPE = re.compile(r"!?[A-Za-z_][\w.$]*(?:<(?:[^<>\"/]|<[^<>\"/]*>)*>)?(?![\w.$<])")
+"""Matches a type up to two brackets deep, without names in quotes or comments; what comes next cannot belong to it."""
 
 ALIAS = re.compile(r"#\w+")
 """Matches the name of an alias."""
@@ -49,6 +54,7 @@ class LocatedParser(Parser):
         self._file = StringAttr(name)
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._first_uses: dict[str, Span] = {}
+        self._types: dict[str, TypeAttribute] = {}
 
     def location_at(self, position: int) -> FileLineColLoc:
         """The place of the character at `position`, an index into the text."""
@@ -101,6 +107,19 @@ class LocatedParser(Parser):
         if op.regions:
             _locate_implicit_terminators(op)
         return op
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        written = TYPE.match(self._text, self.pos)
+        if written is None:
+            return super().parse_optional_type()
+        known = self._types.get(written[0])
+        if known is not None:
+            self._resume_from(written.end())
+            return known
+        read = super().parse_optional_type()
+        if read is not None and not self._text[written.end() : self.pos].strip():  # the type ends where it seemed to
+            self._types[written[0]] = read
+        return read
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
         name = operand.operand_name
