@@ -110,6 +110,31 @@ def test_sums_have_to_be_there_and_registers_are_kept(way: str) -> None:
     assert takes_registers(product) is expected
 
 
+TWICE = """
+    %e, %gone = nv_tileas.async.dot %a, %b, %zero : (tensor<64x16xf16, #nv_tileas.layout<rmem, A>>,
+      tensor<16x16xf16, #nv_tileas.layout<smem, swizzle<32>>>, SUMS) -> (SUMS, !nv_tileas.token)
+    IN FRONT
+    %which = arith.cmpi eq, %i, %c0 : index
+    %s0 = scf.if %which -> (SUMS) {
+      scf.yield %e : SUMS
+    } else {
+      scf.yield %c : SUMS
+    }"""
+
+
+@pytest.mark.parametrize("waits_first", [True, False])
+def test_sums_that_come_by_two_ways_have_to_be_there_by_both(waits_first: bool) -> None:
+    """A branch hands them on in front of the wait, and the loop behind it."""
+    wait = "nv_tileas.async.wait %gone : (!nv_tileas.token) -> ()"
+    text = LOOP.replace("FIRST", TWICE.replace("IN FRONT", wait if waits_first else "")).replace(
+        "%b, %c :", "%b, %s0 :"
+    )
+    text = text.replace("LAST", f"{WAIT}\n    {wait}").replace("NEXT", "%e").replace("WEIGHTS", "%a")
+    text = text.replace("rmem, A>", f"rmem, {A}>").replace("SUMS", f"tensor<64x16xf32, #nv_tileas.layout<rmem, {ACC}>>")
+    product = [op for op in parse(text).walk() if isinstance(op, AsyncDotOp)][-1]
+    assert takes_registers(product) is waits_first
+
+
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 
