@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
-from bench import compile_time, startup, throughput
+from bench import compile_time, random_pipelines, startup, throughput
 from tests.support.ir import parse
 
 
@@ -57,3 +57,12 @@ def test_compile_time_has_our_own_row_where_there_is_no_peer(monkeypatch: pytest
     assert row["compiler"] == "tileas compile"
     assert 0 < row["inside s"] < row["whole process s"]
     assert row["over Triton"] is None
+
+
+def test_pipelines_that_are_not_proved_have_a_reason(monkeypatch: pytest.MonkeyPatch):
+    quick = 29
+    assert list(random_pipelines.reasons_against(range(quick, quick + 1))) == []
+    monkeypatch.setattr(random_pipelines, "SECONDS", 0.01)
+    ((seed, reason),) = random_pipelines.reasons_against(range(quick, quick + 1))
+    assert seed == quick
+    assert "still running after" in reason or "stopped after" in reason
