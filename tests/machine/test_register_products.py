@@ -15,6 +15,7 @@ import pytest
 
 from tests.machine.test_warpgroup_products import SPACE, laid_out, operand
 from tests.support.ir import parse
+from tests.support.loaded_operands import loaded
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.dialects.nvvm.matrix_attributes import WGMMAType
 from tileas_xdsl.dialects.nvvm.register_products import RegisterProduct
@@ -43,29 +44,7 @@ class Case:
 PART = 4096
 """Bytes between two parts of B; four fit into the space of an operand."""
 DONE = "nvvm.wgmma.commit.group.sync.aligned\n  nvvm.wgmma.wait.group.sync.aligned 0"
-LOADED = """
-  %tid = nvvm.read.ptx.sreg.tid.x : i32
-  %t = arith.index_cast %tid : i32 to index
-  %zero = arith.constant 0 : i32
-  %one = arith.constant 1 : i32
-  %bytes = arith.constant 16384 : i32
-  %ticks = arith.constant 1000 : i32
-  %bar = llvm.mlir.addressof @bar : !llvm.ptr<3>
-  %pb = llvm.mlir.addressof @sb : !llvm.ptr<3>
-  %first = arith.cmpi eq, %tid, %zero : i32
-  scf.if %first {
-    nvvm.mbarrier.init %bar, %one : !llvm.ptr<3>, i32
-    nvvm.fence.mbarrier.init
-    nvvm.mbarrier.arrive.expect_tx %bar, %bytes : !llvm.ptr<3>, i32
-    nvvm.cp.async.bulk.shared.cluster.global %pb, %b, %bar, %bytes : !llvm.ptr<3>, <1>
-  }
-  nvvm.barrier0
-  nvvm.mbarrier.try_wait.parity %bar, %zero, %ticks : !llvm.ptr<3>, i32, i32
-  %mask = arith.constant 262143 : i64
-  %four = arith.constant 4 : i64
-  %ib = llvm.ptrtoint %pb : !llvm.ptr<3> to i64
-  %lb = llvm.and %ib, %mask : i64
-  %sb = llvm.lshr %lb, %four : i64"""
+LOADED = loaded("b")
 
 
 def started(case: Case, name: str, sums: str) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.corpora import each
 from tests.support.ir import parse
+from tests.support.loaded_operands import loaded
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.layouts.descriptors import PATTERN, Operand, wgmma_descriptor
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
@@ -109,37 +110,10 @@ def laid_out(matrix: Any, of: Operand, *, k_major: bool) -> Any:
 
 # Programs -------------------------------------------------------------------------------------------------------------
 
-LOADED = """
-  %tid = nvvm.read.ptx.sreg.tid.x : i32
-  %t = arith.index_cast %tid : i32 to index
-  %zero = arith.constant 0 : i32
-  %one = arith.constant 1 : i32
-  %bytes = arith.constant 16384 : i32
-  %both = arith.constant 32768 : i32
-  %ticks = arith.constant 1000 : i32
-  %bar = llvm.mlir.addressof @bar : !llvm.ptr<3>
-  %pa = llvm.mlir.addressof @sa : !llvm.ptr<3>
-  %pb = llvm.mlir.addressof @sb : !llvm.ptr<3>
-  %first = arith.cmpi eq, %tid, %zero : i32
-  scf.if %first {
-    nvvm.mbarrier.init %bar, %one : !llvm.ptr<3>, i32
-    nvvm.fence.mbarrier.init
-    nvvm.mbarrier.arrive.expect_tx %bar, %both : !llvm.ptr<3>, i32
-    nvvm.cp.async.bulk.shared.cluster.global %pa, %a, %bar, %bytes : !llvm.ptr<3>, <1>
-    nvvm.cp.async.bulk.shared.cluster.global %pb, %b, %bar, %bytes : !llvm.ptr<3>, <1>
-  }
-  nvvm.barrier0
-  nvvm.mbarrier.try_wait.parity %bar, %zero, %ticks : !llvm.ptr<3>, i32, i32
-  %mask = arith.constant 262143 : i64
-  %four = arith.constant 4 : i64
-  %ia = llvm.ptrtoint %pa : !llvm.ptr<3> to i64
-  %ib = llvm.ptrtoint %pb : !llvm.ptr<3> to i64
-  %la = llvm.and %ia, %mask : i64
-  %lb = llvm.and %ib, %mask : i64
-  %sa = llvm.lshr %la, %four : i64
-  %sb = llvm.lshr %lb, %four : i64
+DESCRIBED = """
   %da = llvm.or %sa, %high_a : i64
   %db = llvm.or %sb, %high_b : i64"""
+LOADED = f"{loaded('a', 'b')}{DESCRIBED}"
 
 
 def program(case: Case, times: int = 1, *, waits: bool = True) -> str:
