@@ -107,6 +107,15 @@ def test_what_a_check_accepts_is_as_right_as_the_program(case: tuple[str, str, s
             assert not list(judged(changed, BY_NAME[name])), mutation
 
 
+@pytest.mark.parametrize("name", ["elementwise", "layer_norm", "reduction", "stencil", "three_loads"])
+def test_in_one_agent_no_proxy_fence_could_go(name: str) -> None:
+    """In an epilogue nothing is filled again, so nobody fences what was read there."""
+    program = threads_of(name, "unspecialize", "sm_90a")
+    fences = [mutation for mutation in mutations(program) if what(mutation) == ("fence.proxy", "drop")]
+    assert fences
+    assert [verdict(mutated(program, fence)) for fence in fences] == [Verdict.VIOLATION] * len(fences)
+
+
 # Both judges ----------------------------------------------------------------------------------------------------------
 
 

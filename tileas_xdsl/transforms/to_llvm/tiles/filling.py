@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, PipelineYieldOp, ProduceOneAsyncOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
@@ -45,25 +46,53 @@ class RingAccess:
     is_read_by_threads: bool
     """Whether threads read them by ordinary loads, and not only the tensor core by wgmma."""
 
-    @property
-    def needs_fence(self) -> bool:
-        """Whether a slot that is given back has been read by another proxy than the one that fills it again."""
-        return self.is_by_tma and self.is_read_by_threads
+    fillers: tuple[Operation, ...] = ()
+    """The ops that fill them."""
+
+    def needs_fence(self, release: Operation) -> bool:
+        """Whether the slot that is given back was read by another proxy than the one that may fill it again."""
+        return self.is_by_tma and self.is_read_by_threads and any(_may_run(op, release) for op in self.fillers)
 
 
 def ring_accesses(function: func.FuncOp, roots: PipelineRoots) -> dict[Operation, RingAccess]:
     """How each ring of a function is accessed, by its root."""
+    fillers: dict[Operation, list[Operation]] = {}
     by_tma: set[Operation] = set()
     by_threads: set[Operation] = set()
     for op in function.body.walk():
         root = roots.of_op(op) if isinstance(op, ProduceOneAsyncOp | ConsumerReadOp) else None
         if root is None:
             continue
+        if isinstance(op, ProduceOneAsyncOp):
+            fillers.setdefault(root.op, []).append(op)
         if is_by_tma(op):
             by_tma.add(root.op)
         if isinstance(op, ConsumerReadOp) and not all(map(_is_read_by_products, op.value_results)):
             by_threads.add(root.op)
-    return {root: RingAccess(root in by_tma, root in by_threads) for root in (*by_tma, *by_threads)}
+    rings = (*by_tma, *by_threads)
+    return {root: RingAccess(root in by_tma, root in by_threads, tuple(fillers.get(root, ()))) for root in rings}
+
+
+def _may_run(filler: Operation, release: Operation) -> bool:
+    """
+    Whether `filler` may run when `release` has run: it stands behind it, a loop around both goes on, or another agent
+    runs it. In an epilogue nothing is filled again.
+    """
+    op = release
+    while (block := op.parent) is not None:
+        reached, around = block.find_ancestor_op_in_block(filler), block.parent_op()
+        if reached is None and (block.parent is None or len(block.parent.blocks) > 1):
+            return True
+        if reached is not None and (reached is not op and op.is_before_in_block(reached)):
+            return True
+        if reached is not None and isinstance(around, scf.ForOp | scf.WhileOp):
+            return True
+        if reached is op and isinstance(op, AgentSwitchOp):
+            return True
+        if around is None or isinstance(around, func.FuncOp):
+            return False
+        op = around
+    return True
 
 
 def _is_read_by_products(tile: SSAValue) -> bool:

@@ -4,7 +4,7 @@ Pipelines as mbarriers in shared memory: a full and an empty one for each slot (
     producer_acquire       wait until empty[slot] is past the other parity
     produce_one            cp.async into the slot, then cp.async.mbarrier.arrive.noinc full[slot]; or TMA, see there
     consumer_wait          wait until full[slot] is past the parity
-    consumer_release       arrive at empty[slot], behind a proxy fence where threads read what TMA fills again
+    consumer_release       arrive at empty[slot], behind a proxy fence where threads read what TMA may fill again
 
 Each thread of whoever fills or empties a slot arrives: the barriers count them all. An iterator is (slot, parity); the
 next one is slot + 1, and behind the last slot it is 0 with the other parity.
@@ -235,7 +235,7 @@ def _release(op: ConsumerReleaseOp, threads: Threads) -> None:
     owned = threads.lowered[op.operands[0]]
     assert isinstance(owned, Owned)
     ring = _ring(threads, op.operands[0])
-    if ring.access.needs_fence:
+    if ring.access.needs_fence(op):
         fence_for_engines(threads)
     threads.insert(MBarrierArriveOp(_barrier(threads, ring.empty(), owned.slot)))
 
