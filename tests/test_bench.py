@@ -65,4 +65,4 @@ def test_pipelines_that_are_not_proved_have_a_reason(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(random_pipelines, "SECONDS", 0.01)
     ((seed, reason),) = random_pipelines.reasons_against(range(quick, quick + 1))
     assert seed == quick
-    assert "still running after" in reason or "stopped after" in reason
+    assert any(words in reason for words in ("still running after", "stopped after", "undecided for trip counts"))
