@@ -182,6 +182,20 @@ def test_the_function_may_be_left_out_only_where_there_is_one(run: Run) -> None:
     assert run(text, "--function", "@other", "--arg", "n=0")[0] == RAN
 
 
+def test_of_many_functions_a_few_are_named_those_with_similar_names_first(run: Run) -> None:
+    text = "".join(f"func.func @f{number}() {{\n  func.return\n}}\n" for number in range(300))
+    first = ", ".join(f"@f{number}" for number in range(8))
+    assert run(text) == (
+        INPUT,
+        "",
+        f"p.mlir: error: say which function with --function; there are: {first} and 292 more\n",
+    )
+    status, _, err = run(text, "--function", "g217")
+    assert status == INPUT
+    assert err.startswith("p.mlir: error: there is no function @g217 with a body; there are: @f217, ")
+    assert err.endswith(" and 292 more\n")
+
+
 def test_capture_says_when_sources_are_read(run: Run) -> None:
     text = """
 func.func @early(%src: memref<1xi32>, %dst: memref<1xi32>) {

@@ -8,6 +8,7 @@ Tokens and promises that a function takes as arguments are complete, and each re
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,8 @@ Array = NDArray[Any]
 Shaped = MemRefType[Attribute] | TensorType[Attribute]
 MOST_THREADS = 1024
 """Of a block (CUDA and HIP alike)."""
+MOST_NAMES = 8
+"""So many functions are named where one is asked for; of others the number is said."""
 DYNAMIC_EXTENT = 1024
 """The extent that a dynamic dimension of an array argument gets when only addresses matter."""
 
@@ -50,7 +53,8 @@ def find_function(module: Operation, name: str | None) -> tuple[Operation, Regio
     """
     The function called `name` in `module`; its only function with a body, or only public one, when `name` is None.
 
-    Raises `ArgumentError` listing the functions there are, and where several in different modules have that name.
+    Raises `ArgumentError` listing functions that there are (those with similar names first), and where several in
+    different modules have that name.
     """
     bodies: dict[str, list[tuple[Operation, Region]]] = {}
     for op in module.walk():
@@ -59,19 +63,27 @@ def find_function(module: Operation, name: str | None) -> tuple[Operation, Regio
             bodies.setdefault(function.function_name, []).append((op, function.function_body))
     if not bodies:
         raise ArgumentError("there is no function with a body")
-    listed = ", ".join(f"@{known}" for known in bodies)
     if name is None:
         candidates = list(bodies) if len(bodies) == 1 else list(dict.fromkeys(public_functions(module)))
         if len(candidates) != 1:
-            raise ArgumentError(f"say which function with --function; there are: {listed}")
+            raise ArgumentError(f"say which function with --function; there are: {_some_of(list(bodies))}")
         name = candidates[0]
     if name not in bodies:
+        near = difflib.get_close_matches(name, bodies, n=MOST_NAMES)
+        listed = _some_of(list(dict.fromkeys((*near, *bodies))))
         raise ArgumentError(f"there is no function @{name} with a body; there are: {listed}")
     if len(bodies[name]) > 1:
         raise ArgumentError(
             f"{len(bodies[name])} modules have a function @{name}: rename all but one, or take them apart"
         )
     return bodies[name][0]
+
+
+def _some_of(functions: Sequence[str]) -> str:
+    """The names of functions, as far as a reader takes them in: a module may have hundreds."""
+    more = len(functions) - MOST_NAMES
+    named = ", ".join(f"@{name}" for name in functions[:MOST_NAMES])
+    return f"{named} and {more} more" if more > 0 else named
 
 
 Arguments = Mapping[str, Any] | Sequence[Any]
