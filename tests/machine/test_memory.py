@@ -265,3 +265,57 @@ def test_the_index_finds_what_looking_at_all_of_them_finds(rank: int) -> None:
     for access in recorded[::2]:
         history.forget(access)
     assert history.all() == recorded[1::2]
+
+
+AGENTS: list[Any] = [SimpleNamespace(number=number) for number in range(3)]
+
+
+def by_anybody(generator: random.Random, view: View, step: int) -> Access:
+    """An access of some agent at some moment, or of a work that somebody may have observed."""
+    observers = {agent.number: generator.randrange(8) for agent in AGENTS if generator.random() < 0.3}
+    work: Any = SimpleNamespace(observers=observers) if generator.random() < 0.3 else None
+    proxy = generator.choice([Proxy.GENERIC, Proxy.ASYNC, Proxy.UNSPECIFIED])
+    agent, is_write, moment = generator.choice(AGENTS), generator.random() < 0.5, generator.randrange(8)
+    return Access(view.region, is_write, proxy, agent, agent, work, moment, (), step, generator.random() < 0.1)
+
+
+def some_mind(generator: random.Random) -> Mind:
+    clock, fenced = ({agent.number: generator.randrange(9) for agent in AGENTS} for _ in range(2))
+    return Mind(clock, {"shared": fenced} if generator.random() < 0.7 else {})
+
+
+def are_strangers(other: Access, access: Access, mind: Mind, *, relaxed: bool) -> bool:
+    """What the two have to be, said once more."""
+    if not (other.is_write or access.is_write) or (other.is_atomic and access.is_atomic):
+        return False
+    needs_fence = other.proxy is Proxy.GENERIC and access.proxy is Proxy.ASYNC and (other.is_write or not relaxed)
+    return not mind.knows(other) or (needs_fence and not mind.has_fenced(other, "shared"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_strangers_are_those_that_looking_at_all_of_them_finds(seed: int) -> None:
+    generator, relaxed = random.Random(seed), seed % 2 == 0
+    base = MemoryObject.zeros("m", (8,), F32, "shared", with_data=False)
+    history = AccessHistory(base, relaxed_proxy=relaxed)
+    for step in range(60):
+        view = base.whole().slice([generator.randrange(8)], [1], [1])
+        list(history.record(by_anybody(generator, view, step), some_mind(generator)))
+        access, mind = by_anybody(generator, view, step + 1), some_mind(generator)
+        expected = [other for other in history.all() if are_strangers(other, access, mind, relaxed=relaxed)]
+        assert history.strangers(access, mind) == expected
+
+
+def test_who_knows_an_agents_last_access_is_asked_about_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body of thousands of loads and stores would take the square of their number."""
+    base = MemoryObject.zeros("m", (100,), F32, "shared", with_data=False)
+    history, nobody = AccessHistory(base), Mind({}, {})
+    for step in range(100):
+        list(history.record(write(base.whole().slice([step], [1], [1]), step), nobody))
+    another = write(base.whole(), 100)
+    assert len(history.strangers(another, nobody)) == 100
+
+    def knows(mind: Mind, access: Access) -> bool:
+        pytest.fail(f"{mind} is asked about {access}")
+
+    monkeypatch.setattr(Mind, "knows", knows)
+    assert history.strangers(another, Mind({0: 0}, {})) == []

@@ -58,6 +58,8 @@ class Proxy(Enum):
     """Tensor memory, as its transfers from and to registers reach it."""
 
 
+WITHOUT_FENCES = (Proxy.UNSPECIFIED, Proxy.GENERIC)
+"""An access by these needs no fence behind any other."""
 FENCE_SPACES = ("global", "shared")
 """The state spaces that `fence.proxy.async` can order, together or one by one."""
 
@@ -306,6 +308,12 @@ class AccessHistory:
         self._grid: dict[GridCell, dict[Access, None]] = {}
         self._anywhere: dict[Access, None] = {}
         """Accesses to what is no box of the object."""
+        self._by_agents: dict[int, dict[Access, None]] = {}
+        """Agent -> the recorded accesses that it made itself."""
+        self._latest: dict[int, int] = {}
+        """Agent -> the last moment at which it made one."""
+        self._by_works: dict[Access, None] = {}
+        """The recorded accesses of asynchronous works."""
         self._asked: tuple[ByteRegion, list[Access]] | None = None
         """The region that was asked for last, since the last change, and the answer."""
 
@@ -330,13 +338,25 @@ class AccessHistory:
 
     def strangers(self, access: Access, mind: Mind) -> list[Access]:
         """The recorded accesses, at whatever bytes, that would conflict with `access` if their bytes overlapped."""
-        return [
+        found = [
             other
-            for other in self.all()
+            for other in self._not_known_at_once(access, mind)
             if may_conflict(other, access)
             and (other.work is None or other.work is not access.work)
             and (not mind.knows(other) or self._must_be_fenced(other, access, mind))
         ]
+        return sorted(found, key=_step)
+
+    def _not_known_at_once(self, access: Access, mind: Mind) -> Iterator[Access]:
+        """
+        The recorded accesses but those of agents of whose last one `mind` knows, where no fence is asked for: of the
+        thousands that one agent makes to an array none is a stranger to the next.
+        """
+        yield from self._by_works
+        needs_no_fence = access.proxy in WITHOUT_FENCES
+        for agent, made in self._by_agents.items():
+            if not (needs_no_fence and mind.knows_moment(agent, self._latest[agent])):
+                yield from made
 
     def replaced_by(self, access: Access, mind: Mind) -> list[Access]:
         """The recorded accesses that `access` replaces: whatever races with one of them races with `access` as well."""
@@ -360,6 +380,8 @@ class AccessHistory:
         """Remove `access` from the record: no later access can race with it."""
         cells = self._filed.pop(access, ())
         self._asked = None
+        made = self._by_works if access.work is not None else self._by_agents.get(access.agent.number, {})
+        made.pop(access, None)
         if cells is None:
             self._anywhere.pop(access)
             return
@@ -417,11 +439,20 @@ class AccessHistory:
     def _file(self, access: Access) -> None:
         cells = self._filed[access] = self._cells_of(access.region)
         self._asked = None
+        self._file_by_maker(access)
         if cells is None:
             self._anywhere[access] = None
             return
         for cell in cells:
             self._grid.setdefault(cell, {})[access] = None
+
+    def _file_by_maker(self, access: Access) -> None:
+        if access.work is not None:
+            self._by_works[access] = None
+            return
+        agent = access.agent.number
+        self._by_agents.setdefault(agent, {})[access] = None
+        self._latest[agent] = max(access.moment, self._latest.get(agent, -1))
 
     def _cells_of(self, region: ByteRegion) -> _Cells:
         box = region.box
