@@ -55,7 +55,7 @@ RULES: tuple[Rule, ...] = (
     (_swaps(((INIT,), FENCES)), "no engine signals this barrier: only threads arrive at it, and they know it is made"),
     (_swaps((FENCES, ())), "the thread that issues the copy executes the fence, and still does so in front of it"),
     (_changes("drop", *FENCES), "no engine signals these barriers: only threads arrive at them"),
-    (_swaps(((EXPECT,), (COPY,))), "the phase needs the arrival and the bytes, whichever comes first"),
+    (_swaps(((EXPECT,), (COPY, "scf.if"))), "the phase needs the arrival and the bytes, whichever comes first"),
     (_swaps(((COPY, EXPECT), ("nvvm.mbarrier.try_wait.parity",))), "the wait is for what another copy brings"),
     (_swaps(((COPY, EXPECT), (COPY, EXPECT))), "the two belong to different barriers"),
     (_swaps((WAITS, WAITS)), "both are waits, and nothing is touched between them"),

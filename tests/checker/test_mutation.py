@@ -6,6 +6,7 @@ The checker finds every small fault that is put into a right program, except for
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -47,6 +48,14 @@ def only(text: str, kind: str) -> Mutant:
     return found
 
 
+PAGE = (ROOT / "docs" / "mutation.md").read_text()
+OF_PAGE = {
+    row[1]: [int(cell) if cell.strip() else 0 for cell in row[2].split("|")]
+    for row in re.finditer(r"^\| (\w+) \|((?: \d* ?\|?)+)\|$", PAGE, re.MULTILINE)
+}
+"""Kind of change -> how many mutants, and how many of them are killed, stricter, equivalent: as the page says."""
+
+
 # All of them ----------------------------------------------------------------------------------------------------------
 
 
@@ -62,6 +71,20 @@ def test_what_is_wrong_is_rejected_and_nothing_else() -> None:
         *("drop", "count", "bytes", "parity", "slot", "swap"),
         *("switch", "life", "answer"),
     }
+    if FULL:
+        became = Counter((judgement.mutant.kind, judgement.outcome) for judgement in judged)
+        shown = (Outcome.KILLED, Outcome.STRICTER, Outcome.EQUIVALENT)
+        assert {kind: [became[kind, outcome] for outcome in shown] for kind in OF_PAGE} == {
+            kind: row[1:] for kind, row in OF_PAGE.items()
+        }
+
+
+def test_the_page_has_all_mutants() -> None:
+    """What becomes of them it says, too; that is held where all of them are judged."""
+    counts = Counter(mutant.kind for each in right_programs() for mutant in mutants(each))
+    assert {kind: row[0] for kind, row in OF_PAGE.items()} == counts
+    assert all(number == sum(outcomes) for number, *outcomes in OF_PAGE.values())
+    assert f"All {sum(row[1] + row[2] for row in OF_PAGE.values()):,} mutants that are wrong are caught" in PAGE
 
 
 NOT_EXPLORED = {
