@@ -113,6 +113,16 @@ def test_threads_are_safe_for_every_trip_count(case: tuple[str, str, str]) -> No
     assert report.verdict_line == "safe for every trip count", str(report)
 
 
+LONG = [BY_NAME[name] for name in ("gemm_64x128x32", "chained_gemm", "attention_64", "attention_128")]
+"""A proof takes ten seconds to a minute."""
+
+
+@each("kernel", LOWERED, 1, ids=lambda kernel: kernel.name, slow=LONG)
+def test_threads_of_all_kernels_in_several_agents_are_safe_for_every_trip_count(kernel: Kernel) -> None:
+    report = check(threads_of(kernel.name, "warp-specialize", TARGET), timeout=None)
+    assert report.verdict_line == "safe for every trip count", str(report)
+
+
 SYNCHRONISING = (
     *(mbarrier.MBarrierInitOp, mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveExpectTxOp),
     *(mbarrier.MBarrierTryWaitParityOp, mbarrier.MBarrierTryWaitOp, barrier.BarrierOp, barrier.Barrier0Op),
