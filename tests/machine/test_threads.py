@@ -433,7 +433,10 @@ def test_agents_of_several_warps(op: str) -> None:
 
 
 def test_code_for_tiles_is_one_agent() -> None:
-    """A compiler shares it out among the warps and adds the barriers, so nothing is counted; a mixture is undecided."""
+    """
+    A compiler shares it out among the warps and adds the barriers, so nothing is counted but arrivals of all its
+    threads. Any other mixture is undecided.
+    """
     text = """
     func.func @k(%x: memref<64xi32>) {{
       nv_tileaa.execute attributes {{num_agents_per_group = array<i32: 1>, num_warps = array<i32: 4>}} {{
@@ -443,7 +446,8 @@ def test_code_for_tiles_is_one_agent() -> None:
       func.return
     }}"""
     assert kinds(text.format("")) == {"safe"}
-    assert kinds(text.format("nvvm.barrier0")) == {"undecided"}
+    assert kinds(text.format("nvvm.barrier0")) == {"safe"}
+    assert kinds(text.format("%l = nvvm.read.ptx.sreg.laneid : i32")) == {"undecided"}
 
 
 def test_execute_says_its_warps_for_each_region() -> None:

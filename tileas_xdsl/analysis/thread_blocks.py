@@ -36,6 +36,19 @@ THREAD_DIALECTS = frozenset({"nvvm", "rocdl", "nvgpu", "gpu"})
 """What their ops do, each thread does."""
 PLAIN_DIALECTS = frozenset({"arith", "builtin", "cf", "func", "index", "llvm", "math", "memref", "scf", "ub", "vector"})
 """Their ops may stand in code for threads and in code for tiles."""
+BESIDE_TILES = frozenset(
+    {
+        *(f"nvvm.mbarrier.{step}" for step in ("init", "arrive", "arrive.expect_tx", "test.wait", "try_wait.parity")),
+        *("nvvm.cp.async.mbarrier.arrive", "nvvm.fence.mbarrier.init", "nvvm.fence.proxy", "nvvm.barrier0"),
+        *("nvvm.read.ptx.sreg.tid.x", "nvvm.setmaxregister"),
+    }
+)
+"""
+Ops of single threads that may stand in code for tiles: each of the threads that do the tiles together does them for
+itself. So an agent of 128 threads arrives 128 times, behind all that it has done to tiles before.
+"""
+OF_ONE_THREAD = frozenset({"nv_tileas.async.tiled_tma_load", "nv_tileas.view"})
+"""Ops on tiles that one thread of an agent may do for all: it starts a copy."""
 ENDS = frozenset({"nv_tileas.async.pipeline.yield", "nv_tileaa.yield"})
 """Terminators of agent regions, of whatever level."""
 
@@ -49,6 +62,7 @@ class Level(Enum):
     TILES = auto()
     """For all threads of an agent together; a compiler shares the work out, and adds the barriers that this takes."""
     BOTH = auto()
+    """For tiles, and for single threads, of which nobody says which ones do what is done to tiles."""
 
 
 def block_shape_of(function: Operation) -> Shape | None:
@@ -85,16 +99,23 @@ def warp_size_of(op: Operation) -> int:
 
 def level_of(regions: Iterable[Region]) -> tuple[Level, Operation | None]:
     """For whom the code in `regions` is written, and an op for all threads together if there is one."""
-    for_threads = False
+    for_threads = apart = False
     for_tiles: Operation | None = None
     for op in _ops_in(regions, set()):
         dialect = op_name(op).partition(".")[0]
         for_threads |= dialect in THREAD_DIALECTS
-        if dialect not in THREAD_DIALECTS | PLAIN_DIALECTS and op_name(op) not in ENDS:
+        apart |= dialect in THREAD_DIALECTS and op_name(op) not in BESIDE_TILES
+        if is_for_tiles(op):
             for_tiles = for_tiles or op
     if for_tiles is None:
         return (Level.THREADS if for_threads else Level.PLAIN), None
-    return (Level.BOTH if for_threads else Level.TILES), for_tiles
+    return (Level.BOTH if apart else Level.TILES), for_tiles
+
+
+def is_for_tiles(op: Operation) -> bool:
+    """Whether all threads of an agent do an op together."""
+    name = op_name(op)
+    return name.partition(".")[0] not in THREAD_DIALECTS | PLAIN_DIALECTS and name not in ENDS
 
 
 def _ops_in(regions: Iterable[Region], seen: set[Operation]) -> Iterator[Operation]:

@@ -59,7 +59,7 @@ def _draw_phase(drawing: Drawing, phase: Phase) -> None:
 def _placed_barrier(drawing: Drawing, barrier: PlacedBarrier) -> None:
     drawing.thing(barrier.state)
     drawing.moment(barrier.maker.number, barrier.moment)
-    drawing.literal((id(barrier.op), barrier.fenced))
+    drawing.literal((id(barrier.op), barrier.fenced, barrier.is_met))
     # Who knows of a use may invalidate the barrier. Of one that all know of nothing can come.
     drawing.moments({agent: moment for agent, moment in barrier.uses.items() if not _all_know(drawing, agent, moment)})
     drawing.works(work for work in barrier.works if not drawing.is_settled(work))

@@ -196,6 +196,11 @@ class Agent:
         return self.hardware.count if self.hardware is not None else 1
 
     @property
+    def is_of_several_warps(self) -> bool:
+        """Whether these are more than one warp: it does what is done to tiles, and its threads do that together."""
+        return self.hardware is not None and self.hardware.count > self.hardware.per_warp
+
+    @property
     def threads(self) -> int:
         """How many of them are active: where arrivals are counted in threads, so many arrive."""
         return self.active.count if self.active is not None else self.size

@@ -57,7 +57,8 @@ def make_barrier(
     _end_what_lives_there(agent, op, place)
     _write(agent, op, place)
     state = PhaseBarrier(name_at(place), expected, op, counted_by_hand=True)
-    barrier = PlacedBarrier(state, agent, agent.moment, op, fenced)
+    made_by = agent.active if agent.is_of_several_warps else None
+    barrier = PlacedBarrier(state, agent, agent.moment, op, fenced, made_by)
     agent.machine.part(PlacedBarriers).at[place.key] = barrier
     place.base.objects[place.offset] = state.name
     if agent.block is not None:
@@ -269,3 +270,20 @@ def _report_unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) 
         "a barrier of all threads between the initialisation and the first use",
     )
     agent.machine.report(violation, Misuse(agent, [barrier.maker, agent], parties))
+
+
+def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
+    """Report that asynchronous work of `op` is to signal a barrier that no fence has shown to its proxy."""
+    if barrier.fenced:
+        return
+    parties = (
+        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
+        Party(op, agent.name, agent.iteration, "lets asynchronous work signal it"),
+    )
+    violation = Violation(
+        ViolationKind.MISSING_FENCE,
+        f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
+        parties,
+        "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
+    )
+    agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))

@@ -6,8 +6,8 @@ Branches that some threads of a warp take and others do not.
 
 The threads that take it are the active ones meanwhile. Only one arm may act: whether the threads in two of them wait
 for each other depends on how a warp is scheduled, which PTX leaves open, so that is undecided. *Assumed*, and said by
-the verdict: what the threads of a warp did before such a branch comes before what the branch does, and that before what
-they do next. PTX promises neither (`bar.warp.sync` would); compilers keep both.
+the verdict: what the threads of a warp, or of an agent that does tiles, did before such a branch comes before what the
+branch does, and that before what they do next. PTX promises neither (`bar.warp.sync` would); compilers keep both.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import Any
 from xdsl.dialects import scf
 from xdsl.ir import Operation, Region
 
+from tileas_xdsl.analysis.thread_blocks import OF_ONE_THREAD, is_for_tiles
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
@@ -38,6 +40,9 @@ QUIET = frozenset({Kind.PURE, Kind.TERMINATOR, Kind.CONTROL, Kind.JUMP})
 ORDERS_ITS_WARP = Assumption("elect, and what only some threads of a warp do, is ordered with what the others do")
 """As the page of this file says."""
 
+ORDERS_ITS_AGENT = Assumption("what only some threads of an agent do is ordered with what its others do")
+"""The same of an agent of several warps, whose threads do tiles together and meet at mbarriers each for itself."""
+
 HANDS_OVER_BEHIND_BARRIERS = Assumption("threads of a warp use each other's copies only behind a barrier of theirs")
 """A wait covers the copies of the thread that waits (PTX, cp.async.wait_group), and an agent is a whole warp here."""
 
@@ -47,6 +52,20 @@ def rests_on_own_copies(agent: Agent, works: Iterable[AsyncWork]) -> None:
     if agent.size > 1:
         note_own_wait(agent, works)
         agent.machine.assume(HANDS_OVER_BEHIND_BARRIERS)
+
+
+def order_among(agent: Agent) -> Assumption:
+    """What is assumed of the threads of `agent` where only some of them do something."""
+    return ORDERS_ITS_AGENT if agent.is_of_several_warps else ORDERS_ITS_WARP
+
+
+def refuse_tiles_of_some(agent: Agent, op: Operation, regions: Sequence[Region]) -> None:
+    """Raises `UndecidedError` where some threads of an agent of several warps do what all do together."""
+    if not agent.is_of_several_warps:
+        return
+    for inner in (each for region in regions for each in region.walk()):
+        if is_for_tiles(inner) and op_name(inner) not in OF_ONE_THREAD:
+            raise UndecidedError(inner, "is done by some threads of an agent, and tiles by all of them; do it outside")
 
 
 @dataclass(frozen=True)
@@ -77,7 +96,8 @@ def branch(agent: Agent, op: scf.IfOp, condition: PerThread) -> Request:
     arms = [(region, active) for region, active in taken_by if _matters(agent, op, region)]
     if not arms:
         return agent.run_region(op.false_region).then(give_results)
-    agent.machine.assume(ORDERS_ITS_WARP)
+    refuse_tiles_of_some(agent, op, [region for region, _ in arms])
+    agent.machine.assume(order_among(agent))
     return _run_next(agent, Arms(agent.active, condition.varies, arms[0][1], tuple(arms)))
 
 
@@ -178,7 +198,7 @@ def predicated(agent: Agent, op: Operation, predicate: Any) -> Generator[int]:
         raise UndecidedError(op, "has a predicate that is true for all but an elected thread")
     outside = agent.active
     if chosen and len(chosen) < len(agent.lanes):
-        agent.machine.assume(ORDERS_ITS_WARP)
+        agent.machine.assume(order_among(agent))
         agent.active = Active(tuple(agent.lanes), is_elected=True) if is_election else Active(chosen)
     try:
         yield len(chosen)

@@ -62,14 +62,27 @@ def inherited(agent: Agent, warps: Sequence[Sequence[int]]) -> list[int]:
     return [next((count for count in counts if count >= 0), of_agent) for counts in warps]
 
 
-def fork_and_join(agent: Agent, op: Operation, operands: Sequence[object], *, warps: Sequence[int] = ()) -> Request:
-    """Run the regions of `op`, each by the agents of its group, and wait for the end of all of them."""
+def fork_and_join(
+    agent: Agent,
+    op: Operation,
+    operands: Sequence[object],
+    *,
+    warps: Sequence[int] = (),
+    first_warps: Sequence[int] = (),
+) -> Request:
+    """
+    Run the regions of `op`, each by the agents of its group, and wait for the end of all of them. Agents of so many
+    `warps` lie behind one another, or each begins with the one of `first_warps`.
+    """
     cohort: list[Agent] = []
     per_warp = agent.machine.code.fact(warp_size_of, op)
     total = _threads_in_all(op, warps, per_warp)
+    if first_warps:
+        total = max((start + count) * per_warp for start, count in zip(first_warps, warps, strict=True))
     first = 0
     for seat in seats_of(op, warps):
         agent.machine.check_time(op)
+        first = first_warps[seat.group] * per_warp if first_warps else first
         threads = Threads(first, seat.warps * per_warp, (total, 1, 1), per_warp) if seat.warps else None
         first += seat.warps * per_warp or 1
         for name, team, hardware in _forked(agent, op, seat, threads):

@@ -16,6 +16,7 @@ from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous
 from tileas_xdsl.machine.core.threads.clusters import Cluster, barrier_of_cluster, end_block
+from tileas_xdsl.machine.core.threads.hardware import Active
 from tileas_xdsl.machine.core.violations import Party
 
 
@@ -29,12 +30,19 @@ class PlacedBarrier:
     op: Operation
     fenced: bool = False
     """Whether the asynchronous proxy may see it."""
+    made_by: Active | None = None
+    """Which threads of an agent of several warps have made it; None where it is one warp or less."""
     uses: Clock = field(default_factory=dict[int, int])
     """The moment of each agent's last use: an arrival, a wait, a test."""
     users: dict[int, Operation] = field(default_factory=dict[int, Operation])
     """What each agent did then. For messages only."""
     works: dict[AsyncWork, None] = field(default_factory=dict[AsyncWork, None])
     """Works that signal it: the last ones, of which no later one knows."""
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the threads of its maker have met since: only then do all of them know that it is there."""
+        return self.made_by is None or self.maker.threads_met > self.moment
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +95,8 @@ def publish_inits(agent: Agent) -> None:
 
 def knows_init(agent: Agent, barrier: PlacedBarrier) -> bool:
     """Whether `barrier` was made before what `agent` does now."""
+    if not barrier.is_met and (agent is not barrier.maker or agent.active != barrier.made_by):
+        return False
     maker, moment = barrier.maker.number, barrier.moment
     return agent.mind.knows_moment(maker, moment) or agent.fenced.get(MADE, {}).get(maker, -1) >= moment
 

@@ -2,8 +2,9 @@
 What the loads, stores and copies of `nv_tileas` and their asynchronous forms do.
 
 A synchronous access first waits for the token it takes; its own token is complete from the start. An asynchronous one
-is issued, reads and writes after its token, and completes some time later. A tiled load that sticks out of its array
-reads the padding value, zero unless the op says; a tiled store stays in bounds unless it says otherwise.
+is issued, reads and writes after its token, and completes some time later. Where threads arrive at mbarriers behind
+their copies (`cp.async.mbarrier.arrive`), an asynchronous tiled load is such a copy. A tiled load that sticks out of
+its array reads the padding value, zero unless the op says; a tiled store stays in bounds unless it says otherwise.
 
 Storage and values. Loads, copies and conversions into shared or tensor memory make fresh storage; products and
 arithmetic always give values.
@@ -23,6 +24,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 
 from tileas_xdsl.dialects.nv_tileas import memory, pointers
 from tileas_xdsl.dialects.nv_tileas.types import TiledViewType
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
+from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.array_arguments import bind_tiled_view
 from tileas_xdsl.machine.core.agents import Agent
@@ -33,6 +36,7 @@ from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
 from tileas_xdsl.machine.meanings.nv_tileas.tokens import as_token
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, copy_groups
 from tileas_xdsl.machine.parts.rings import StageToken, done_token
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import element_of
@@ -155,7 +159,15 @@ def _async_tiled_load(agent: Agent, op: memory.AsyncTiledLoadOp, *operands: Any)
     _refuse_offsets(op, given.group("offsets"))
     tokens, mask = given.group("token"), given.optional("mask")
     place = Place(view, coordinates, True, bounds_of(op.in_bounds))
-    return load_later(agent, op, place, op.destination.type, destination, tokens, mask=mask)
+    token = load_later(agent, op, place, op.destination.type, destination, tokens, mask=mask)
+    if agent.machine.code.fact(_arrives_behind_copies, enclosing_function(op) or op):
+        copy_groups(agent, CP_ASYNC).uncommitted += token.event.source
+    return token
+
+
+def _arrives_behind_copies(function: Operation) -> bool:
+    """Whether threads arrive at an mbarrier when the copies that they have started are complete."""
+    return any(isinstance(op, CpAsyncMBarrierArriveOp) for op in function.walk())
 
 
 @sync(pointers.AsyncLoadOp)

@@ -498,4 +498,6 @@ def _release_later(agent: Agent, op: Operation, ring: Ring, k: int, event: Event
 @suspends(AgentSwitchOp, may_move=EVERY_OPERAND)
 def _agent_switch(agent: Agent, op: AgentSwitchOp, *operands: Any) -> Answer:
     warps = inherited(agent, op.warps_per_group()) if op.num_warps is not None else []
-    return fork_and_join(agent, op, operands, warps=warps)
+    is_placed = op.warp_id is not None and all(size == 1 for size in op.group_sizes) and bool(warps)
+    first = [int(number) for number in op.warp_id.get_values()] if op.warp_id is not None and is_placed else []
+    return fork_and_join(agent, op, operands, warps=warps, first_warps=first)

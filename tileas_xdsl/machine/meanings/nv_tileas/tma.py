@@ -3,7 +3,8 @@ What the ops of `nv_tileas` for the tensor memory accelerator (TMA) do (PTX ISA,
 
 A descriptor names an array and the box that a transfer moves. Coordinates count elements, outermost axis first, as the
 hardware's do in reverse; a box may stick out of the array, reading zero (or NaN, as the descriptor says) and writing
-nothing there. The token of a transfer stands for its barrier: the barrier operand is for the lowering.
+nothing there. A barrier that is a pointer to an mbarrier counts the bytes, as in `nvvm`. Where there is none, or it is
+a name of nv_tileas, the token stands for it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ from tileas_xdsl.machine.core.meaning import effect, refused, sync
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nv_tileas.memory import store_later
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
+from tileas_xdsl.machine.parts.barrier_lives import check_init_fence, note_signal, use_barrier
+from tileas_xdsl.machine.parts.barriers import promise_bytes
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import view_of
+from tileas_xdsl.machine.tiles.pointers import Pointer
 from tileas_xdsl.machine.tiles.tensor_maps import bind_map, described, map_of_argument
 from tileas_xdsl.machine.tiles.tiled_views import Descriptor, Lanes, TiledView, TileWindow, assembled
 from tileas_xdsl.machine.tiles.tiles import retyped, storage_of, tile_shape
@@ -85,7 +89,7 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
     window = _window(agent, op, descriptor, operands[: len(op.coords)], op.destination.type)
     pieces, machine = window.pieces(), agent.machine
     lanes = Lanes(window.of.tile, descriptor.array.element, descriptor.padding)
-    return issue_move(
+    token = issue_move(
         agent,
         op,
         [piece.view for piece in pieces],
@@ -95,6 +99,20 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
         label=f"the TMA load into '{target.base.name}'",
         engine="tma",
     )
+    for address in operands[len(op.coords) :]:
+        _count_bytes(agent, op, address, token, target.region.byte_count)
+    return token
+
+
+def _count_bytes(agent: Agent, op: Operation, address: Any, token: StageToken, size: int) -> None:
+    """Let the bytes of a transfer arrive at the mbarrier that the op names by a pointer."""
+    if not isinstance(address, Pointer):
+        return
+    barrier = use_barrier(agent, op, address)
+    check_init_fence(agent, op, barrier)
+    for work in token.event.source:
+        promise_bytes(agent, work, barrier.state, size * agent.threads)
+        note_signal(barrier, work)
 
 
 @sync(tma.TiledTmaStoreOp, may_move=("coords",), indexes=(("coords", "descriptor"),))

@@ -26,8 +26,8 @@ from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at, check_init_fence, wait_for_own_copies
-from tileas_xdsl.machine.parts.barrier_lives import note_signal
+from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at, wait_for_own_copies
+from tileas_xdsl.machine.parts.barrier_lives import check_init_fence, note_signal
 from tileas_xdsl.machine.parts.barriers import promise_bytes
 from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
 from tileas_xdsl.machine.parts.clusters import Destination, destinations

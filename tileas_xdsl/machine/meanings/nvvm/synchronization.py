@@ -40,7 +40,6 @@ from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitO
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.code import per_op
-from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
@@ -344,23 +343,6 @@ def _note_state_seen(agent: Agent, op: Operation, condition: StateCondition) -> 
 @continuation
 def _succeed(_agent: Agent, _op: Operation, _: None) -> Answer:
     return 1
-
-
-def check_init_fence(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
-    """Report that asynchronous work of `op` is to signal a barrier that no fence has shown to its proxy."""
-    if barrier.fenced:
-        return
-    parties = (
-        Party(barrier.op, barrier.maker.name, (), "initialises the barrier"),
-        Party(op, agent.name, agent.iteration, "lets asynchronous work signal it"),
-    )
-    violation = Violation(
-        ViolationKind.MISSING_FENCE,
-        f"{barrier.state.name} is made by a generic write and then used by the asynchronous proxy without a fence",
-        parties,
-        "an nvvm.fence.mbarrier.init (or a proxy fence) by the thread that makes the barrier, after it made it",
-    )
-    agent.machine.report(violation, Misuse(agent, [barrier.state], parties[1:]))
 
 
 # Copies with groups ---------------------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ from tileas_xdsl.machine.core.threads.by_thread import per_thread_of_warp
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN, element_type, unsigned, wrap
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
-from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at, check_init_fence
-from tileas_xdsl.machine.parts.barrier_lives import note_signal
+from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at
+from tileas_xdsl.machine.parts.barrier_lives import check_init_fence, note_signal
 from tileas_xdsl.machine.parts.barriers import promise_arrival, wait_for_queue
 from tileas_xdsl.machine.parts.clusters import place_in_block, ranks_in
 from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
