@@ -24,9 +24,12 @@ from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.names import DRIVERS, PASSES
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
+TILES = "tileir{compute-capability=sm_80 pipeline-strategy=unspecialize layouts=true},"
 BEFORE = {
     "convert-to-llvm": "inject-software-pipeline,convert-queue-to-nvvm,",
-    "convert-nv-tileas-to-llvm": "tileir{compute-capability=sm_80 pipeline-strategy=unspecialize layouts=true},",
+    "convert-nv-tile-func-to-llvm": TILES,
+    "convert-pipeline-to-nvvm": f"{TILES}convert-nv-tile-func-to-llvm,",
+    "convert-nv-tileas-to-llvm": f"{TILES}convert-nv-tile-func-to-llvm,convert-pipeline-to-nvvm,",
 }
 """What has to come before a pass that takes none of the examples as they are."""
 MOST = 5

@@ -84,14 +84,14 @@ def test_strategy_none_leaves_out_scheduling_and_pipelining() -> None:
 @pytest.mark.parametrize(
     ("driver", "needed"),
     [
-        (TileIRPass(enable_random_delay=True), "convert-nv-tile-func-to-llvm"),
+        (TileIRPass(enable_random_delay=True), None),
         (TileIRPass(num_ctas=2), "tileas-plan-cta"),
     ],
 )
-def test_option_without_its_pass_is_refused_by_name(driver: TileIRPass, needed: str) -> None:
+def test_option_without_its_pass_is_refused_by_name(driver: TileIRPass, needed: str | None) -> None:
     if needed in PASSES:
         pytest.fail(f"{needed} exists now: move this case to the tests of the option")
-    with pytest.raises(PassFailedException, match=needed):
+    with pytest.raises(PassFailedException, match=needed or "enable-random-delay=true is read by no pass yet"):
         driver.apply(context(), parse("func.func @f() {\n func.return\n}"))
 
 
@@ -174,7 +174,7 @@ def test_every_option_of_the_driver_is_handed_on_or_demands_a_pass_or_is_the_dri
     demanding = {demand.option for demand in DEMANDS}
     assert handed_on | demanding | {"compute_capability"} == options
     assert not handed_on & demanding
-    assert {demand.needed for demand in DEMANDS} <= set(NAMES)
+    assert {demand.needed for demand in DEMANDS if demand.needed is not None} <= set(NAMES)
 
 
 def test_options_that_are_handed_on_are_options_of_the_pass() -> None:

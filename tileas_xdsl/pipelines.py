@@ -55,7 +55,8 @@ class FamilyPass:
         return self.name in PASSES
 
 
-TARGET_AND_WARPS = (("compute_capability", "compute_capability"), ("num_warps", "num_warps"))
+TARGET = (("compute_capability", "compute_capability"),)
+TARGET_AND_WARPS = (*TARGET, ("num_warps", "num_warps"))
 
 FAMILY = (
     FamilyPass("tileas-queue-to-pipeline"),
@@ -109,9 +110,9 @@ FAMILY = (
     FamilyPass("tileas-insert-OCG-knobs"),
     FamilyPass("lower-tma-load-store-to-async", ALWAYS, (), "threads"),
     FamilyPass("tileas-attach-tma-desc-args", ALWAYS, (), "threads"),
-    FamilyPass("convert-nv-tile-func-to-llvm"),
-    FamilyPass("convert-pipeline-to-nvvm"),
-    FamilyPass("convert-nv-tileas-to-llvm", ALWAYS, (("compute_capability", "compute_capability"),), "threads"),
+    FamilyPass("convert-nv-tile-func-to-llvm", ALWAYS, TARGET, "threads"),
+    FamilyPass("convert-pipeline-to-nvvm", ALWAYS, TARGET, "threads"),
+    FamilyPass("convert-nv-tileas-to-llvm", ALWAYS, TARGET, "threads"),
 )
 """The TileAS passes in the order in which they run."""
 
@@ -170,6 +171,7 @@ ORDER = (
     ("lower-tma-load-store-to-async", "tileas-attach-tma-desc-args", "it makes the descriptors, and numbers them"),
     ("tileas-attach-tma-desc-args", "convert-nv-tileas-to-llvm", "threads copy by descriptors that are arguments"),
     ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm", "functions carry the kernel attributes by then"),
+    ("convert-pipeline-to-nvvm", "convert-nv-tileas-to-llvm", "threads have no pipelines, only barriers and slots"),
 )
 """(before, after, why): the first pass must run before the second. A test holds `FAMILY` against it."""
 
@@ -177,11 +179,12 @@ ORDER = (
 @dataclass(frozen=True)
 class Demand:
     """
-    An option of the driver that needs the pass `needed` when it is set to `value`, or to anything but its default.
+    An option of the driver that needs the pass `needed`, or (None) a pass that reads it, when it is set to `value`, or
+    to anything but its default.
     """
 
     option: str
-    needed: str
+    needed: str | None
     value: str | None = None
 
     def is_made_by(self, driver: TileIRPass) -> bool:
@@ -204,13 +207,13 @@ class Demand:
 DEMANDS = (
     Demand("pipeline_strategy", "tileas-materialize-schedule", "warp-specialize"),
     Demand("pipeline_strategy", "tileas-unspecialized-pipeline", "unspecialize"),
-    Demand("enable_random_delay", "convert-nv-tile-func-to-llvm"),
+    Demand("enable_random_delay", None),
     Demand("num_ctas", "tileas-plan-cta"),
-    Demand("index_bitwidth", "convert-nv-tile-func-to-llvm"),
-    Demand("opt_level", "convert-nv-tile-func-to-llvm"),
-    Demand("v2_opt_level", "convert-nv-tile-func-to-llvm"),
+    Demand("index_bitwidth", None),
+    Demand("opt_level", None),
+    Demand("v2_opt_level", None),
 )
-"""The pass that each option needs. The error names the first that is missing."""
+"""The pass that each option needs. The error names the first option whose pass is missing."""
 
 
 STRATEGY_HELP: dict[Strategy, str] = {
@@ -305,13 +308,13 @@ class TileIRPass(ChoosingPass):
             op.verify()
 
     def refuse_unbuilt_options(self) -> None:
-        """Raises `PassFailedException` for an option that asks for a pass which does not exist yet."""
+        """Raises `PassFailedException` for an option that no pass reads yet, or whose pass does not exist yet."""
         for demand in DEMANDS:
             if demand.needed not in PASSES and demand.is_made_by(self):
-                raise PassFailedException(
-                    f"tileir: {demand.spelled_for(self)} needs the pass {demand.needed}, which does not exist yet; "
-                    "leave the option out"
-                )
+                problem = "is read by no pass yet"
+                if demand.needed is not None:
+                    problem = f"needs the pass {demand.needed}, which does not exist yet"
+                raise PassFailedException(f"tileir: {demand.spelled_for(self)} {problem}; leave the option out")
 
     def refuse_contradictions(self) -> None:
         """Raises `PassFailedException` for an option that needs a schedule where no loop gets one."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import parse, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
+from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.machine.running import run
 
-CONVERT = "convert-nv-tileas-to-llvm"
 BY_DESCRIPTOR = "lower-tma-load-store-to-async,tileas-attach-tma-desc-args"
-"""The copies of TMA by descriptors that are arguments, as `CONVERT` wants them."""
-PASS = f"{BY_DESCRIPTOR},{CONVERT}"
-"""From tiles to threads; options behind it are those of `CONVERT`."""
+"""The copies of TMA by descriptors that are arguments, as the passes behind want them."""
+TO_BARRIERS = ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm")
+"""From tiles with pipelines to tiles with mbarriers."""
+TO_THREADS = (*TO_BARRIERS, "convert-nv-tileas-to-llvm")
+"""From there to threads."""
 DOWN = "convert-to-llvm{threads=128},convert-nvvm-to-llvm"
 """From threads to LLVM; the function says itself how many threads it has."""
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
@@ -25,6 +30,21 @@ BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 def driver_of(target: str, strategy: str) -> str:
     """The passes from tiles to tiles with layouts, schedules and pipelines."""
     return f"tileir{{compute-capability={target} pipeline-strategy={strategy} layouts=true}}"
+
+
+def passes(names: Sequence[str], target: str = "sm_80") -> str:
+    """Passes that take a target, one behind the other."""
+    return ",".join(f"{name}{{compute-capability={target}}}" for name in names)
+
+
+def to_threads(target: str = "sm_80") -> str:
+    """The passes from tiles to threads."""
+    return f"{BY_DESCRIPTOR},{passes(TO_THREADS, target)}"
+
+
+def convert(target: str = "sm_80") -> str:
+    """Those behind the descriptors."""
+    return passes(TO_THREADS, target)
 
 
 @cache
@@ -40,9 +60,36 @@ def copies_of(name: str, strategy: str, target: str) -> ModuleOp:
 
 
 @cache
+def barriers_of(name: str, strategy: str = "unspecialize", target: str = "sm_80") -> ModuleOp:
+    """A kernel between the passes: tiles, and mbarriers in place of pipelines; nobody changes it."""
+    module = run_passes(copies_of(name, strategy, target).clone(), passes(TO_BARRIERS, target))
+    module.verify()
+    verify_dominance(module)
+    return module
+
+
+def assert_no_code(module: ModuleOp, names: Sequence[str], target: str, match: str) -> None:
+    """One of the passes refuses a module, by such words, and leaves untouched what it was given."""
+    before, said = _refused(module, names, target)
+    assert re.search(match, said), said
+    assert str(module) == before
+
+
+def _refused(module: ModuleOp, names: Sequence[str], target: str) -> tuple[str, str]:
+    """What the pass was given that refuses a module, and what it says."""
+    for name in names:
+        before = str(module)
+        try:
+            run_passes(module, passes([name], target))
+        except RefusedError as error:
+            return before, str(error)
+    pytest.fail("no pass refuses it")
+
+
+@cache
 def threads_of(name: str, strategy: str = "unspecialize", target: str = "sm_80") -> ModuleOp:
     """The code of its threads; nobody changes it."""
-    module = run_passes(tiles_of(name, strategy, target).clone(), f"{PASS}{{compute-capability={target}}}")
+    module = run_passes(barriers_of(name, strategy, target).clone(), passes(TO_THREADS[2:], target))
     module.verify()
     verify_dominance(module)
     return module

@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from tests.support.corpora import each
 from tests.support.ir import ROOT, parse, run_passes
 from tests.support.ptx import assembled, ptx_of
-from tests.support.thread_kernels import DOWN, PASS
+from tests.support.thread_kernels import DOWN, to_threads
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReleaseOp,
@@ -46,7 +46,7 @@ def _tiles(strategy: str, stages: int) -> ModuleOp:
 
 @cache
 def _ptx(strategy: str, stages: int) -> str:
-    threads = run_passes(_tiles(strategy, stages).clone(), f"{PASS}{{compute-capability={TARGET}}}")
+    threads = run_passes(_tiles(strategy, stages).clone(), to_threads(TARGET))
     return ptx_of(threads, TARGET, DOWN)
 
 

@@ -16,7 +16,7 @@ from tests.support.corpora import each
 from tests.support.ir import parse, run_passes
 from tests.support.ptx import ptx_of, require_ptxas
 from tests.support.random_tile_kernels import kernel_arguments, random_kernel
-from tests.support.thread_kernels import DOWN, PASS, driver_of
+from tests.support.thread_kernels import DOWN, driver_of, to_threads
 from tileas_xdsl.backend.ptxas import assemble
 from tileas_xdsl.diagnostics import recorded_diagnostics
 from tileas_xdsl.machine.running import run
@@ -33,7 +33,7 @@ CASES = [
 def _threads(text: str, target: str, strategy: str) -> ModuleOp:
     with recorded_diagnostics():
         tiles = run_passes(parse(text), driver_of(target, strategy))
-    return run_passes(tiles, f"{PASS}{{compute-capability={target}}}")
+    return run_passes(tiles, to_threads(target))
 
 
 def _with_maps(module: ModuleOp, given: dict[str, Any]) -> dict[str, Any]:

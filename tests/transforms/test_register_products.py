@@ -16,7 +16,7 @@ from tests.support.ir import parse, run_passes
 from tests.support.llvm_ir import normal_form, translated
 from tests.support.mlir import run as run_tool
 from tests.support.ptx import assembled, ptx_of
-from tests.support.thread_kernels import BY_NAME, DOWN, PASS, driver_of, threads_of
+from tests.support.thread_kernels import BY_NAME, DOWN, driver_of, threads_of, to_threads
 from tileas_xdsl.backend.llvm_ir import llvm_ir_of
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
@@ -40,7 +40,7 @@ def wide(strategy: str) -> tuple[ModuleOp, ModuleOp]:
     """Attention with 32 keys a step and a head of 32, as tiles and as threads: a chain of two."""
     text = BY_NAME["attention_64"].text.replace("<16x16x", "<32x32x").replace("<64x16x", "<64x32x")
     tiles = run_passes(parse(text), driver_of(TARGET, strategy))
-    return tiles, run_passes(tiles.clone(), f"{PASS}{{compute-capability={TARGET}}}")
+    return tiles, run_passes(tiles.clone(), to_threads(TARGET))
 
 
 # Where ----------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import parse, run_passes
-from tests.support.thread_kernels import PASS
+from tests.support.thread_kernels import to_threads
 from tests.transforms.test_random_threads import assert_right
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
@@ -116,7 +116,7 @@ def test_handed_on_for_two_turns() -> None:
 def test_a_tile_that_is_read_too_late_is_refused() -> None:
     module = module_of(stored("%a") + turns("%r", "%a", stored("%b") + read("%before"), "%b") + read("%r"))
     with pytest.raises(RefusedError, match="still read when the next turn of the loop stores its own there"):
-        run_passes(module, f"{PASS}{{compute-capability=sm_80}}")
+        run_passes(module, to_threads())
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------

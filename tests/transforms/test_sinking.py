@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import ROOT, parse, run_passes
 from tests.support.ptx import ptx_of, require_ptxas
-from tests.support.thread_kernels import BY_NAME, DOWN, PASS, assert_computes, driver_of, threads_of, tiles_of
+from tests.support.thread_kernels import BY_NAME, DOWN, assert_computes, driver_of, threads_of, tiles_of, to_threads
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.backend.ptxas import assemble
 from tileas_xdsl.checker.verdict.checking import check
@@ -26,7 +26,7 @@ def no_registers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _threads(strategy: str) -> ModuleOp:
-    module = run_passes(tiles_of(KERNEL, strategy).clone(), f"{PASS}{{compute-capability=sm_80}}")
+    module = run_passes(tiles_of(KERNEL, strategy).clone(), to_threads())
     module.verify()
     verify_dominance(module)
     return module
@@ -82,6 +82,6 @@ def test_where_there_are_registers_the_slot_is_given_back_first() -> None:
 def test_a_tile_of_128_by_128_spills_little() -> None:
     """132 bytes, outside of the loop's products; with all fragments of a slot in registers it is 908."""
     tiles = run_passes(parse((ROOT / "examples/gemm_loop.mlir").read_text()), driver_of("sm_80", "warp-specialize"))
-    threads = run_passes(tiles, f"{PASS}{{compute-capability=sm_80}}")
+    threads = run_passes(tiles, to_threads())
     (report,) = assemble(ptx_of(threads, "sm_80", DOWN), "sm_80", require_ptxas()).kernels
     assert report.spills <= 200

@@ -10,11 +10,11 @@ import re
 import numpy as np
 import pytest
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i32
 
 from tests.support.corpora import each
 from tests.support.ir import parse, print_custom, run_passes
-from tests.support.thread_kernels import BY_NAME, CONVERT, assert_computes, tiles_of
+from tests.support.thread_kernels import BY_NAME, TO_THREADS, assert_computes, assert_no_code, tiles_of
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import RefusedError, failed_softly, recorded_diagnostics
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
@@ -283,30 +283,42 @@ def test_copies_that_tma_does_not_do(said: str) -> None:
 
 
 COPIES = str(run_passes(parse(TILES), f"{LOWER},{ATTACH}"))
+UNDESCRIBED = re.sub(r" \{tileas.tensor_map = .*?\}\}", "", COPIES, count=1)
+UNSWIZZLED = COPIES.replace("swizzle = 32 : i64", "swizzle = 48 : i64")
 UNFIT = {
     NOT_ATTACHED: str(run_passes(parse(TILES), LOWER)),
     "by TMA with something else than copies by descriptor": TILES,
     "says no tx_count": COPIES.replace(", tx_count = 2048 : i32", "", 1),
-    "by a descriptor of which nobody says what it maps": re.sub(r" \{tileas.tensor_map = .*?\}\}", "", COPIES, count=1),
+    "has an argument 'a' that is a descriptor of nothing": UNDESCRIBED,
     "by boxes of (64, 8), swizzled by 32": COPIES.replace("64, 16>, swizzle = ", "64, 8>, swizzle = "),
-    "and the array has a swizzle of 48 bytes": COPIES.replace("swizzle = 32 : i64", "swizzle = 48 : i64"),
+    "has an argument 'a' that has a swizzle of 48 bytes": UNSWIZZLED,
     "has an argument 'd' that is a descriptor of nothing": COPIES.replace("@f(", f"@f(%d: {DESC}, "),
     "is not waited for at once": re.sub(r"nv_tileas.async.wait (%\d+) : .*\n(    \} : )", r"\2", COPIES),
 }  # fmt: skip
-"""What `convert-nv-tileas-to-llvm` says -> tiles whose copies it does not take."""
+"""What the passes down to threads say -> tiles whose copies they do not take."""
 
 
 @pytest.mark.parametrize("said", UNFIT)
 def test_copies_that_have_no_code(said: str) -> None:
-    module = parse(UNFIT[said])
-    before = str(module)
-    with pytest.raises(RefusedError, match=re.escape(said)):
-        run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
-    assert str(module) == before
+    assert_no_code(parse(UNFIT[said]), TO_THREADS, TARGET, re.escape(said))
+
+
+BY_COPIES = {
+    "by a descriptor of which nobody says what it maps": UNDESCRIBED,
+    "and the array has a swizzle of 48 bytes": UNSWIZZLED,
+}
+"""The same where the function is a kernel already: what its copies lack."""
+
+
+@pytest.mark.parametrize("said", BY_COPIES)
+def test_copies_of_kernels_that_have_no_code(said: str) -> None:
+    module = parse(BY_COPIES[said])
+    (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
+    function.attributes["nvvm.reqntid"] = DenseArrayBase.from_list(i32, [256])
+    assert_no_code(module, TO_THREADS[1:], TARGET, re.escape(said))
 
 
 def test_a_copy_outside_of_pipelines_has_no_code() -> None:
     """No barrier counts its bytes."""
     module = run_passes(parse(COPY), ATTACH)
-    with pytest.raises(RefusedError, match="copies by TMA into no slot of a pipeline"):
-        run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
+    assert_no_code(module, TO_THREADS, TARGET, "copies by TMA, and names no mbarrier that counts its bytes")

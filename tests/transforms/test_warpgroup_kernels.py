@@ -24,15 +24,16 @@ from tests.support.scheduled_kernels import KERNELS, Kernel
 from tests.support.thread_kernels import (
     BY_DESCRIPTOR,
     BY_NAME,
-    CONVERT,
     DOWN,
+    TO_THREADS,
     assert_computes,
+    assert_no_code,
+    convert,
     copies_of,
     threads_of,
     tiles_of,
 )
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.dialects.nvvm import barrier, bulk, fence, mbarrier, wgmma
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
@@ -261,11 +262,8 @@ def test_waits_for_something_else() -> None:
     (token,) = re.findall(r"%at_filled, (%\d+) =", text)
     old = "nv_tileas.async.pipeline.producer_commit %at_filled"
     assert old in text
-    module = parse(text.replace(old, f"nv_tileas.async.wait {token} : (!nv_tileas.token) -> ()\n{old}", 1))
-    before = str(module)
-    with pytest.raises(RefusedError, match="waits for something else than a product"):
-        run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
-    assert str(module) == before
+    wait = f"nv_tileas.async.wait {token} : (!nv_tileas.token) -> ()\n{old}"
+    _refused(text.replace(old, wait, 1), "hands out a token that is used")
 
 
 AGENTS = "max_regs = array<i32: 40, 232>, num_warps = array<i32: 4, 4>, warp_id = array<i32: 0, 4>"
@@ -282,11 +280,7 @@ MISFITS = {
 
 
 def _refused(text: str, problem: str) -> None:
-    module = parse(text)
-    before = str(module)
-    with pytest.raises(RefusedError, match=problem):
-        run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
-    assert str(module) == before
+    assert_no_code(parse(text), TO_THREADS, TARGET, problem)
 
 
 @pytest.mark.parametrize("name", MISFITS)
@@ -302,7 +296,7 @@ def test_agents_that_do_not_fit_their_tiles(name: str) -> None:
 
 def test_inherited_registers_are_not_moved() -> None:
     module = parse(str(copies_of(*GEMM)).replace("max_regs = array<i32: 40, 232>", "max_regs = array<i32: -1, 232>"))
-    threads = run_passes(module, f"{CONVERT}{{compute-capability={TARGET}}}")
+    threads = run_passes(module, convert(TARGET))
     threads.verify()
     assert "setmaxregister" not in str(threads)
     assert "maxnreg" not in str(threads)

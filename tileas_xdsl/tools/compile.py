@@ -113,7 +113,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     decisions: list[str] = []
     with recorded_diagnostics() as said:
         for number, step in enumerate(steps):
-            if step.name == machine_code.TO_THREADS:
+            if step.name == machine_code.TO_KERNELS:
                 decisions += agents_of(module)
             is_verified = machine_code.is_verified_by_next(step.name, wanted) and arguments.save_temps is None
             _apply(step, module, context, verify=not is_verified)

@@ -29,9 +29,10 @@ from tileas_xdsl.tools.errors import InputError
 
 LLVM_IR, PTX, CUBIN = ".ll", ".ptx", ".cubin"
 KINDS = (LLVM_IR, PTX, CUBIN)
-TO_THREADS = "convert-nv-tileas-to-llvm"
-"""The pass behind which nothing says any more who the agents are."""
-HANDED_ON = (TO_THREADS, "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
+TO_KERNELS = "convert-nv-tile-func-to-llvm"
+"""The first of the passes that lower what agents are."""
+TO_THREADS = (TO_KERNELS, "convert-pipeline-to-nvvm", "convert-nv-tileas-to-llvm")
+HANDED_ON = (*TO_THREADS, "inject-software-pipeline", "convert-queue-to-nvvm", "convert-to-llvm")
 """Passes whose thousands of ops the last one behind them takes on at once: only what that makes is verified."""
 READ_BY_LLVM = "convert-nvvm-to-llvm"
 """The last of them: where LLVM goes on from its text, LLVM verifies it (and dominance, too)."""

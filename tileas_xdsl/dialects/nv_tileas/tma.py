@@ -10,7 +10,7 @@ Coordinates and extents are written outermost first; the conversion to NVVM reve
 from the op that makes the descriptor or from the atom of the transfer, and the two agree.
 
 `in_bounds` left out means in bounds. `leading_offset` is a unit property. The barrier of a TMA op is optional: the
-pipeline has one.
+pipeline has one. A pointer to an mbarrier may stand in its place (`convert-pipeline-to-nvvm`).
 """
 
 from __future__ import annotations

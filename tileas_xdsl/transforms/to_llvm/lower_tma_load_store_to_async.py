@@ -37,7 +37,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
-from tileas_xdsl.transforms.to_llvm.tiles.filling import filled_with, is_by_tma
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import filled_with, is_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, map_of
 from tileas_xdsl.transforms.to_llvm.tiles.values import tile_of
 

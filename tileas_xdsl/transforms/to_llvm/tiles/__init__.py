@@ -7,7 +7,7 @@ Tile code as the code of single threads: one rule an op, one file a family.
     places.py, packing.py          numbers of the thread by linear maps; elements in registers
     shared_memory.py, accesses.py  where slots and barriers lie; loads and stores of shared memory, ldmatrix
     global_memory.py, copies.py    tiles of arrays: cp.async, loads, stores, what lies outside
-    pipelines.py                   rings as mbarriers
+    slots.py                       what pipelines have become: slots, barriers, ops of threads
     products.py, sinking.py, shapes.py, elementwise.py, conversions.py, control.py
 """
 
@@ -19,14 +19,14 @@ from tileas_xdsl.transforms.to_llvm.tiles import (
     conversions,
     copies,
     elementwise,
-    pipelines,
     products,
     shapes,
+    slots,
     tensor_copies,
 )
 from tileas_xdsl.transforms.to_llvm.tiles.function import lowered, refuse
 
-FAMILIES = (agents, control, conversions, copies, elementwise, pipelines, products, shapes, tensor_copies)
+FAMILIES = (agents, control, conversions, copies, elementwise, products, shapes, slots, tensor_copies)
 """The modules whose rules are registered when they are imported."""
 
 __all__ = ["FAMILIES", "lowered", "refuse"]

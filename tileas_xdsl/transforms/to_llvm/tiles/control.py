@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import func, gpu, memref, scf, ub
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, UndefOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.control import GetNumProgramsOp, GetProgramIdOp
 from tileas_xdsl.dialects.nv_tileaa.types import ProgramIdType
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreateNullTokenOp
+from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
 from tileas_xdsl.dialects.nvvm.wgmma import WgmmaGroupSyncAlignedOp, WgmmaWaitGroupSyncOp
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, all_types, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import lowered_as, types_for
 
 AXES = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
 
@@ -106,6 +110,24 @@ def _of_another_program(op: GetProgramIdOp) -> tuple[str, str] | None:
 def _programs(op: GetNumProgramsOp, threads: Threads) -> None:
     axis = AXES[op.axis.value.data]
     threads.give(op.result, threads.result(gpu.GridDimOp(gpu.DimensionAttr(axis))))
+
+
+@rule(CreateNoneOp, CreateNullTokenOp)
+def _none(op: CreateNoneOp | CreateNullTokenOp, threads: Threads) -> None:
+    """A value that nobody looks at; a pointer leads somewhere all the same."""
+    result = op.results[0]
+    kinds = types_for(result.type) or ()
+    threads.lowered[result] = lowered_as(result.type, [_anything(threads, kind) for kind in kinds])
+
+
+def _anything(threads: Threads, kind: Attribute) -> SSAValue:
+    match kind:
+        case LLVMPointerType():
+            return threads.shared
+        case LLVMStructType():
+            return threads.result(UndefOp(kind))
+        case _:
+            return threads.result(ub.PoisonOp(kind))
 
 
 SAME: tuple[type[Operation], ...] = (memref.DimOp, ub.PoisonOp)

@@ -4,7 +4,7 @@ Conversions of layouts, as `tileas-materialize-convert-layout` has planned them.
     alloc_tensor, copy     room in shared memory, and a store into it between two barriers of the block
     shuffle, copy          registers of other lanes, or other registers of the same: `exchanges.py`
     convert_layout         tag 1: a load from shared memory; tag 0: registers get other names
-    view                   the same registers under another type
+    view                   the same registers under another type; of slots, see `slots.py`
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tileas_xdsl.transforms.to_llvm.tiles.accesses import load, store
 from tileas_xdsl.transforms.to_llvm.tiles.exchanges import exchange_registers, no_exchange
 from tileas_xdsl.transforms.to_llvm.tiles.packing import elements, packed
 from tileas_xdsl.transforms.to_llvm.tiles.rooms import is_overwritten, room_for
+from tileas_xdsl.transforms.to_llvm.tiles.slots import is_storage, storage, viewed
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, Tile, tile_of
@@ -31,6 +32,9 @@ from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, SharedTile, T
 
 @rule(AllocTensorOp)
 def _allocate(op: AllocTensorOp, threads: Threads) -> None:
+    if op.stages is not None:
+        threads.give(op.tensor, storage(op, threads))
+        return
     tile = tile_of(op.tensor.type)
     assert tile is not None
     room = room_for(op, tile.bytes, threads.team.rooms, threads.memory)
@@ -39,7 +43,7 @@ def _allocate(op: AllocTensorOp, threads: Threads) -> None:
 
 @refusal(AllocTensorOp)
 def _is_read_too_late(op: AllocTensorOp) -> tuple[str, str] | None:
-    if not is_overwritten(op):
+    if op.stages is not None or not is_overwritten(op):
         return None
     return "holds a tile that is still read when the next turn of the loop stores its own there", "ask for fewer stages"
 
@@ -65,9 +69,22 @@ rule(ShuffleOp)(exchange_registers)
 
 @rule(ViewOp)
 def _view(op: ViewOp, threads: Threads) -> None:
+    if op.indices:
+        threads.give(op.result, viewed(op, threads))
+        return
     held, tile = threads.registers(op.operands[0]), tile_of(op.result.type)
     assert tile is not None
     threads.give(op.result, Registers(tile, held.values))
+
+
+@refusal(ViewOp)
+def _of_no_slot(op: ViewOp) -> tuple[str, str] | None:
+    if not op.indices and not is_storage(op.source):
+        return None
+    tile = tile_of(op.result.type)
+    if len(op.indices) == 1 and is_storage(op.source) and tile is not None and not tile.in_registers:
+        return None
+    return "names no slot of a storage of slots in shared memory", "allocate slots with stages, and name one of them"
 
 
 @rule(ConvertLayoutOp)

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp, TiledStoreOp
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncCommitGroupOp, CpAsyncWaitGroupOp
-from tileas_xdsl.transforms.to_llvm.tiles.filling import is_read_by_wgmma
 from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
     Window,
     array_of,
@@ -21,24 +21,33 @@ from tileas_xdsl.transforms.to_llvm.tiles.global_memory import (
 )
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, is_stored_by_tma
-from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, Tile, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, SharedTile, Tile, tile_of
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
 
 
-def _window(op: TiledLoadOp | TiledStoreOp, value: SSAValue, threads: Threads) -> Window:
+def _window(op: TiledLoadOp | TiledStoreOp | AsyncTiledLoadOp, value: SSAValue, threads: Threads) -> Window:
     tile = tile_of(value.type)
     assert tile is not None
-    base = threads.of(op.base)
+    given, places = (op.view, op.coords) if isinstance(op, AsyncTiledLoadOp) else (op.base, op.indices)
+    base = threads.of(given)
     array = threads.arrays[base] if base in threads.arrays else array_of(threads, base)
-    coordinates = [threads.of(index) for index in op.indices]
+    coordinates = [threads.of(index) for index in places]
     promised: DenseArrayBase[Any] | None = op.in_bounds
     return Window.at(threads, array, coordinates, tile.layout.shape, tile.bits, bounds(promised, len(coordinates)))
 
 
-def copy_tile(op: TiledLoadOp, threads: Threads, target: SharedTile) -> None:
-    """Start to copy the tile of a load into shared memory."""
+def _copy_tile(window: Window, target: SharedTile) -> None:
+    """Start to copy a tile into shared memory."""
     tile = target.tile
-    width = widths(tile.layout.shape, tile.layout, tile.bits, threads.warps)[0]
-    copy_in(_window(op, op.value, threads), tile, target, width)
+    width = widths(tile.layout.shape, tile.layout, tile.bits, window.threads.warps)[0]
+    copy_in(window, tile, target, width)
+
+
+@rule(AsyncTiledLoadOp)
+def _load_into(op: AsyncTiledLoadOp, threads: Threads) -> None:
+    """What the threads have started is complete when their arrivals are that stand behind it."""
+    _copy_tile(_window(op, op.destination, threads), threads.tile(op.destination))
+    threads.give(op.done, Nothing())
 
 
 @rule(TiledLoadOp)
@@ -57,7 +66,7 @@ def _loaded_at_once(op: TiledLoadOp, threads: Threads, tile: Tile) -> SharedTile
         tile, threads.at_shared(threads.memory.place(tile.bytes, f"tile '{op.value.name_hint or op.name}'"))
     )
     threads.meet()
-    copy_tile(op, threads, target)
+    _copy_tile(_window(op, op.value, threads), target)
     threads.insert(CpAsyncCommitGroupOp())
     threads.insert(CpAsyncWaitGroupOp(0))
     if is_read_by_wgmma(op.value):
@@ -74,10 +83,28 @@ def _store(op: TiledStoreOp, threads: Threads) -> None:
 @refusal(TiledLoadOp)
 def _load_of_a_kind(op: TiledLoadOp) -> tuple[str, str] | None:
     if op.mask is not None or op.other is not None or op.token:
-        return "has a mask or tokens", "load whole tiles; what lies outside of the array reads as zero"
+        return WHOLE_TILES
     tile = tile_of(op.value.type)
-    if tile is None:
-        return None
+    return None if tile is None else _moves_otherwise(tile)
+
+
+WHOLE_TILES = ("has a mask or tokens", "load whole tiles; what lies outside of the array reads as zero")
+
+
+@refusal(AsyncTiledLoadOp)
+def _load_into_a_kind(op: AsyncTiledLoadOp) -> tuple[str, str] | None:
+    if op.mask or op.token or op.offsets or op.leading_offset is not None or op.padding_value is not None:
+        return WHOLE_TILES
+    if op.done.first_use is not None:
+        return "is waited for by its token", "let the threads arrive at a barrier by cp.async.mbarrier.arrive"
+    tile = tile_of(op.destination.type)
+    if tile is None or tile.in_registers:
+        return "fills a tile of registers", "load into shared memory"
+    return _moves_otherwise(tile)
+
+
+def _moves_otherwise(tile: Tile) -> tuple[str, str] | None:
+    """Why a tile cannot be loaded."""
     if tile.bits < 8:
         return f"moves elements of {tile.bits} bits, several of which share a byte", "load them as bytes"
     if not tile.in_registers and not _copies(tile):

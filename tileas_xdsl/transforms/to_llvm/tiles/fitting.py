@@ -4,10 +4,8 @@ What ops of a function, each right by itself, may not be together: refused befor
     an agent of 2 warps with a tile whose layout is for 4           some elements would be held by nobody
     wgmma by the warps 1 to 4                                       a warpgroup begins at a multiple of 4 warps
     a tile for 4 warps made in front of an agent from warp 2 on     the warps of the agent hold other parts of it
-    a ring filled by TMA and by cp.async                            its barriers would count both
-    a ring filled by cp.async that wgmma reads                      two proxies, and no fence between them
 
-(PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions" and "Async proxy".)
+(PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".)
 """
 
 from __future__ import annotations
@@ -17,27 +15,23 @@ from collections.abc import Iterator
 from xdsl.dialects import arith, func
 from xdsl.ir import Operation, Region
 
-from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ProduceOneAsyncOp
 from tileas_xdsl.layouts.distributed import WARP
-from tileas_xdsl.transforms.to_llvm.tiles.filling import is_by_tma, is_read_by_wgmma
-from tileas_xdsl.transforms.to_llvm.tiles.teams import Warps, switch_in, warps_of_agents
 from tileas_xdsl.transforms.to_llvm.tiles.values import tile_of
-from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import is_of_warpgroup
+from tileas_xdsl.transforms.to_llvm.warps import Warps, switch_in, warps_of_agents
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_of_warpgroup
 
 
 def refuse_misfits(function: func.FuncOp, block: Warps) -> None:
-    """Raises `RefusedError` on the first op that does not fit the warps that run it, or the ring that it fills."""
+    """Raises `RefusedError` on the first op that does not fit the warps that run it."""
     switch = switch_in(function)
     for op, warps in _with_warps(function, switch, block):
         _refuse_warps(op, warps)
     if switch is not None:
         _refuse_tiles_in_front(function, switch)
-    _refuse_rings(function)
 
 
 def _with_warps(function: func.FuncOp, switch: AgentSwitchOp | None, block: Warps) -> Iterator[tuple[Operation, Warps]]:
@@ -77,22 +71,3 @@ def _refuse_tiles_in_front(function: func.FuncOp, switch: AgentSwitchOp) -> None
             if any(warps.first % wanted for warps in warps_of_agents(switch)):
                 words = f"makes a tile of {wanted} warps outside of agents, some of which begin at no multiple of that"
                 refuse_op(op, words, "make it in the agents that use it")
-
-
-def _refuse_rings(function: func.FuncOp) -> None:
-    roots = PipelineRoots()
-    fillers: dict[object, ProduceOneAsyncOp] = {}
-    for op in function.body.walk():
-        root = roots.of_op(op) if isinstance(op, ProduceOneAsyncOp) else None
-        if root is None or not isinstance(op, ProduceOneAsyncOp):
-            continue
-        first = fillers.setdefault(root.key, op)
-        if is_by_tma(op) != is_by_tma(first):
-            refuse_op(op, "fills a pipeline by another engine than other ops do", "let one engine fill each pipeline")
-    for op in function.body.walk():
-        root = roots.of_op(op) if isinstance(op, ConsumerReadOp) else None
-        if root is None or not isinstance(op, ConsumerReadOp) or not any(map(is_read_by_wgmma, op.value_results)):
-            continue
-        filler = fillers.get(root.key)
-        if filler is not None and not is_by_tma(filler):
-            refuse_op(filler, "fills by cp.async what wgmma reads", "let TMA fill it, or compile it for sm_80")

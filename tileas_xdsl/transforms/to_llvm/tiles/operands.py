@@ -25,8 +25,8 @@ from tileas_xdsl.layouts.linear import LinearLayout
 from tileas_xdsl.layouts.memory import OFFSET
 from tileas_xdsl.transforms.to_llvm.tiles.places import linear
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
-from tileas_xdsl.transforms.to_llvm.tiles.teams import GROUP
 from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, Tile
+from tileas_xdsl.transforms.to_llvm.warps import GROUP
 
 ADDRESS_BITS = 18
 UNIT = 4

@@ -24,7 +24,8 @@ from tileas_xdsl.transforms.to_llvm.tiles.fragments import Fragments
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Registers, Tile, tile_of
-from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import is_of_warpgroup, multiply_at_once, no_instruction
+from tileas_xdsl.transforms.to_llvm.tiles.warpgroup_products import multiply_at_once, no_instruction
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_of_warpgroup
 
 FACTORS: dict[type[Attribute], MMAType] = {Float16Type: MMAType.F16, BFloat16Type: MMAType.BF16}
 """Element types of A and B."""

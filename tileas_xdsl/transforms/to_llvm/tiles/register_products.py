@@ -28,9 +28,10 @@ from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
 from tileas_xdsl.transforms.to_llvm.tiles.fragments import Fragments
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.packing import cast_bits
-from tileas_xdsl.transforms.to_llvm.tiles.registers_under_way import Product, finds_its_sums, keeps_its_registers
+from tileas_xdsl.transforms.to_llvm.tiles.registers_under_way import finds_its_sums, keeps_its_registers
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads
 from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Registers, tile_of
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import Product
 
 
 def takes_registers(op: Product) -> bool:

@@ -15,13 +15,10 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from tileas_xdsl.analysis.value_flow import carried_to
-from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
-
-Product = DotOp | AsyncDotOp
-
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import Product
 
 # A --------------------------------------------------------------------------------------------------------------------
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
 
-from xdsl.builder import Builder
-from xdsl.dialects import arith, llvm, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i32
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects import llvm
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from tileas_xdsl.analysis.ages import Ages
-from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op, BarrierOp
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierArriveOp
 from tileas_xdsl.dialects.upstream import pointer_type
+from tileas_xdsl.transforms.to_llvm.building import Building
 from tileas_xdsl.transforms.to_llvm.rule_table import RuleTable
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import put_together, taken_apart
 from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
@@ -33,14 +29,11 @@ from tileas_xdsl.transforms.to_llvm.tiles.values import (
     Plain,
     Registers,
     SharedTile,
-    Turn,
     accumulator_types,
     lowered_as,
     types_for,
     values_of,
 )
-
-OpT = TypeVar("OpT", bound=Operation)
 
 TABLE: RuleTable[Threads] = RuleTable()
 RULES, REFUSALS = TABLE.rules, TABLE.refusals
@@ -48,13 +41,10 @@ rule, refusal = TABLE.rule, TABLE.refusal
 
 
 @dataclass
-class Threads:
+class Threads(Building):
     """One function under way, as each of its threads runs it."""
 
-    block: Block
-    """Where ops are built now, at the end."""
     memory: SharedMemory
-    roots: PipelineRoots
     capability: int
     ages: Ages
     """How many products have been started since one that is waited for."""
@@ -64,8 +54,6 @@ class Threads:
     """A pointer to the first byte of shared memory."""
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     """What is known of arrays, of those that are arguments from the start on."""
-    counted: SSAValue | None = None
-    """The barrier at which the bytes of the slot that is being filled are counted."""
     lowered: dict[SSAValue, Lowered] = field(default_factory=dict[SSAValue, Lowered])
 
     # Who runs it ------------------------------------------------------------------------------------------------------
@@ -100,24 +88,7 @@ class Threads:
         number, count = self.number(warps.number), self.number(warps.threads)
         self.insert(BarrierOp(number, count))
 
-    def stands_behind(self, kind: type[Operation], *passed: type[Operation]) -> bool:
-        """Whether a `kind` stands at the end of the block, with ops behind it that only compute, or are `passed`."""
-        last = self.block.last_op
-        while (
-            last is not None and not isinstance(last, kind) and (is_side_effect_free(last) or isinstance(last, passed))
-        ):
-            last = last.prev_op
-        return isinstance(last, kind)
-
     # Building ---------------------------------------------------------------------------------------------------------
-
-    def insert(self, op: OpT) -> OpT:
-        """Build an op at the end of the block."""
-        return Builder(InsertPoint.at_end(self.block)).insert(op)
-
-    def result(self, op: Operation) -> SSAValue:
-        """Build an op and take its only result."""
-        return self.insert(op).results[0]
 
     @contextmanager
     def ahead(self) -> Generator[None]:
@@ -131,52 +102,9 @@ class Threads:
         finally:
             self.block = outside
 
-    @contextmanager
-    def inside(self, block: Block) -> Generator[None]:
-        """Build at the end of `block` meanwhile."""
-        outside, self.block = self.block, block
-        try:
-            yield
-        finally:
-            self.block = outside
-
-    def number(self, value: int, type_: IntegerType | IndexType = i32) -> SSAValue:
-        """A constant."""
-        attribute = (
-            IntegerAttr.from_index_int_value(value) if isinstance(type_, IndexType) else IntegerAttr(value, type_)
-        )
-        return self.result(arith.ConstantOp(attribute))
-
-    def compute(self, op: Callable[[SSAValue, SSAValue], Operation], a: SSAValue, b: SSAValue | int) -> SSAValue:
-        """`op(a, b)`; a number becomes a constant of the type of `a`."""
-        other = self.number(b, cast("IntegerType | IndexType", a.type)) if isinstance(b, int) else b
-        return self.result(op(a, other))
-
-    def compare(self, a: SSAValue, word: str, b: SSAValue | int) -> SSAValue:
-        """An i1: `a` is equal to, less than, ... `b`."""
-        return self.compute(lambda x, y: arith.CmpiOp(x, y, word), a, b)
-
-    def shifted(self, pointer: SSAValue, offset: SSAValue | int) -> SSAValue:
-        """The pointer so many bytes behind another one."""
-        if offset == 0:
-            return pointer
-        space = cast(llvm.LLVMPointerType, pointer.type)
-        byte = IntegerType(8)
-        if isinstance(offset, int):
-            return self.result(llvm.GEPOp(pointer, [offset], byte, result_type=space))
-        return self.result(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], byte, [offset], result_type=space))
-
     def at_shared(self, offset: int) -> SSAValue:
         """The pointer to byte `offset` of shared memory."""
         return self.shifted(self.shared, offset)
-
-    def when(self, condition: SSAValue, build: Callable[[], None]) -> None:
-        """Do what `build` builds, in the threads where the condition is true."""
-        body = Block()
-        with self.inside(body):
-            build()
-            self.insert(scf.YieldOp())
-        self.insert(scf.IfOp(condition, [], Region(body)))
 
     def once(self, key: Hashable, build: Callable[[], SSAValue | None]) -> SSAValue | None:
         """What `build` computes from numbers of the thread, in front of everything else; equal keys share it."""
@@ -217,12 +145,6 @@ class Threads:
         """What stands for a tile in shared memory."""
         found = self.lowered[value]
         assert isinstance(found, SharedTile)
-        return found
-
-    def turn(self, value: SSAValue) -> Turn:
-        """What stands for an iterator."""
-        found = self.lowered[value]
-        assert isinstance(found, Turn)
         return found
 
     def give(self, result: SSAValue, lowered: Lowered | SSAValue) -> None:

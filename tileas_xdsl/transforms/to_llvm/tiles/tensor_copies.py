@@ -1,10 +1,9 @@
 """
 TMA: one thread starts the copy of a whole tile, box by box, and the bytes that arrive are counted at the barrier.
 
-    produce_one_async {producer_kind = "tma"} { async.tiled_tma_load %x_map[%i, %k], %slot {tx_count = 16384} }
+    async.tiled_tma_load %x_map[%i, %k], %slot barrier(%full)        in a branch of one thread
 
-    mbarrier.arrive.expect_tx full[slot], bytes of the tiles         by the first thread of the producer
-    cp.async.bulk.tensor slot, %x_map, full[slot], box[k, i]         for each box of each tile
+    cp.async.bulk.tensor %slot, %x_map, %full, box[k, i]             for each box of the tile
 
     async.wait (async.tiled_tma_store %c_map[%i, %j], a tile of shared memory)
 
@@ -22,13 +21,13 @@ from typing import cast
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import MemRefType, NoneAttr, i32
+from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from tileas_xdsl.dialects.extensions.llvm import AddrSpaceCastOp
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledStoreOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomFamily, bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import form_of
-from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.nv_tileas.types import TmaDescriptorType
@@ -38,13 +37,12 @@ from tileas_xdsl.dialects.nvvm.bulk import (
     CpAsyncBulkTensorSharedCTAToGlobalOp,
     CpAsyncBulkWaitGroupOp,
 )
-from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierArriveExpectTxOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError, tensor_map_of
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.atoms import box_of
 from tileas_xdsl.layouts.forms import Swizzled
-from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, lower, refusal, rule
-from tileas_xdsl.transforms.to_llvm.tiles.values import SharedTile, tile_of
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import Nothing, SharedTile, tile_of
 
 CLUSTER_SPACE = 7
 NOT_ATTACHED = "expect lower MakeTiledTMADescOp"
@@ -88,21 +86,6 @@ def described_by(argument: SSAValue) -> TensorMap | None:
 # Copies ---------------------------------------------------------------------------------------------------------------
 
 
-def fill_by_tma(threads: Threads, barrier: SSAValue, op: ProduceOneAsyncOp) -> None:
-    """The first thread says how many bytes come into a slot, and starts the copies that bring them."""
-
-    def build() -> None:
-        loads = [inner for inner in op.body.block.ops if isinstance(inner, TiledTmaLoadOp)]
-        total = sum(load.tx_count.value.data for load in loads if load.tx_count is not None)
-        threads.insert(MBarrierArriveExpectTxOp(barrier, threads.number(total)))
-        threads.counted = barrier
-        for inner in list(op.body.block.ops)[:-1]:
-            lower(inner, threads)
-        threads.counted = None
-
-    by_first_thread(threads, build)
-
-
 def by_first_thread(threads: Threads, build: Callable[[], None]) -> None:
     """Do what `build` builds in one thread of the team."""
     first = threads.once("first", lambda: threads.compare(threads.thread, "eq", 0))
@@ -112,11 +95,11 @@ def by_first_thread(threads: Threads, build: Callable[[], None]) -> None:
 
 @rule(TiledTmaLoadOp)
 def _load(op: TiledTmaLoadOp, threads: Threads) -> None:
-    pointer, barrier = threads.of(op.descriptor), threads.counted
-    assert barrier is not None
+    pointer, barrier = threads.of(op.descriptor), threads.of(op.barrier[0])
     for slot, coordinates in _boxes(threads, op, threads.tile(op.destination)):
         target = threads.result(AddrSpaceCastOp.create(operands=[slot], result_types=[pointer_type(CLUSTER_SPACE)]))
         threads.insert(CpAsyncBulkTensorGlobalToSharedClusterOp(target, pointer, barrier, coordinates))
+    threads.give(op.done, Nothing())
 
 
 @rule(TiledTmaStoreOp)
@@ -164,11 +147,11 @@ def _no_store(op: TiledTmaStoreOp) -> tuple[str, str] | None:
     return _no_map(op, op.source.type)
 
 
-def no_load(op: TiledTmaLoadOp) -> tuple[str, str] | None:
-    """Why a copy into a slot cannot be made."""
-    if op.tx_count is None:
-        return "says no tx_count, so nobody knows how many bytes to wait for", BEFORE
-    if any(True for _ in op.done.uses):
+@refusal(TiledTmaLoadOp)
+def _no_load(op: TiledTmaLoadOp) -> tuple[str, str] | None:
+    if not op.barrier or not isinstance(op.barrier[0].type, LLVMPointerType):
+        return "copies by TMA, and names no mbarrier that counts its bytes", "run convert-pipeline-to-nvvm before"
+    if op.done.first_use is not None:
         return "is waited for by its token, and its bytes are counted at the barrier of the slot", "leave the wait out"
     return _no_map(op, op.destination.type)
 

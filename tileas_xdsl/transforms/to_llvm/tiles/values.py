@@ -4,9 +4,8 @@ What stands for the values of tile code where single threads run it.
     a tile in registers            what this thread holds of it: some registers
     an accumulator of wgmma        the structs of its instructions, while these may still be writing them
     a tile in shared memory        a pointer to its first byte, the same in every thread
-    an iterator of a pipeline      the number of its slot and the parity of its turn
-    a token of a pipeline's end    the number of its slot
-    another token                  nothing: barriers in memory carry what it says
+    the slots of a ring            a pointer to the first one
+    a token                        nothing: barriers in memory carry what it says
     anything else                  itself
 """
 
@@ -28,13 +27,12 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     TensorType,
     VectorType,
-    i32,
 )
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, SSAValue
 
 from tileas_xdsl.dialects.nv_tileas.layout import element_bits, form_of, layout_of, linear_layout
-from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType, TmaDescriptorType, is_ownership_token, is_token
+from tileas_xdsl.dialects.nv_tileas.types import AsyncTokenType, TmaDescriptorType
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.distributed import REGISTER
 from tileas_xdsl.layouts.forms import Mma
@@ -44,6 +42,8 @@ SHARED = 3
 KEPT: tuple[type[Attribute], ...] = (IndexType, MemRefType, LLVMPointerType, FixedBitwidthType, IntegerType)
 """Types of values that are the same in tile code and in threads."""
 REGISTER_BITS = 32
+LAYOUTS = "run the driver with layouts=true, or tileas-assign-layouts and tileas-materialize-convert-layout"
+"""The way out where a tile has no layout to the bit."""
 NUMBERS = (BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType)
 
 
@@ -130,18 +130,12 @@ class SharedTile:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """An iterator: which slot, and the parity of how often all slots have been gone through."""
+class Slots:
+    """The storage of tiles that take turns in shared memory."""
 
-    slot: SSAValue
-    parity: SSAValue
-
-
-@dataclass(frozen=True)
-class Owned:
-    """A token of one end of a pipeline: the slot that it has taken."""
-
-    slot: SSAValue
+    pointer: SSAValue
+    bytes: int
+    """From one to the next."""
 
 
 @dataclass(frozen=True)
@@ -176,15 +170,13 @@ class Array:
         return isinstance(self.type.layout, NoneAttr) and self.type.get_num_dims() > 1
 
 
-Lowered = Registers | Accumulators | SharedTile | Turn | Owned | Nothing | Plain
+Lowered = Registers | Accumulators | SharedTile | Slots | Nothing | Plain
 
 
 def types_for(type_: Attribute) -> Sequence[Attribute] | None:
     """The types of the SSA values that stand for a value of this type; None where nothing does."""
-    if is_token(type_):
-        return [i32] if is_ownership_token(type_) else []
-    if isinstance(type_, PipelineIteratorType):
-        return [i32, i32]
+    if isinstance(type_, AsyncTokenType):
+        return []
     if isinstance(type_, TmaDescriptorType):
         return [pointer_type(0)]
     if isinstance(type_, TensorType):
@@ -206,10 +198,8 @@ def values_of(lowered: Lowered) -> Sequence[SSAValue]:
             return lowered.structs
         case SharedTile():
             return [lowered.pointer]
-        case Turn():
-            return [lowered.slot, lowered.parity]
-        case Owned():
-            return [lowered.slot]
+        case Slots():
+            return [lowered.pointer]
         case Nothing():
             return []
         case Plain():
@@ -218,10 +208,8 @@ def values_of(lowered: Lowered) -> Sequence[SSAValue]:
 
 def lowered_as(type_: Attribute, values: Sequence[SSAValue]) -> Lowered:
     """What SSA values of the types `types_for(type_)` stand for."""
-    if is_token(type_):
-        return Owned(values[0]) if is_ownership_token(type_) else Nothing()
-    if isinstance(type_, PipelineIteratorType):
-        return Turn(*values)
+    if isinstance(type_, AsyncTokenType):
+        return Nothing()
     tile = tile_of(type_)
     if tile is None:
         return Plain(values[0])

@@ -36,20 +36,14 @@ from tileas_xdsl.layouts.forms import Mma
 from tileas_xdsl.transforms.to_llvm.tiles.accumulators import rows_of_all
 from tileas_xdsl.transforms.to_llvm.tiles.operands import Descriptors, Matrix
 from tileas_xdsl.transforms.to_llvm.tiles.register_products import multiply_registers, takes_registers
-from tileas_xdsl.transforms.to_llvm.tiles.registers_under_way import Product
 from tileas_xdsl.transforms.to_llvm.tiles.staged import no_staging, stage, staged_tile
 from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.values import Accumulators, Nothing, SharedTile, tile_of
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import Product, is_of_warpgroup
 
 QUEUE = "wgmma"
 FACTORS: dict[type[Attribute], WGMMAType] = {Float16Type: WGMMAType.F16, BFloat16Type: WGMMAType.BF16}
 """Element types of A and B."""
-
-
-def is_of_warpgroup(op: Product) -> bool:
-    """Whether the layout of the sum is that of wgmma."""
-    form = form_of(op.c.type)
-    return isinstance(form, Mma) and form.shape.is_wgmma
 
 
 # Waits ----------------------------------------------------------------------------------------------------------------

@@ -97,8 +97,3 @@ def _may_run(filler: Operation, release: Operation) -> bool:
 
 def _is_read_by_products(tile: SSAValue) -> bool:
     return all(isinstance(use.operation, DotOp | AsyncDotOp) for use in tile.uses)
-
-
-def is_read_by_wgmma(tile: SSAValue) -> bool:
-    """Whether the tensor core reads a tile of shared memory itself."""
-    return any(isinstance(use.operation, DotOp | AsyncDotOp) for use in tile.uses)

@@ -1,0 +1,357 @@
+"""
+Pipelines as mbarriers, and tiles as they were: what stands between the passes is a program like those around it.
+
+It computes the same, is judged the same, and what is left out of it is found.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from tests.support.corpora import each
+from tests.support.ir import context, parse, print_generic, run_passes
+from tests.support.mlir import mlir_opt
+from tests.support.scheduled_kernels import KERNELS, Kernel
+from tests.support.thread_kernels import (
+    BY_NAME,
+    TO_BARRIERS,
+    TO_THREADS,
+    assert_computes,
+    assert_no_code,
+    barriers_of,
+    copies_of,
+    passes,
+)
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
+from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp
+from tileas_xdsl.machine.running import run
+from tileas_xdsl.transforms.to_llvm.convert_pipeline_to_nvvm import ConvertPipelineToNVVMPass
+
+AUS, AWS = "unspecialize", "warp-specialize"
+TARGETS = ("sm_80", "sm_90a")
+WAYS = [
+    (kernel, target, strategy)
+    for kernel in KERNELS
+    if kernel.name != "block_scaled_gemm"
+    for target in TARGETS
+    for strategy in (AUS, AWS)
+]
+STEP = "nv_tileas.async.pipeline."
+
+
+def _named(way: tuple[Kernel, str, str]) -> str:
+    return "-".join((way[0].name, *way[1:]))
+
+
+def _barriers(way: tuple[Kernel, str, str]) -> ModuleOp:
+    kernel, target, strategy = way
+    return barriers_of(kernel.name, strategy, target)
+
+
+# Between the passes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS, ids=_named)
+def test_no_step_is_left(way: tuple[Kernel, str, str]) -> None:
+    """Agents are; tiles are; what each thread does stands beside them."""
+    module = _barriers(way)
+    left = {op_name(op) for op in module.walk() if op_name(op).startswith(STEP)}
+    assert left <= {AgentSwitchOp.name}
+    assert any(op_name(op).startswith("nv_tile") for op in module.walk())
+    assert any(isinstance(op, mbarrier.MBarrierInitOp) for op in module.walk())
+
+
+CASES = [(way, trips, order) for way in WAYS for trips in range(6) for order in ("eager", "lazy", "random")]
+
+
+@each("case", CASES, 12, ids=lambda case: f"{_named(case[0])}-{case[1]}-{case[2]}")
+def test_numbers_at_every_edge(case: tuple[tuple[Kernel, str, str], int, str]) -> None:
+    way, trips, order = case
+    assert_computes(_barriers(way), way[0], trips, order)
+
+
+@each("way", WAYS, 6, ids=_named)
+def test_it_is_safe_for_every_trip_count(way: tuple[Kernel, str, str]) -> None:
+    report = check(_barriers(way), timeout=None)
+    assert report.verdict_line == "safe for every trip count", str(report)
+    assert "what only some threads of an agent do is ordered with what its others do" in str(report)
+
+
+@each("way", WAYS, 4, ids=_named)
+def test_it_is_read_back(way: tuple[Kernel, str, str]) -> None:
+    text = str(_barriers(way))
+    assert str(parse(text)) == text
+
+
+@pytest.mark.parametrize("name", ["gemm_64x64x16", "layer_norm"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_mlir_reads_it(name: str, target: str) -> None:
+    """What stands beside tiles is known to MLIR: it comes back in its custom form, unquoted."""
+    text = mlir_opt(print_generic(barriers_of(name, AWS, target)), "--allow-unregistered-dialect")
+    unknown = set(re.findall(r'^\s*(?:%.* = )?"([\w.]+)"', text, re.MULTILINE))
+    assert unknown
+    assert all(op.startswith("nv_tile") for op in unknown)
+
+
+@each("way", WAYS, 4, ids=_named)
+def test_twice_is_once(way: tuple[Kernel, str, str]) -> None:
+    module = _barriers(way).clone()
+    assert str(run_passes(module, passes(TO_BARRIERS, way[1]))) == str(_barriers(way))
+
+
+# What is left out -----------------------------------------------------------------------------------------------------
+
+SYNCHRONISING = (
+    *(mbarrier.MBarrierInitOp, mbarrier.MBarrierArriveOp, mbarrier.MBarrierArriveExpectTxOp, barrier.Barrier0Op),
+    *(cp_async.CpAsyncMBarrierArriveOp, mbarrier.MBarrierTestWaitOp, mbarrier.MBarrierTryWaitParityOp, scf.WhileOp),
+)
+"""What can be left out or altered: barriers, arrivals, waits (before sm_90 as loops of tests)."""
+CHANGES: dict[type[Operation], tuple[str, ...]] = {
+    mbarrier.MBarrierTestWaitOp: ("parity",),
+    mbarrier.MBarrierTryWaitParityOp: ("parity", "drop"),
+    mbarrier.MBarrierInitOp: ("count", "drop"),
+    mbarrier.MBarrierArriveExpectTxOp: ("count", "drop"),
+}
+COMPARED = (("elementwise", "sm_80", AUS), ("gemm_64x64x16", "sm_90a", AWS))
+KEEPS_RIGHT = {
+    "elementwise": {9, 11, 15, 17, 27, 29, 37, 38, 43, 44},
+    "gemm_64x64x16": {19},
+}
+"""
+Waits and arrivals that can go, one at a time: waits for slots that nobody has used; those of which each covers the
+other, since one agent gives back both slots at once; arrivals for slots that nobody fills again.
+"""
+
+
+def _sites(module: ModuleOp) -> list[Operation]:
+    return [op for op in module.walk() if isinstance(op, SYNCHRONISING)]
+
+
+MUTANTS = [
+    (name, target, strategy, number, change)
+    for name, target, strategy in COMPARED
+    for number, op in enumerate(_sites(barriers_of(name, strategy, target)))
+    for change in CHANGES.get(type(op), ("drop",))
+]
+
+
+def _altered(module: ModuleOp, number: int, change: str) -> ModuleOp:
+    """One op left out, one parity turned, or one count another."""
+    op = _sites(module)[number]
+    if change == "drop":
+        Rewriter.erase_op(op)
+        return module
+    block = op.parent_block()
+    assert block is not None
+    other = arith.ConstantOp(IntegerAttr(1 if change == "parity" else 127, i32))
+    block.insert_op_before(other, op)
+    if change == "count":
+        op.operands[1] = other.result
+        return module
+    turned = arith.XOrIOp(op.operands[1], other.result)
+    block.insert_op_before(turned, op)
+    op.operands[1] = turned.result
+    return module
+
+
+@each("mutant", MUTANTS, 10, ids=lambda mutant: "-".join(map(str, mutant)))
+def test_what_is_left_out_is_found(mutant: tuple[str, str, str, int, str]) -> None:
+    name, target, strategy, number, change = mutant
+    module = _altered(barriers_of(name, strategy, target).clone(), number, change)
+    report = check(module, trip_counts=range(8), timeout=None)
+    keeps_right = change == "drop" and number in KEEPS_RIGHT[name]
+    assert report.verdict_line.startswith("safe" if keeps_right else "unsafe"), report.verdict_line
+
+
+def test_barriers_that_not_all_threads_know_of() -> None:
+    """One thread makes them, and the others have to meet it before they use them."""
+    module = barriers_of("elementwise", AUS, "sm_80").clone()
+    (meeting,) = [op for op in module.walk() if isinstance(op, barrier.Barrier0Op)]
+    Rewriter.erase_op(meeting)
+    assert "race" in check(module, trip_counts=[1], timeout=None).verdict_line
+
+
+def test_a_tile_that_some_threads_do() -> None:
+    """All threads of an agent do what is done to tiles together; which part of it one of them does, nobody says."""
+    module = barriers_of("elementwise", AUS, "sm_80").clone()
+    load = next(op for op in module.walk() if op_name(op) == "nv_tileas.async.tiled_load")
+    first = next(op for op in module.walk() if isinstance(op, scf.IfOp)).cond
+    branch = scf.IfOp(first, [], [scf.YieldOp()])
+    Rewriter.insert_op(branch, InsertPoint.before(load))
+    load.detach()
+    Rewriter.insert_op(load, InsertPoint.at_start(branch.true_region.block))
+    said = "is done by some threads of an agent"
+    assert said in str(check(module, trip_counts=[1], timeout=None))
+    assert_no_code(module, TO_THREADS[2:], "sm_80", said)
+
+
+# What is made ---------------------------------------------------------------------------------------------------------
+
+
+def test_registers_are_taken_by_agents() -> None:
+    module = barriers_of("gemm_64x64x16", AWS, "sm_90a")
+    (switch,) = [op for op in module.walk() if isinstance(op, AgentSwitchOp)]
+    first = [region.block.first_op for region in switch.bodies]
+    assert [(str(op.action.data), op.reg_count.value.data) for op in first if isinstance(op, SetMaxRegisterOp)] == [
+        ("decrease", 40),
+        ("increase", 232),
+    ]
+    assert switch.max_regs is None
+
+
+def test_a_proxy_fence_stands_where_threads_read_what_tma_fills_again() -> None:
+    """The threads load what they add from the slots; wgmma reads its own by the proxy by which TMA writes."""
+    fences = {
+        name: sum(isinstance(op, FenceProxyOp) for op in barriers_of(name, AWS, "sm_90a").walk())
+        for name in ("elementwise", "gemm_64x64x16")
+    }
+    assert fences["elementwise"] > 0
+    assert fences["gemm_64x64x16"] == 0
+
+
+def test_names_of_barriers_are_free() -> None:
+    """Two functions, and a global that has the name of the first barriers."""
+    text = str(copies_of("elementwise", AUS, "sm_80"))
+    function = text[text.index("func.func") : text.rindex("}")]
+    taken = "llvm.mlir.global internal @f_barriers_0() {addr_space = 3 : i32} : !llvm.array<1 x i64>"
+    module = parse(f"{taken}\n{function}\n{function.replace('@f(', '@g(', 1)}")
+    run_passes(module, passes(TO_BARRIERS))
+    module.verify()
+    names = [op.sym_name.data for op in module.ops if isinstance(op, llvm.GlobalOp)]
+    assert names == [*(f"f_barriers_{number}" for number in range(3)), "g_barriers_0", "g_barriers_1"]
+    run_passes(module, passes(TO_THREADS[2:]))
+    assert [op.sym_name.data for op in module.ops if isinstance(op, llvm.GlobalOp)] == [
+        "f_barriers_0",
+        "f_shared",
+        "g_shared",
+    ]
+
+
+ISOLATED = """
+func.func @f(%a: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {nvvm.reqntid = array<i32: 256>} {
+  %c0 = arith.constant 0 : index
+  %p, %e = nv_tileas.async.pipeline.create_pipeline attributes {numStages = 1 : i32, producerGroupId = 0 : i8, consumerGroupId = 1 : i8} : () -> (!nv_tileas.producer_token, !nv_tileas.consumer_token)
+  %in = nv_tileas.async.pipeline.create_iterator %p : (!nv_tileas.producer_token) -> !nv_tileas.pipeline_iter<tuple<!slot, !slot>>
+  %out = nv_tileas.async.pipeline.create_iterator %e : (!nv_tileas.consumer_token) -> !nv_tileas.pipeline_iter<tuple<!slot, !slot>>
+  nv_tileas.async.pipeline.agent_switch %p, %e, %in, %out, %a, %c, %c0 attributes {num_agents_per_group = array<i32: 1, 1>, isolated = true, num_warps = array<i32: 4, 4>, warp_id = array<i32: 4, 0>} {
+  ^bb0(%p1: !nv_tileas.producer_token, %e1: !nv_tileas.consumer_token, %in1: !it, %out1: !it, %a1: memref<?x?xf32>, %c1: memref<?x?xf32>, %z1: index):
+    %own = nv_tileas.async.pipeline.producer_acquire %p1, %in1 : (!nv_tileas.producer_token, !it) -> !nv_tileas.producer_token
+    %filled, %t = nv_tileas.async.pipeline.produce_one_async %own, %in1 attributes {producer_types = [!slot, !slot]} {
+    ^bb0(%s0: !slot, %s1: !slot):
+      %x = nv_tileaa.tiled_load %a1[%z1, %z1] : (memref<?x?xf32>, index, index) -> !slot
+      %y = nv_tileaa.tiled_load %a1[%z1, %z1] : (memref<?x?xf32>, index, index) -> !slot
+      nv_tileas.async.pipeline.yield %x, %y : (!slot, !slot) -> ()
+    } : (!nv_tileas.producer_token, !it) -> (!nv_tileas.producer_token, !nv_tileas.token)
+    nv_tileas.async.pipeline.producer_commit %filled : (!nv_tileas.producer_token) -> ()
+  }, {
+  ^bb0(%p2: !nv_tileas.producer_token, %e2: !nv_tileas.consumer_token, %in2: !it, %out2: !it, %a2: memref<?x?xf32>, %c2: memref<?x?xf32>, %z2: index):
+    %got = nv_tileas.async.pipeline.consumer_wait %e2, %out2 : (!nv_tileas.consumer_token, !it) -> !nv_tileas.consumer_token
+    %x, %y, %read = nv_tileas.async.pipeline.consumer_read %got, %out2 : (!nv_tileas.consumer_token, !it) -> (!slot, !slot, !nv_tileas.consumer_token)
+    %v = nv_tileas.convert_layout %x : (!slot) -> !held
+    %w = nv_tileas.convert_layout %y : (!slot) -> !held
+    nv_tileas.async.pipeline.consumer_release %read : (!nv_tileas.consumer_token) -> ()
+    %sum = arith.addf %v, %w : !held
+    nv_tileaa.tiled_store %c2[%z2, %z2], %sum : (memref<?x?xf32>, !held, index, index) -> ()
+  } : (!nv_tileas.producer_token, !nv_tileas.consumer_token, !it, !it, memref<?x?xf32>, memref<?x?xf32>, index) -> ()
+  func.return
+}"""  # noqa: E501
+"""Agents that get what they use as arguments, the second with the first warps; and a slot of two tiles."""
+
+
+def _written_out(text: str) -> str:
+    slot = "tensor<16x16xf32, #nv_tileas.layout<smem, row_major>>"
+    held = "tensor<16x16xf32, #nv_tileas.layout<rmem, blocked<[1, 2], [4, 8], [4, 1], order = [1, 0]>>>"
+    return (
+        text.replace("!it", "!nv_tileas.pipeline_iter<tuple<!slot, !slot>>")
+        .replace("!slot", slot)
+        .replace("!held", held)
+    )
+
+
+def test_agents_that_get_what_they_use_and_slots_of_two_tiles() -> None:
+    given = np.arange(256, dtype=np.float32).reshape(16, 16)
+    before = parse(_written_out(ISOLATED))
+    between = run_passes(before.clone(), passes(TO_BARRIERS[1:]))
+    threads = run_passes(between.clone(), passes(TO_THREADS[2:]))
+    for module in (before, between, threads):
+        module.verify()
+        arrays = {"a": given.copy(), "c": np.zeros_like(given)}
+        assert np.array_equal(run(module, "f", arrays, order="random").arrays["c"], 2 * given)
+        assert check(module, timeout=None).verdict_line == "safe for every trip count"
+
+
+def test_the_first_thread_of_an_agent_behind_another_one() -> None:
+    """The producer has the last warps: its first thread is number 128 of the block, and it alone starts TMA."""
+    text = str(copies_of("gemm_64x64x16", AWS, "sm_90a"))
+    assert "warp_id = array<i32: 0, 4>" in text
+    module = parse(text.replace("warp_id = array<i32: 0, 4>", "warp_id = array<i32: 4, 0>"))
+    between = run_passes(module, passes(TO_BARRIERS, "sm_90a"))
+    assert re.search(r"constant 128 : i32\n *%is_first_1 = arith.cmpi eq", str(between))
+    threads = run_passes(between.clone(), passes(TO_THREADS[2:], "sm_90a"))
+    for each_ in (between, threads):
+        assert_computes(each_, BY_NAME["gemm_64x64x16"], 5, "random")
+    assert check(between, timeout=None).verdict_line == "safe for every trip count"
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+ROW = "nv_tileas.async.pipeline."
+REFUSED = {
+    "does not say by nvvm.reqntid": (" attributes {nvvm.reqntid = array<i32: 256>}", ""),
+    "is run by blocks of \\(100, 1, 1\\) threads": ("array<i32: 256>", "array<i32: 100>"),
+    "does not say which warps its agents are": (", warp_id = array<i32: 4, 0>", ""),
+    "is run by blocks of 128 threads, and its agents have 256": ("array<i32: 256>", "array<i32: 128>"),
+    "gives an agent 30 registers": ("isolated = true", "isolated = true, max_regs = array<i32: 30, 40>"),
+    "has a mask or tokens": (
+        "%x = nv_tileaa.tiled_load %a1[%z1, %z1] : (memref<?x?xf32>, index, index) -> !slot",
+        "%mask = arith.constant dense<true> : tensor<16x16xi1>\n"
+        "%x = nv_tileaa.tiled_load %a1[%z1, %z1] mask(%mask)"
+        " : (memref<?x?xf32>, index, index, tensor<16x16xi1>) -> !slot",
+    ),
+    "fills its slot with something else than loaded tiles": ("yield %x, %y", "yield %s0, %s1"),
+    "hands out a token that is used": (
+        f"{ROW}producer_commit %filled",
+        f"nv_tileas.async.wait %t : (!nv_tileas.token) -> ()\n{ROW}producer_commit %filled",
+    ),
+    "is no step that becomes a barrier": (
+        f"{ROW}producer_commit %filled : (!nv_tileas.producer_token) -> ()",
+        f"scf.while : () -> () {{\n%no = arith.constant false\nscf.condition(%no)\n}} do {{\n"
+        f"{ROW}producer_commit %filled : (!nv_tileas.producer_token) -> ()\nscf.yield\n}}",
+    ),
+}
+"""What is said -> what stands in `ISOLATED` in place of what."""
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_pipelines_that_become_no_barriers(said: str) -> None:
+    old, new = REFUSED[said]
+    assert old in ISOLATED
+    assert_no_code(parse(_written_out(ISOLATED.replace(old, new))), TO_BARRIERS[1:], "sm_80", said)
+
+
+def test_slots_that_hold_no_tiles() -> None:
+    text = """func.func @f() attributes {nvvm.reqntid = array<i32: 32>} {
+      %p, %e = nv_tileas.async.pipeline.create_pipeline attributes {numStages = 1 : i32, producerGroupId = 0 : i8,
+        consumerGroupId = 1 : i8} : () -> (!nv_tileas.producer_token, !nv_tileas.consumer_token)
+      %in = nv_tileas.async.pipeline.create_iterator %p : (!nv_tileas.producer_token) -> !nv_tileas.pipeline_iter<index>
+      func.return
+    }"""
+    assert_no_code(parse(text), TO_BARRIERS[1:], "sm_80", "goes through slots that hold a 'index'")
+
+
+def test_functions_without_pipelines_stay_as_they_are() -> None:
+    module = parse("func.func @f(%x: index) -> index {\n  func.return %x : index\n}")
+    before = str(module)
+    ConvertPipelineToNVVMPass().apply(context(), module)
+    assert str(module) == before

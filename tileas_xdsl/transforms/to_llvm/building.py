@@ -1,0 +1,85 @@
+"""Code under way: the block at whose end ops are built, and the ops that everybody builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i32
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+@dataclass
+class Building:
+    """A function under way."""
+
+    block: Block
+    """Where ops are built now, at the end."""
+
+    def insert(self, op: OpT) -> OpT:
+        """Build an op at the end of the block."""
+        return Builder(InsertPoint.at_end(self.block)).insert(op)
+
+    def result(self, op: Operation) -> SSAValue:
+        """Build an op and take its only result."""
+        return self.insert(op).results[0]
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Build at the end of `block` meanwhile."""
+        outside, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outside
+
+    def number(self, value: int, type_: IntegerType | IndexType = i32) -> SSAValue:
+        """A constant."""
+        attribute = (
+            IntegerAttr.from_index_int_value(value) if isinstance(type_, IndexType) else IntegerAttr(value, type_)
+        )
+        return self.result(arith.ConstantOp(attribute))
+
+    def compute(self, op: Callable[[SSAValue, SSAValue], Operation], a: SSAValue, b: SSAValue | int) -> SSAValue:
+        """`op(a, b)`; a number becomes a constant of the type of `a`."""
+        other = self.number(b, cast("IntegerType | IndexType", a.type)) if isinstance(b, int) else b
+        return self.result(op(a, other))
+
+    def compare(self, a: SSAValue, word: str, b: SSAValue | int) -> SSAValue:
+        """An i1: `a` is equal to, less than, ... `b`."""
+        return self.compute(lambda x, y: arith.CmpiOp(x, y, word), a, b)
+
+    def shifted(self, pointer: SSAValue, offset: SSAValue | int) -> SSAValue:
+        """The pointer so many bytes behind another one."""
+        if offset == 0:
+            return pointer
+        space = cast(llvm.LLVMPointerType, pointer.type)
+        byte = IntegerType(8)
+        if isinstance(offset, int):
+            return self.result(llvm.GEPOp(pointer, [offset], byte, result_type=space))
+        return self.result(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], byte, [offset], result_type=space))
+
+    def when(self, condition: SSAValue, build: Callable[[], None]) -> None:
+        """Do what `build` builds, in the threads where the condition is true."""
+        body = Block()
+        with self.inside(body):
+            build()
+            self.insert(scf.YieldOp())
+        self.insert(scf.IfOp(condition, [], Region(body)))
+
+    def stands_behind(self, kind: type[Operation], *passed: type[Operation]) -> bool:
+        """Whether a `kind` stands at the end of the block, with ops behind it that only compute, or are `passed`."""
+        last = self.block.last_op
+        while (
+            last is not None and not isinstance(last, kind) and (is_side_effect_free(last) or isinstance(last, passed))
+        ):
+            last = last.prev_op
+        return isinstance(last, kind)

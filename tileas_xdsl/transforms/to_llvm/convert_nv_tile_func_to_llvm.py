@@ -1,0 +1,131 @@
+"""
+Say of functions of tile code how they are launched as kernels.
+
+    func.func @f(%x: memref<?x?xf16>) {              func.func @f(%x: memref<?x?xf16>) attributes {
+      agent_switch {num_warps = [4, 4], ..    ->         nvvm.reqntid = array<i32: 256, 1, 1>, nvvm.maxnreg = 136 : i32}
+
+Sources: MLIR's `nvvm` dialect; PTX ISA, "Performance-Tuning Directives" and "setmaxnreg".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, TensorType, i32
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from tileas_xdsl.analysis.target import capability_for
+from tileas_xdsl.analysis.thread_blocks import block_shape_of
+from tileas_xdsl.diagnostics import op_name, refuse
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.layout import layout_of
+from tileas_xdsl.layouts.distributed import WARP
+from tileas_xdsl.transforms.to_llvm.agent_registers import FIRST_TO_MOVE_REGISTERS, INHERITED, MOVED_BY, REGISTERS
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
+from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS, tile_of
+from tileas_xdsl.transforms.to_llvm.warps import (
+    THREADS,
+    Warps,
+    refuse_agents,
+    switch_in,
+    warps_of_agents,
+    warps_of_block,
+)
+
+
+@dataclass(frozen=True)
+class ConvertNvTileFuncToLLVMPass(ModulePass):
+    """
+    Give functions of tile code the attributes of kernels.
+
+    Rewrites:
+
+    - `nvvm.reqntid`: the threads of a block. They are the warps of all agents, up to a whole warpgroup, or as many as
+      the layouts of the tiles are for.
+    - `nvvm.maxnreg`: with how many registers each thread starts, where agents move them: the mean of `max_regs`.
+
+    Requires: agents know their warps, or tiles in registers have layouts to the bit.
+    Refuses: functions that return values; tensor maps among the arguments of which nobody says what they map; agents
+    that are no warps of their own; a function that says another number of threads.
+
+    Choices: the function stays `func.func`, as tile ops take its arrays as they are. MLIR lets `nvvm.kernel` and
+    `nvvm.grid_constant` stand at functions of `llvm` alone, so `convert-to-llvm` says these, of the same function.
+    """
+
+    name = "convert-nv-tile-func-to-llvm"
+
+    compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [each for each in op.ops if isinstance(each, func.FuncOp) and _has_tiles(each)]
+        launches = [self._launch_of(function) for function in functions]
+        for function, launch in zip(functions, launches, strict=True):
+            function.attributes |= launch
+
+    def _launch_of(self, function: func.FuncOp) -> Mapping[str, Attribute]:
+        """What is to be said of a function. Raises `RefusedError` where it is no kernel."""
+        _refuse_what_no_kernel_has(function)
+        refuse_agents(function)
+        warps, said = _warps_of(function), block_shape_of(function)
+        if said not in (None, (warps.threads, 1, 1)):
+            words = f"says that blocks of {said} threads run it, and its tiles are for {warps.threads}"
+            refuse(function, words, f"leave out {THREADS}, or assign layouts for as many warps")
+        launch: dict[str, Attribute] = {THREADS: DenseArrayBase.from_list(i32, [warps.threads, 1, 1])}
+        switch = switch_in(function)
+        capability = capability_for(function, self.compute_capability)
+        registers = None if switch is None else starting_registers(switch, capability)
+        if registers is not None:
+            launch[REGISTERS] = IntegerAttr(registers, i32)
+        return launch
+
+
+def _has_tiles(function: func.FuncOp) -> bool:
+    return any(op_name(inner).startswith("nv_tile") for inner in function.walk())
+
+
+def _refuse_what_no_kernel_has(function: func.FuncOp) -> None:
+    if function.function_type.outputs.data:
+        refuse(function, "returns values, and nobody waits for those of a kernel", "store them")
+    for argument in function.args:
+        problem = undescribed(argument)
+        if problem is not None:
+            refuse(function, f"has an argument '{argument.name_hint}' that {problem}", BEFORE)
+
+
+def _warps_of(function: func.FuncOp) -> Warps:
+    """The warps of a block: those of the agents, or as many as the layouts of its tiles are for."""
+    switch = switch_in(function)
+    if switch is not None:
+        return warps_of_block(switch)
+    found = 1
+    for op in function.body.walk():
+        for value in (*op.operands, *op.results):
+            tile = tile_of(value.type)
+            if tile is None and _is_in_registers(value.type):
+                refuse(op, f"has the tile {value.type}, whose layout does not say who holds what", LAYOUTS)
+            if tile is not None and tile.in_registers:
+                found = max(found, tile.layout.input_size(WARP))
+    return Warps(0, found)
+
+
+def _is_in_registers(type_: Attribute) -> bool:
+    """Whether values of this type are tiles of which nobody says that they lie in memory."""
+    layout = layout_of(type_)
+    return isinstance(type_, TensorType) and (layout is None or layout.space.data == "rmem")
+
+
+def starting_registers(op: AgentSwitchOp, capability: int) -> int | None:
+    """Registers of each thread before agents take their own; None where they keep what they have."""
+    if op.max_regs is None or capability < FIRST_TO_MOVE_REGISTERS:
+        return None
+    registers, agents = [int(count) for count in op.max_regs.get_values()], warps_of_agents(op)
+    if INHERITED in registers or len(set(registers)) == 1 or not all(warps.are_groups for warps in agents):
+        return None
+    if sum(warps.count for warps in agents) != warps_of_block(op).count:
+        return None
+    total = sum(count * warps.count for count, warps in zip(registers, agents, strict=True))
+    return total // warps_of_block(op).count // MOVED_BY * MOVED_BY

@@ -1,0 +1,138 @@
+"""A function whose pipelines become mbarriers: what of it cannot be lowered, and the function without pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import func, llvm
+from xdsl.ir import Block, Operation, Region
+
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.analysis.target import capability_for
+from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.diagnostics import refuse as refuse_op
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, PipelineYieldOp, ProduceOneAsyncOp
+from tileas_xdsl.transforms.to_llvm.agent_registers import registers_of
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import is_by_tma
+from tileas_xdsl.transforms.to_llvm.pipelines.rings import init_barriers, make_rings, pipelines_in
+from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline, lower_body
+from tileas_xdsl.transforms.to_llvm.pipelines.structure import first_of
+from tileas_xdsl.transforms.to_llvm.warps import refuse_agents, warps_of_kernel
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
+
+FAMILY = "nv_tileas.async.pipeline."
+"""What the names of the ops of pipelines begin with."""
+
+
+def has_pipelines(function: func.FuncOp) -> bool:
+    """Whether anything of a function is left to lower."""
+    return any(_is_step(op) or _moves_registers(op) for op in function.body.walk())
+
+
+def _is_step(op: Operation) -> bool:
+    return op_name(op).startswith(FAMILY) and not isinstance(op, AgentSwitchOp | PipelineYieldOp)
+
+
+def _moves_registers(op: Operation) -> bool:
+    return isinstance(op, AgentSwitchOp) and op.max_regs is not None
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def refuse(function: func.FuncOp) -> None:
+    """Raises `RefusedError` on the first op that cannot be lowered; nothing has been touched then."""
+    refuse_agents(function)
+    warps_of_kernel(function)
+    for op in function.body.walk():
+        _refuse_op(op)
+    _refuse_rings(function)
+
+
+def _refuse_op(op: Operation) -> None:
+    judge = REFUSALS.get(type(op))
+    problem = judge(op) if judge is not None else None
+    if problem is not None:
+        refuse_op(op, *problem)
+    if not _concerns_pipelines(op):
+        return
+    for around in (op, *_regions_around(op)):
+        if type(around) not in RULES:
+            refuse_op(around, f"is no step that becomes a barrier ({op_name(around)})", WAY_OUT)
+
+
+WAY_OUT = "let a schedule make its steps before, and keep them in scf.for, scf.if and agents"
+
+
+def _concerns_pipelines(op: Operation) -> bool:
+    return _is_step(op) or any(is_of_pipeline(value.type) for value in (*op.operands, *op.results))
+
+
+def _regions_around(op: Operation) -> Iterator[Operation]:
+    """The ops around `op`, up to the function."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, func.FuncOp):
+        yield around
+        around = around.parent_op()
+
+
+def _refuse_rings(function: func.FuncOp) -> None:
+    """One engine fills a ring, since its barriers count for one; and what wgmma reads is filled by its own proxy."""
+    roots = PipelineRoots()
+    fillers: dict[object, ProduceOneAsyncOp] = {}
+    for op in function.body.walk():
+        root = roots.of_op(op) if _concerns_pipelines(op) else None
+        if root is not None and root.is_implicit:
+            refuse_op(op, "belongs to a pipeline that nobody creates", WAY_OUT)
+        if root is None or not isinstance(op, ProduceOneAsyncOp):
+            continue
+        first = fillers.setdefault(root.key, op)
+        if is_by_tma(op) != is_by_tma(first):
+            refuse_op(op, "fills a pipeline by another engine than other ops do", "let one engine fill each pipeline")
+    for op in function.body.walk():
+        root = roots.of_op(op) if isinstance(op, ConsumerReadOp) else None
+        if root is None or not isinstance(op, ConsumerReadOp) or not any(map(is_read_by_wgmma, op.value_results)):
+            continue
+        filler = fillers.get(root.key)
+        if filler is not None and not is_by_tma(filler):
+            refuse_op(filler, "fills by cp.async what wgmma reads", "let TMA fill it, or compile it for sm_80")
+
+
+# Lowering -------------------------------------------------------------------------------------------------------------
+
+
+def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.FuncOp, list[llvm.GlobalOp]]:
+    """The function without pipelines, and the globals of its barriers, whose names are none of those `taken`."""
+    block = Block(arg_types=[argument.type for argument in function.args])
+    warps = warps_of_kernel(function)
+    code = PipelineCode(block, PipelineRoots(), capability_for(function, target), registers_of(function), warps)
+    code.bind(function.args, block.args)
+    barriers = make_rings(code, function, _names(function, taken))
+    if barriers:
+        code.first = first_of(code)
+        init_barriers(code)
+    lower_body(function.body.block, code)
+    made = func.FuncOp(
+        function.sym_name.data,
+        function.function_type,
+        Region(block),
+        visibility=function.sym_visibility,
+        arg_attrs=function.arg_attrs,
+        res_attrs=function.res_attrs,
+    )
+    made.attributes |= function.attributes
+    made.location = function.location
+    return made, barriers
+
+
+def _names(function: func.FuncOp, taken: set[str]) -> list[str]:
+    """Names for the barriers of each pipeline."""
+    found: list[str] = []
+    number = 0
+    for _ in pipelines_in(function):
+        while (name := f"{function.sym_name.data}_barriers_{number}") in taken:
+            number += 1
+        taken.add(name)
+        found.append(name)
+    return found

@@ -1,0 +1,51 @@
+"""Who fills and who empties the rings of a function, and how often their barriers are arrived at."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+
+from tileas_xdsl.analysis.pipeline_root import PipelineRoots
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp, ProduceOneAsyncOp
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import is_by_tma
+from tileas_xdsl.transforms.to_llvm.warps import Warps, switch_in, warps_of_agents
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """How often each barrier of a ring is arrived at in a turn."""
+
+    full: int
+    empty: int
+
+
+class Participants:
+    """
+    Who fills and who empties the rings of a function: each of their threads arrives once a turn. Of those that fill by
+    TMA only one does; the bytes count besides.
+    """
+
+    def __init__(self, function: func.FuncOp, roots: PipelineRoots, block: Warps) -> None:
+        self._producers: dict[Hashable, dict[int, int]] = {}
+        self._consumers: dict[Hashable, dict[int, int]] = {}
+        switch = switch_in(function)
+        regions = {} if switch is None else dict(zip(switch.bodies, warps_of_agents(switch), strict=True))
+        for op in function.body.walk():
+            if not isinstance(op, ProduceOneAsyncOp | ConsumerReleaseOp):
+                continue
+            warps, root = block, roots.of_op(op)
+            region = op.parent_region()
+            while region is not None and region not in regions:
+                region = region.parent_region()
+            if region is not None:
+                warps = regions[region]
+            sides = self._consumers if isinstance(op, ConsumerReleaseOp) else self._producers
+            if root is not None:
+                sides.setdefault(root.key, {})[warps.number] = 1 if is_by_tma(op) else warps.threads
+
+    def arrivals(self, ring: Hashable) -> Arrivals:
+        """Of the two barriers of a slot."""
+        full, empty = (sum(sides.get(ring, {}).values()) for sides in (self._producers, self._consumers))
+        return Arrivals(max(1, full), max(1, empty))

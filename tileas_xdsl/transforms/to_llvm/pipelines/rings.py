@@ -1,0 +1,168 @@
+"""
+Rings: a pipeline is slots in shared memory, and for each slot a full and an empty mbarrier (CUTLASS, "Synchronization
+primitives").
+
+    %p, %c = create_pipeline {numStages = 4}         %slots = alloc_tensor {stages = 4} : tensor<4x64x16xf16, smem>
+    %it = create_iterator %p                         %barriers = llvm.mlir.addressof @f_barriers_0
+    %it1 = inc_iter %it                        ->    scf.if %is_first { nvvm.mbarrier.init %barriers, .. }; barrier0
+                                                     %slot1, %parity1 = behind the last slot 0 and the other parity
+
+Each thread of whoever fills or empties a slot arrives: the barriers count them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import arith, func, llvm, ub
+from xdsl.dialects.builtin import TensorType, TupleType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreateNullTokenOp, CreatePipelineOp, IncIterOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
+from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp
+from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierInitOp
+from tileas_xdsl.dialects.upstream import pointer_type
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, ring_accesses
+from tileas_xdsl.transforms.to_llvm.pipelines.participants import Participants
+from tileas_xdsl.transforms.to_llvm.pipelines.state import (
+    BARRIER_BYTES,
+    PipelineCode,
+    Ring,
+    is_of_pipeline,
+    refusal,
+    rule,
+    types_for,
+)
+
+SHARED = 3
+UNUSED = RingAccess(is_by_tma=False, is_read_by_threads=False)
+
+
+# Storage --------------------------------------------------------------------------------------------------------------
+
+
+def make_rings(code: PipelineCode, function: func.FuncOp, names: Sequence[str]) -> list[llvm.GlobalOp]:
+    """
+    Build slots and barriers of all pipelines of a function; returns the globals of the barriers, called `names`.
+
+    One thread makes the barriers, and the others wait for it.
+    """
+    accesses = ring_accesses(function, code.roots)
+    participants = Participants(function, code.roots, code.warps)
+    payloads = _payloads(function, code)
+    made: list[llvm.GlobalOp] = []
+    for op, name in zip(pipelines_in(function), names, strict=True):
+        slots = [_slots(code, op, kind) for kind in payloads.get(op, ())]
+        barriers = code.result(llvm.AddressOfOp(name, pointer_type(SHARED)))
+        barriers.name_hint = "barriers"
+        access, arrivals = accesses.get(op, UNUSED), participants.arrivals(op)
+        code.rings[op] = Ring(op.depth, tuple(slots), barriers, access, arrivals)
+        kind = llvm.LLVMArrayType(2 * op.depth, i64)
+        made.append(llvm.GlobalOp(kind, name, "internal", SHARED, alignment=BARRIER_BYTES))
+    return made
+
+
+def pipelines_in(function: func.FuncOp) -> list[CreatePipelineOp]:
+    """The ops that make the pipelines of a function, in order."""
+    return [op for op in function.body.walk() if isinstance(op, CreatePipelineOp)]
+
+
+def _payloads(function: func.FuncOp, code: PipelineCode) -> dict[Operation, Sequence[Attribute]]:
+    """The types of the tiles in a slot, by pipeline."""
+    found: dict[Operation, Sequence[Attribute]] = {}
+    for op in function.body.walk():
+        if isinstance(op, CreateIteratorOp):
+            root = code.roots.of(op.pipeline)
+            assert root is not None
+            found.setdefault(root.op, tiles_of(op))
+    return found
+
+
+def tiles_of(op: CreateIteratorOp) -> Sequence[Attribute]:
+    """The types of the tiles in a slot of the pipeline of an iterator."""
+    payload = op.iterator.type.payload
+    return payload.types.data if isinstance(payload, TupleType) else [payload]
+
+
+def _slots(code: PipelineCode, op: CreatePipelineOp, kind: Attribute) -> SSAValue:
+    tile = cast("TensorType[Attribute]", kind)
+    shape = [op.depth, *tile.get_shape()]
+    slots = code.result(AllocTensorOp(TensorType(tile.element_type, shape, LayoutAttr.of("smem")), op.depth))
+    slots.name_hint = op.producer.name_hint
+    return slots
+
+
+def init_barriers(code: PipelineCode) -> None:
+    """The first thread makes the barriers, and all others wait for it."""
+
+    def build() -> None:
+        for ring in code.rings.values():
+            for start, arrivals in ((ring.full, ring.arrivals.full), (ring.empty, ring.arrivals.empty)):
+                count = code.number(arrivals)
+                for slot in range(ring.depth):
+                    barrier = code.shifted(ring.barriers, start + BARRIER_BYTES * slot)
+                    code.insert(MBarrierInitOp(barrier, count))
+        if any(ring.access.is_by_tma for ring in code.rings.values()):
+            # What TMA completes at a barrier has to come behind its beginning.
+            code.insert(FenceMbarrierInitOp())
+
+    code.by_first_thread(build)
+    code.insert(Barrier0Op())
+
+
+# Iterators and tokens -------------------------------------------------------------------------------------------------
+
+
+@rule(CreatePipelineOp)
+def _create(op: CreatePipelineOp, code: PipelineCode) -> None:
+    for token in op.results:
+        code.give(token, [code.number(0)])
+
+
+@rule(CreateNoneOp, CreateNullTokenOp)
+def _none(op: CreateNoneOp | CreateNullTokenOp, code: PipelineCode) -> None:
+    """A token or an iterator that nobody looks at."""
+    (result,) = op.results
+    if is_of_pipeline(result.type):
+        code.give(result, [code.result(ub.PoisonOp(kind)) for kind in types_for(result.type)])
+    else:
+        code.insert(op.clone(code.plain))
+
+
+@rule(CreateIteratorOp)
+def _iterator(op: CreateIteratorOp, code: PipelineCode) -> None:
+    zero = code.number(0)
+    code.give(op.iterator, [zero, zero])
+
+
+@rule(IncIterOp)
+def _next(op: IncIterOp, code: PipelineCode) -> None:
+    slot, parity = code.parts(op.iterator)
+    following = code.compute(arith.AddiOp, slot, 1)
+    wraps = code.compare(following, "eq", code.ring(op.iterator).depth)
+    slot = code.result(arith.SelectOp(wraps, code.number(0), following))
+    other = code.compute(arith.XOrIOp, parity, 1)
+    parity = code.result(arith.SelectOp(wraps, other, parity))
+    slot.name_hint, parity.name_hint = "slot", "parity"
+    code.give(op.next_iterator, [slot, parity])
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@refusal(CreatePipelineOp)
+def _between_agents(op: CreatePipelineOp) -> tuple[str, str] | None:
+    return ("has a buffer of its own", "let the pipeline make its slots") if op.buffers else None
+
+
+@refusal(CreateIteratorOp)
+def _of_no_tiles(op: CreateIteratorOp) -> tuple[str, str] | None:
+    for kind in tiles_of(op):
+        if not isinstance(kind, TensorType) or not kind.has_static_shape():
+            return f"goes through slots that hold a '{kind}'", "hand over tiles of a static shape"
+    return None

@@ -1,0 +1,269 @@
+"""
+The steps of a pipeline as waits for mbarriers and arrivals there.
+
+    producer_acquire       wait until empty[slot] is past the other parity
+    produce_one            tile loads into the slot, then cp.async.mbarrier.arrive.noinc full[slot]
+                           by TMA: the first thread expects the bytes at full[slot], and starts the copies
+    consumer_wait          wait until full[slot] is past the parity
+    consumer_read          a view of the slot
+    consumer_release       arrive at empty[slot], behind a proxy fence where threads read what TMA may fill again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, bound_atom
+from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReadOp,
+    ConsumerReleaseOp,
+    ConsumerWaitOp,
+    PipelineYieldOp,
+    ProduceOneAsyncOp,
+    ProduceOneOp,
+    ProducerAcquireOp,
+    ProducerCommitOp,
+)
+from tileas_xdsl.dialects.nv_tileas.structure import ViewOp
+from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
+from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
+from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
+from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
+from tileas_xdsl.dialects.nvvm.mbarrier import (
+    MBarrierArriveExpectTxOp,
+    MBarrierArriveOp,
+    MBarrierTestWaitOp,
+    MBarrierTryWaitParityOp,
+)
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import copies_into, filled_with, is_by_tma
+from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, lower, refusal, rule
+
+TICKS = 0x989680
+"""Nanoseconds after which a wait looks again (CUTLASS waits as long)."""
+FIRST_TRY_WAIT = 90
+"""The first compute capability with `mbarrier.try_wait`."""
+BY_CP_ASYNC = "cp_async"
+"""The atom of a load into a slot that says no other."""
+KEPT = ("tmaIdx", "tx_count", "padding_value")
+"""Properties of a copy by TMA that say the same of it behind this pass."""
+BEFORE = "run lower-tma-load-store-to-async and tileas-attach-tma-desc-args before"
+
+
+# Waits and arrivals ---------------------------------------------------------------------------------------------------
+
+
+def _full(op: Operation, code: PipelineCode, slot: SSAValue) -> SSAValue:
+    ring = code.ring(op.operands[0])
+    return _barrier(code, ring.barriers, ring.full, slot)
+
+
+def _empty(op: Operation, code: PipelineCode, slot: SSAValue) -> SSAValue:
+    ring = code.ring(op.operands[0])
+    return _barrier(code, ring.barriers, ring.empty, slot)
+
+
+def _barrier(code: PipelineCode, barriers: SSAValue, first: int, slot: SSAValue) -> SSAValue:
+    """The pointer to the barrier of a slot, of those from byte `first` on."""
+    distance = code.compute(arith.MuliOp, slot, BARRIER_BYTES)
+    return code.shifted(code.shifted(barriers, first), distance)
+
+
+def _wait(code: PipelineCode, barrier: SSAValue, parity: SSAValue) -> None:
+    """Wait until the phase with this parity is over."""
+    if code.capability >= FIRST_TRY_WAIT:
+        code.insert(MBarrierTryWaitParityOp(barrier, parity, code.number(TICKS)))
+        return
+    before, after = Block(), Block()
+    with code.inside(before):
+        done = code.result(MBarrierTestWaitOp(barrier, parity))
+        again = code.compute(arith.XOrIOp, done, code.number(1, IntegerType(1)))
+        code.insert(scf.ConditionOp(again))
+    with code.inside(after):
+        code.insert(scf.YieldOp())
+    code.insert(scf.WhileOp([], [], Region(before), Region(after)))
+
+
+@rule(ProducerAcquireOp)
+def _acquire(op: ProducerAcquireOp, code: PipelineCode) -> None:
+    slot, parity = code.parts(op.operands[1])
+
+    def build() -> None:
+        other = code.compute(arith.XOrIOp, parity, 1)
+        _wait(code, _empty(op, code, slot), other)
+
+    if code.ring(op.operands[0]).access.is_by_tma:
+        # A thread that waited without filling anything could come too late, when the parity has turned twice.
+        code.by_first_thread(build)
+    else:
+        build()
+    code.give(op.results[0], [slot])
+
+
+@rule(ConsumerWaitOp)
+def _consumer_wait(op: ConsumerWaitOp, code: PipelineCode) -> None:
+    slot, parity = code.parts(op.operands[1])
+    _wait(code, _full(op, code, slot), parity)
+    code.give(op.results[0], [slot])
+
+
+@rule(ConsumerReleaseOp)
+def _release(op: ConsumerReleaseOp, code: PipelineCode) -> None:
+    (slot,) = code.parts(op.operands[0])
+    if code.ring(op.operands[0]).access.needs_fence(op):
+        code.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
+    code.insert(MBarrierArriveOp(_empty(op, code, slot)))
+
+
+# Slots ----------------------------------------------------------------------------------------------------------------
+
+
+def _tiles(op: Operation, code: PipelineCode, slot: SSAValue, kinds: Sequence[Attribute]) -> list[SSAValue]:
+    """Views of the tiles in a slot, as these types."""
+    number = code.result(arith.IndexCastOp(slot, IndexType()))
+    ring = code.ring(op.operands[0])
+    return [code.result(ViewOp(slots, [number], kind)) for slots, kind in zip(ring.slots, kinds, strict=True)]
+
+
+@rule(ConsumerReadOp)
+def _read(op: ConsumerReadOp, code: PipelineCode) -> None:
+    slot, _ = code.parts(op.operands[1])
+    tiles = _tiles(op, code, slot, [value.type for value in op.value_results])
+    for value, tile in zip(op.value_results, tiles, strict=True):
+        code.give(value, [tile])
+    code.give(op.results[-1], [slot])
+
+
+@rule(ProduceOneAsyncOp)
+def _produce(op: ProduceOneAsyncOp, code: PipelineCode) -> None:
+    slot, _ = code.parts(op.operands[1])
+    for token in op.results:
+        if is_ownership_token(token.type):
+            code.give(token, [slot])
+    full = _full(op, code, slot)
+    filled = filled_with(op)
+    tiles = _tiles(op, code, slot, [value.type for value in filled])
+    if is_by_tma(op):
+        code.bind(op.body.block.args, tiles)
+        code.by_first_thread(lambda: _fill_by_tma(op, code, full))
+    else:
+        _fill_by_loads(op, code, tiles)
+        code.insert(CpAsyncMBarrierArriveOp(full, noinc=True))
+
+
+def _fill_by_tma(op: ProduceOneAsyncOp, code: PipelineCode, full: SSAValue) -> None:
+    """Say how many bytes come into a slot, and start the copies that bring them."""
+    total = sum(copy.tx_count.value.data for copy in copies_into(op) if copy.tx_count is not None)
+    code.insert(MBarrierArriveExpectTxOp(full, code.number(total)))
+    for inner in op.body.block.ops:
+        if isinstance(inner, TiledTmaLoadOp):
+            code.insert(_counted(inner, code, full))
+        elif not isinstance(inner, PipelineYieldOp):
+            lower(inner, code)
+
+
+def _counted(op: TiledTmaLoadOp, code: PipelineCode, full: SSAValue) -> TiledTmaLoadOp:
+    """The same copy, whose bytes are counted at a barrier."""
+    assert op.atom is not None
+    properties = {name: op.properties[name] for name in KEPT if name in op.properties}
+    places = code.all_parts(op.coords)
+    descriptor, destination = code.plain[op.descriptor], code.plain[op.destination]
+    return TiledTmaLoadOp(descriptor, destination, places, op.atom, barrier=full, properties=properties)
+
+
+def _fill_by_loads(op: ProduceOneAsyncOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:
+    for inner in op.body.block.ops:
+        if not isinstance(inner, PipelineYieldOp | TiledLoadOp):
+            lower(inner, code)
+    for value, tile in zip(filled_with(op), tiles, strict=True):
+        assert isinstance(value.owner, TiledLoadOp)
+        code.insert(_load_into(value.owner, code, tile))
+
+
+def _load_into(op: TiledLoadOp, code: PipelineCode, tile: SSAValue) -> AsyncTiledLoadOp:
+    """The same load, as one that goes on by itself and fills a tile of shared memory."""
+    atom = bound_atom(op) or AtomAttr.of(BY_CP_ASYNC)
+    properties: dict[str, Attribute] = {"atom": atom}
+    if op.in_bounds is not None:
+        properties["in_bounds"] = op.in_bounds
+    places = code.all_parts(op.indices)
+    return AsyncTiledLoadOp(code.plain[op.base], tile, places, properties=properties)
+
+
+@rule(ProducerCommitOp)
+def _commit(_op: ProducerCommitOp, _code: PipelineCode) -> None:
+    """The copies arrive by themselves when they are complete."""
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@refusal(ProduceOneAsyncOp)
+def _fills_otherwise(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+    if is_by_tma(op):
+        return _fills_by_no_copies(op)
+    values = filled_with(op)
+    if not values or not all(isinstance(value.owner, TiledLoadOp) for value in values):
+        return "fills its slot with something else than loaded tiles", "load tiles of arrays into pipelines"
+    return _names_no_slot(op) or _is_awaited(op)
+
+
+def _fills_by_no_copies(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+    copies = copies_into(op)
+    if not copies:
+        return "fills its slot by TMA with something else than copies by descriptor", BEFORE
+    return _names_no_slot(op) or _is_awaited(op)
+
+
+def _is_awaited(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+    if any(token.first_use is not None for token in op.results if not is_ownership_token(token.type)):
+        return "hands out a token that is used, and a slot is full when its barrier says so", "wait by consumer_wait"
+    return None
+
+
+@refusal(TiledLoadOp)
+def _load_of_a_kind(op: TiledLoadOp) -> tuple[str, str] | None:
+    if not isinstance(op.parent_op(), ProduceOneAsyncOp):
+        return None
+    if op.mask is not None or op.other is not None or op.token:
+        return "has a mask or tokens", "load whole tiles; what lies outside of the array reads as zero"
+    return None
+
+
+@refusal(TiledTmaLoadOp)
+def _fills_no_slot(op: TiledTmaLoadOp) -> tuple[str, str] | None:
+    if op.barrier:
+        return None
+    filler = op.parent_op()
+    if not isinstance(filler, ProduceOneAsyncOp) or not is_by_tma(filler):
+        return "copies by TMA into no slot of a pipeline", "let a pipeline count its bytes"
+    if op.tx_count is None:
+        return "says no tx_count, so nobody knows how many bytes to wait for", BEFORE
+    if op.done.first_use is not None:
+        return "is waited for by its token, and its bytes are counted at the barrier of the slot", "leave the wait out"
+    return None
+
+
+@refusal(ConsumerReadOp)
+def _reads_otherwise(op: ConsumerReadOp) -> tuple[str, str] | None:
+    if not op.is_abstract:
+        return "reads its slot in a region", "run tileas-optimize-pipeline-region before"
+    return _names_no_slot(op)
+
+
+@refusal(ProducerAcquireOp, ConsumerWaitOp)
+def _names_no_slot(op: Operation) -> tuple[str, str] | None:
+    if len(op.operands) != 2:
+        return "names its slot by no iterator", "let tileas-materialize-schedule or the driver make iterators"
+    return None
+
+
+@refusal(ProduceOneOp)
+def _produces_at_once(op: ProduceOneOp) -> tuple[str, str] | None:
+    return "fills a slot at once", "run tileas-materialize-async and a schedule before"

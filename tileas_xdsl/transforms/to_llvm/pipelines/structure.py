@@ -1,0 +1,103 @@
+"""
+Loops, branches and agents around pipelines: they hand on numbers where they handed on iterators and tokens.
+
+    scf.for .. iter_args(%it = %it0)           scf.for .. iter_args(%slot = %c0, %parity = %c0)
+    agent_switch %p, %c {max_regs = ..}   ->   agent_switch { nvvm.setmaxregister  decrease 40; .. }, ..
+
+Agents stay agents, since tiles are theirs: `convert-nv-tileas-to-llvm` makes them branches on the number of the warp.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
+from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction
+from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
+from tileas_xdsl.transforms.to_llvm.agent_registers import INHERITED
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import is_by_tma
+from tileas_xdsl.transforms.to_llvm.pipelines.state import PipelineCode, all_types, lower_body, rule
+from tileas_xdsl.transforms.to_llvm.warps import warps_of_agents
+
+
+@rule(scf.ForOp)
+def _for(op: scf.ForOp, code: PipelineCode) -> None:
+    inside = op.body.block
+    body = Block(arg_types=[inside.args[0].type, *all_types(op.iter_args)])
+    with code.inside(body):
+        code.bind(inside.args, body.args)
+        lower_body(inside, code)
+    lower, upper, step = (code.plain[bound] for bound in (op.lb, op.ub, op.step))
+    loop = scf.ForOp(lower, upper, step, code.all_parts(op.iter_args), Region(body))
+    _replaced(op, loop, code)
+
+
+@rule(scf.IfOp)
+def _if(op: scf.IfOp, code: PipelineCode) -> None:
+    then, otherwise = (_arm(region, code) for region in op.regions)
+    _replaced(op, scf.IfOp(code.plain[op.cond], all_types(op.results), then, otherwise), code)
+
+
+def _arm(region: Region, code: PipelineCode) -> Region:
+    if not region.blocks:
+        return Region()
+    block = Block()
+    with code.inside(block):
+        lower_body(region.block, code)
+    return Region(block)
+
+
+def _replaced(op: Operation, made: Operation, code: PipelineCode) -> None:
+    made.attributes |= op.attributes
+    made.location = op.location
+    code.bind(op.results, code.insert(made).results)
+
+
+@rule(scf.YieldOp)
+def _yield(op: scf.YieldOp, code: PipelineCode) -> None:
+    code.insert(scf.YieldOp(*code.all_parts(op.operands)))
+
+
+# Agents ---------------------------------------------------------------------------------------------------------------
+
+
+@rule(AgentSwitchOp)
+def _switch(op: AgentSwitchOp, code: PipelineCode) -> None:
+    budgets = [INHERITED] * len(op.bodies) if op.max_regs is None else list(op.max_regs.get_values())
+    outside = code.warps, code.first
+    bodies: list[Region] = []
+    for region, warps, budget in zip(op.bodies, warps_of_agents(op), budgets, strict=True):
+        if op.is_isolated:
+            code.bind(region.block.args, code.all_parts(op.arguments))
+        block = Block()
+        with code.inside(block):
+            _take_registers(code, int(budget))
+            code.warps = warps
+            code.first = first_of(code) if _one_thread_acts(region) else None
+            lower_body(region.block, code)
+        bodies.append(Region(block))
+    code.warps, code.first = outside
+    made = AgentSwitchOp([], bodies, op.group_sizes)
+    made.properties |= {name: op.properties[name] for name in ("num_warps", "warp_id") if name in op.properties}
+    _replaced(op, made, code)
+
+
+def _take_registers(code: PipelineCode, budget: int) -> None:
+    if code.registers in (None, budget) or budget == INHERITED:
+        return
+    action = SetMaxRegisterAction.INCREASE if budget > code.registers else SetMaxRegisterAction.DECREASE
+    code.insert(SetMaxRegisterOp(action, budget))
+
+
+def _one_thread_acts(region: Region) -> bool:
+    return any(isinstance(op, ProduceOneAsyncOp) and is_by_tma(op) for op in region.walk())
+
+
+def first_of(code: PipelineCode) -> SSAValue:
+    """Whether this thread is the first of those that run what is built now, i1."""
+    thread = code.result(ThreadIdXOp())
+    first = code.compare(thread, "eq", code.warps.first_thread)
+    thread.name_hint, first.name_hint = "thread", "is_first"
+    return first

@@ -1,0 +1,173 @@
+"""
+What pipelines have become: storage of slots, views of them, and ops that each thread does for itself.
+
+    %slots = nv_tileas.alloc_tensor {stages = 4}           a place in the shared memory of the kernel
+    %barriers = llvm.mlir.addressof @f_barriers_0     ->   another one, behind it
+    %tile = nv_tileas.view %slots[%slot]                   the pointer to a tile there
+    nvvm.mbarrier.arrive %empty                            the same op
+
+Slots and barriers are placed in the order in which they are named, before everything else.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, func, llvm, scf
+from xdsl.dialects.builtin import FixedBitwidthType, i32
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.traits import SymbolTable
+
+from tileas_xdsl.dialects.nv_tileas.layout import element_bits
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, ViewOp
+from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
+from tileas_xdsl.dialects.nvvm.cp_async import CpAsyncMBarrierArriveOp
+from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp, FenceProxyOp
+from tileas_xdsl.dialects.nvvm.mbarrier import (
+    MBarrierArriveExpectTxOp,
+    MBarrierArriveOp,
+    MBarrierInitOp,
+    MBarrierTestWaitOp,
+    MBarrierTryWaitParityOp,
+)
+from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
+from tileas_xdsl.transforms.to_llvm.tiles.control import lower_body, same
+from tileas_xdsl.transforms.to_llvm.tiles.shared_memory import SharedMemory
+from tileas_xdsl.transforms.to_llvm.tiles.state import Threads, fence_for_engines, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.values import SHARED, SharedTile, Slots, tile_of
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def place_shared(function: func.FuncOp, memory: SharedMemory) -> None:
+    """Place the slots and the shared globals of a function, in the order of the ops that name them."""
+    for op in function.body.walk():
+        if isinstance(op, AllocTensorOp) and op.stages is not None:
+            depth, name = op.stages.value.data, op.tensor.name_hint or op.name
+            memory.slots[op] = memory.place_slots(depth, _bytes_of_slot(op), name)
+        elif isinstance(op, llvm.AddressOfOp) and name_of(op) not in memory.globals:
+            name = name_of(op)
+            memory.globals[name] = memory.place(bytes_of(global_of(op)), f"'{name}'")
+
+
+def _bytes_of_slot(op: AllocTensorOp) -> int:
+    kind = op.tensor.type
+    bits = element_bits(kind) or 0
+    for extent in kind.get_shape()[1:]:
+        bits *= extent
+    return max(1, bits // 8)
+
+
+def global_of(op: llvm.AddressOfOp) -> llvm.GlobalOp | None:
+    """The global that an op names; None where there is none."""
+    found = SymbolTable.lookup_symbol(op, op.global_name)
+    return found if isinstance(found, llvm.GlobalOp) else None
+
+
+def name_of(op: llvm.AddressOfOp) -> str:
+    return op.global_name.root_reference.data
+
+
+def bytes_of(global_: llvm.GlobalOp | None) -> int:
+    """The bytes of a global that is an array of numbers in shared memory; 0 where it is something else."""
+    if global_ is None or global_.addr_space.value.data != SHARED or global_.value is not None:
+        return 0
+    kind = global_.global_type
+    if not isinstance(kind, llvm.LLVMArrayType) or not isinstance(kind.type, FixedBitwidthType):
+        return 0
+    return kind.size.data * kind.type.bitwidth // 8
+
+
+@rule(llvm.AddressOfOp)
+def _address(op: llvm.AddressOfOp, threads: Threads) -> None:
+    threads.give(op.result, threads.at_shared(threads.memory.globals[name_of(op)]))
+
+
+@refusal(llvm.AddressOfOp)
+def _of_no_array(op: llvm.AddressOfOp) -> tuple[str, str] | None:
+    if bytes_of(global_of(op)):
+        return None
+    return "names no array of numbers in shared memory", "keep in globals there what agents share, without a value"
+
+
+def globals_of(function: func.FuncOp) -> list[str]:
+    """The names of the globals that a function names."""
+    return [name_of(op) for op in function.body.walk() if isinstance(op, llvm.AddressOfOp)]
+
+
+# Slots ----------------------------------------------------------------------------------------------------------------
+
+
+def storage(op: AllocTensorOp, threads: Threads) -> Slots:
+    """The storage of slots that an op allocates."""
+    start, distance = threads.memory.slots[op]
+    return Slots(threads.at_shared(start), distance)
+
+
+def viewed(op: ViewOp, threads: Threads) -> SharedTile:
+    """The tile in the slot that a view names."""
+    slots, tile = threads.lowered[op.source], tile_of(op.result.type)
+    assert isinstance(slots, Slots)
+    assert tile is not None
+    number = threads.result(arith.IndexCastOp(threads.of(op.indices[0]), i32))
+    return SharedTile(tile, threads.shifted(slots.pointer, threads.compute(arith.MuliOp, number, slots.bytes)))
+
+
+def is_storage(value: SSAValue) -> bool:
+    """Whether a value is the storage of slots."""
+    return isinstance(value.owner, AllocTensorOp) and value.owner.stages is not None
+
+
+# Ops of threads -------------------------------------------------------------------------------------------------------
+
+
+rule(
+    *(MBarrierInitOp, MBarrierArriveOp, MBarrierArriveExpectTxOp, MBarrierTestWaitOp, MBarrierTryWaitParityOp),
+    *(CpAsyncMBarrierArriveOp, FenceMbarrierInitOp, SetMaxRegisterOp, ThreadIdXOp, llvm.GEPOp),
+)(same)
+
+
+@rule(scf.WhileOp)
+def _while(op: scf.WhileOp, threads: Threads) -> None:
+    regions: list[Region] = []
+    for region in op.regions:
+        block = Block()
+        with threads.inside(block):
+            lower_body(region.block, threads)
+        regions.append(Region(block))
+    threads.insert(scf.WhileOp([], [], *regions))
+
+
+@rule(scf.ConditionOp)
+def _condition(op: scf.ConditionOp, threads: Threads) -> None:
+    threads.insert(scf.ConditionOp(threads.of(op.condition)))
+
+
+@rule(Barrier0Op)
+def _meet(_op: Barrier0Op, threads: Threads) -> None:
+    threads.meet()
+
+
+@rule(FenceProxyOp)
+def _fence(_op: FenceProxyOp, threads: Threads) -> None:
+    fence_for_engines(threads)
+
+
+@refusal(FenceProxyOp)
+def _of_other_memory(op: FenceProxyOp) -> tuple[str, str] | None:
+    if str(op.kind.data) == "async.shared":
+        return None
+    return "orders something else than shared memory", "leave it out: tiles reach global memory by no other proxy"
+
+
+@refusal(Barrier0Op)
+def _in_an_agent(op: Barrier0Op) -> tuple[str, str] | None:
+    if isinstance(op.parent_op(), func.FuncOp):
+        return None
+    return "lets all threads of the block meet, in a region", "let agents meet at mbarriers"
+
+
+@refusal(scf.WhileOp)
+def _holds_tiles(op: scf.WhileOp) -> tuple[str, str] | None:
+    plain = (MBarrierTestWaitOp, scf.ConditionOp, scf.YieldOp, arith.ConstantOp, arith.XOrIOp)
+    if not op.operands and not op.results and all(inner is op or isinstance(inner, plain) for inner in op.walk()):
+        return None
+    return "is more than a wait for a barrier", "write loops over tiles as scf.for"
