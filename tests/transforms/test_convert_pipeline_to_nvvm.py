@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tests.support.corpora import each
-from tests.support.ir import context, parse, print_generic, run_passes
+from tests.support.ir import ROOT, context, parse, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.scheduled_kernels import KERNELS, Kernel
 from tests.support.thread_kernels import (
@@ -30,7 +30,7 @@ from tests.support.thread_kernels import (
     passes,
 )
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.diagnostics import op_name
+from tileas_xdsl.diagnostics import RefusedError, op_name
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
@@ -338,6 +338,18 @@ def test_pipelines_that_become_no_barriers(said: str) -> None:
     old, new = REFUSED[said]
     assert old in ISOLATED
     assert_no_code(parse(_written_out(ISOLATED.replace(old, new))), TO_BARRIERS[1:], "sm_80", said)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("name", ["gemm_queue", "attention_queue"])
+def test_programs_with_queues_are_told_to_do_without(name: str, target: str) -> None:
+    """They take their slots inside of `produce_one`. The advice names a program that does compile."""
+    module = parse((ROOT / "examples" / f"{name}.mlir").read_text())
+    options = f"compute-capability={target} pipeline-strategy=unspecialize layouts=true threads=true"
+    with pytest.raises(RefusedError, match="takes its slot in its own region, as programs with queues do") as refused:
+        run_passes(module, f"tileir{{{options}}}")
+    assert "examples/gemm_loop.mlir" in str(refused.value)
+    run_passes(parse((ROOT / "examples" / "gemm_loop.mlir").read_text()), f"tileir{{{options}}}")
 
 
 def test_slots_that_hold_no_tiles() -> None:

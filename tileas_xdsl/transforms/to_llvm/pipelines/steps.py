@@ -54,6 +54,7 @@ BY_CP_ASYNC = "cp_async"
 KEPT = ("tmaIdx", "tx_count", "padding_value")
 """Properties of a copy by TMA that say the same of it behind this pass."""
 BEFORE = "run lower-tma-load-store-to-async and tileas-attach-tma-desc-args before"
+WITHOUT_QUEUES = "write a loop without queues: the driver makes its pipelines (examples/gemm_loop.mlir)"
 
 
 # Waits and arrivals ---------------------------------------------------------------------------------------------------
@@ -206,6 +207,8 @@ def _commit(_op: ProducerCommitOp, _code: PipelineCode) -> None:
 
 @refusal(ProduceOneAsyncOp)
 def _fills_otherwise(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+    if any(isinstance(inner, ProducerAcquireOp) for inner in op.body.walk()):
+        return "takes its slot in its own region, as programs with queues do", WITHOUT_QUEUES
     if is_by_tma(op):
         return _fills_by_no_copies(op)
     values = filled_with(op)
