@@ -287,6 +287,30 @@ def test_the_first_thread_of_an_agent_behind_another_one() -> None:
     assert check(between, timeout=None).verdict_line == "safe for every trip count"
 
 
+BUDGETS = ISOLATED.replace("array<i32: 256>}", "array<i32: 256>, nvvm.maxnreg = 136 : i32}").replace(
+    "isolated = true", "isolated = true, max_regs = array<i32: 40, 232>"
+)
+"""A function that says itself with how many registers it starts."""
+
+
+@pytest.mark.parametrize(
+    ("target", "warps", "taken"),
+    [("sm_90a", "4, 4", [40, 232]), ("sm_80", "4, 4", []), ("sm_90a", "1, 4", [])],
+    ids=["whole warpgroups", "no instruction", "one warp"],
+)
+def test_registers_are_moved_only_where_the_hardware_can(target: str, warps: str, taken: list[int]) -> None:
+    """All warps of a warpgroup have to execute the instruction (PTX ISA, "setmaxnreg")."""
+    text = _written_out(BUDGETS.replace("num_warps = array<i32: 4, 4>", f"num_warps = array<i32: {warps}>"))
+    module = run_passes(parse(text), passes(TO_BARRIERS[1:], target))
+    assert [op.reg_count.value.data for op in module.walk() if isinstance(op, SetMaxRegisterOp)] == taken
+
+
+@pytest.mark.parametrize("steps", [TO_BARRIERS[:1], TO_BARRIERS[1:]], ids=["function", "pipelines"])
+def test_registers_that_nobody_gives(steps: tuple[str, ...]) -> None:
+    text = _written_out(BUDGETS.replace("maxnreg = 136", "maxnreg = 128"))
+    assert_no_code(parse(text), steps, "sm_90a", "starts with 128 registers a thread, and its agents have 136")
+
+
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 ROW = "nv_tileas.async.pipeline."

@@ -21,18 +21,17 @@ from xdsl.passes import ModulePass
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.diagnostics import op_name, refuse
-from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.layout import layout_of
 from tileas_xdsl.layouts.distributed import WARP
-from tileas_xdsl.transforms.to_llvm.agent_registers import FIRST_TO_MOVE_REGISTERS, INHERITED, MOVED_BY, REGISTERS
+from tileas_xdsl.transforms.to_llvm.agent_registers import REGISTERS
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
 from tileas_xdsl.transforms.to_llvm.tiles.values import LAYOUTS, tile_of
 from tileas_xdsl.transforms.to_llvm.warps import (
     THREADS,
     Warps,
     refuse_agents,
+    starting_registers,
     switch_in,
-    warps_of_agents,
     warps_of_block,
 )
 
@@ -75,9 +74,7 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
             words = f"says that blocks of {said} threads run it, and its tiles are for {warps.threads}"
             refuse(function, words, f"leave out {THREADS}, or assign layouts for as many warps")
         launch: dict[str, Attribute] = {THREADS: DenseArrayBase.from_list(i32, [warps.threads, 1, 1])}
-        switch = switch_in(function)
-        capability = capability_for(function, self.compute_capability)
-        registers = None if switch is None else starting_registers(switch, capability)
+        registers = starting_registers(function, capability_for(function, self.compute_capability))
         if registers is not None:
             launch[REGISTERS] = IntegerAttr(registers, i32)
         return launch
@@ -116,16 +113,3 @@ def _is_in_registers(type_: Attribute) -> bool:
     """Whether values of this type are tiles of which nobody says that they lie in memory."""
     layout = layout_of(type_)
     return isinstance(type_, TensorType) and (layout is None or layout.space.data == "rmem")
-
-
-def starting_registers(op: AgentSwitchOp, capability: int) -> int | None:
-    """Registers of each thread before agents take their own; None where they keep what they have."""
-    if op.max_regs is None or capability < FIRST_TO_MOVE_REGISTERS:
-        return None
-    registers, agents = [int(count) for count in op.max_regs.get_values()], warps_of_agents(op)
-    if INHERITED in registers or len(set(registers)) == 1 or not all(warps.are_groups for warps in agents):
-        return None
-    if sum(warps.count for warps in agents) != warps_of_block(op).count:
-        return None
-    total = sum(count * warps.count for count, warps in zip(registers, agents, strict=True))
-    return total // warps_of_block(op).count // MOVED_BY * MOVED_BY

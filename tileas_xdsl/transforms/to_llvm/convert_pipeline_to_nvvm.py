@@ -44,13 +44,15 @@ class ConvertPipelineToNVVMPass(ModulePass):
       copies are complete; or the first thread says the bytes by `arrive.expect_tx` and starts copies by TMA, which
       name the barrier.
     - A release becomes an arrival, behind `nvvm.fence.proxy` where threads have read what TMA may fill again.
-    - `max_regs` of `agent_switch` becomes `nvvm.setmaxregister` in each agent.
+    - `max_regs` of `agent_switch` becomes `nvvm.setmaxregister` in each agent, where the target moves registers and
+      agents are whole warpgroups.
 
     Requires: slots are named by iterators, and the function says how many threads run it
     (`convert-nv-tile-func-to-llvm`). Agents know their warps.
     Refuses: pipelines with buffers of their own, or that nobody creates; slots that are filled at once, or not by
     loads; steps in other regions than those of `scf.for`, `scf.if` and agents; a ring that two engines fill, or that
-    `cp.async` fills and wgmma reads; agents that are no warps of their own.
+    `cp.async` fills and wgmma reads; agents that are no warps of their own, or have other registers on the average than
+    the function says.
 
     Choices: agents stay agents, because tiles belong to them: an agent has a tile once, and a branch on the number of
     the warp would do it once a warp. So the number of arrivals of a barrier is the threads of those who arrive, and an
@@ -65,7 +67,7 @@ class ConvertPipelineToNVVMPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [each for each in op.ops if isinstance(each, func.FuncOp) and has_pipelines(each)]
         for function in functions:
-            refuse(function)
+            refuse(function, self.compute_capability)
         taken = {each.properties["sym_name"] for each in op.ops if "sym_name" in each.properties}
         names = {name.data for name in taken if isinstance(name, StringAttr)}
         made = [lowered(function, self.compute_capability, names) for function in functions]

@@ -22,7 +22,16 @@ from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.layouts.distributed import WARP_SIZE
-from tileas_xdsl.transforms.to_llvm.agent_registers import FEWEST, INHERITED, MOST, MOVED_BY, is_taken
+from tileas_xdsl.transforms.to_llvm.agent_registers import (
+    FEWEST,
+    FIRST_TO_MOVE_REGISTERS,
+    INHERITED,
+    MOST,
+    MOVED_BY,
+    REGISTERS,
+    is_taken,
+    registers_of,
+)
 
 THREADS = "nvvm.reqntid"
 """The attribute that says the extents of a function's blocks."""
@@ -91,6 +100,28 @@ def warps_of_block(op: AgentSwitchOp) -> Warps:
     """All warps: those between agents, and behind the last one up to a whole group, have nothing to do."""
     last = max(warps.first + warps.count for warps in warps_of_agents(op))
     return Warps(0, -(-last // GROUP) * GROUP)
+
+
+def starting_registers(function: func.FuncOp, capability: int) -> int | None:
+    """
+    Registers of each thread before agents take their own; None where they keep what they have.
+
+    Raises `RefusedError` where the function says another number: agents would wait for registers that nobody gives.
+    """
+    op = switch_in(function)
+    if op is None or op.max_regs is None or capability < FIRST_TO_MOVE_REGISTERS:
+        return None
+    registers, agents = [int(count) for count in op.max_regs.get_values()], warps_of_agents(op)
+    if INHERITED in registers or len(set(registers)) == 1 or not all(warps.are_groups for warps in agents):
+        return None
+    if sum(warps.count for warps in agents) != warps_of_block(op).count:
+        return None
+    total = sum(count * warps.count for count, warps in zip(registers, agents, strict=True))
+    mean, said = total // warps_of_block(op).count // MOVED_BY * MOVED_BY, registers_of(function)
+    if said not in (None, mean):
+        words = f"starts with {said} registers a thread, and its agents have {mean} on the average"
+        refuse(function, words, f"leave {REGISTERS} to convert-nv-tile-func-to-llvm")
+    return mean
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tileas_xdsl.transforms.to_llvm.pipelines.filling import is_by_tma
 from tileas_xdsl.transforms.to_llvm.pipelines.rings import init_barriers, make_rings, pipelines_in
 from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline, lower_body
 from tileas_xdsl.transforms.to_llvm.pipelines.structure import first_of
-from tileas_xdsl.transforms.to_llvm.warps import refuse_agents, warps_of_kernel
+from tileas_xdsl.transforms.to_llvm.warps import refuse_agents, starting_registers, warps_of_kernel
 from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
 
 FAMILY = "nv_tileas.async.pipeline."
@@ -41,10 +41,11 @@ def _moves_registers(op: Operation) -> bool:
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
-def refuse(function: func.FuncOp) -> None:
+def refuse(function: func.FuncOp, target: str) -> None:
     """Raises `RefusedError` on the first op that cannot be lowered; nothing has been touched then."""
     refuse_agents(function)
     warps_of_kernel(function)
+    starting_registers(function, capability_for(function, target))
     for op in function.body.walk():
         _refuse_op(op)
     _refuse_rings(function)
@@ -105,8 +106,10 @@ def _refuse_rings(function: func.FuncOp) -> None:
 def lowered(function: func.FuncOp, target: str, taken: set[str]) -> tuple[func.FuncOp, list[llvm.GlobalOp]]:
     """The function without pipelines, and the globals of its barriers, whose names are none of those `taken`."""
     block = Block(arg_types=[argument.type for argument in function.args])
-    warps = warps_of_kernel(function)
-    code = PipelineCode(block, PipelineRoots(), capability_for(function, target), registers_of(function), warps)
+    capability = capability_for(function, target)
+    # A function that does not say with how many registers it starts is launched with some other number.
+    registers = None if registers_of(function) is None else starting_registers(function, capability)
+    code = PipelineCode(block, PipelineRoots(), capability, registers, warps_of_kernel(function))
     code.bind(function.args, block.args)
     barriers = make_rings(code, function, _names(function, taken))
     if barriers:

@@ -60,7 +60,7 @@ class PipelineCode(Building):
     roots: PipelineRoots
     capability: int
     registers: int | None
-    """With how many registers each thread starts; None where nothing is said."""
+    """With how many registers each thread starts; None where agents keep those."""
     warps: Warps
     """Who runs what is built now."""
     rings: dict[Hashable, Ring] = field(default_factory=dict[Hashable, Ring])

@@ -44,6 +44,7 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
 )
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import copies_into, filled_with, is_by_tma
 from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, lower, refusal, rule
+from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE
 
 TICKS = 0x989680
 """Nanoseconds after which a wait looks again (CUTLASS waits as long)."""
@@ -53,7 +54,6 @@ BY_CP_ASYNC = "cp_async"
 """The atom of a load into a slot that says no other."""
 KEPT = ("tmaIdx", "tx_count", "padding_value")
 """Properties of a copy by TMA that say the same of it behind this pass."""
-BEFORE = "run lower-tma-load-store-to-async and tileas-attach-tma-desc-args before"
 WITHOUT_QUEUES = "write a loop without queues: the driver makes its pipelines (examples/gemm_loop.mlir)"
 
 
