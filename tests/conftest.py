@@ -24,11 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """
     Thousands of tests and all modules stay to the end: the collector does not walk them again and again. What the tests
-    make it looks at seldom, as a check does.
+    make it looks at seldom, as a check does; and all of it often enough, since a collection of some gigabytes takes
+    longer than a check may.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(SELDOM, 20, 50)
+    gc.set_threshold(SELDOM, 20, 10)
 
 
 def programs_of(item: pytest.Item) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -20,7 +21,7 @@ from tileas_xdsl.machine.running import run
 
 BATCH = 30
 TIMEOUT = 120
-"""Seconds of processor time for a proof: many times what one takes."""
+"""Seconds of processor time for a check: many times what one takes."""
 SLOW = [seed for seed in range(10 * BATCH) if pipeline(seed).is_slow]
 """In the whole corpus only."""
 MANY_CALLS = 200
@@ -37,8 +38,8 @@ def is_proved(report: Report) -> bool:
 
 def wrong_calls(text: str, calls: list[dict[str, int]]) -> list[Mapping[str, int]]:
     """Those of (a sample of) `calls`, each decided by itself, that are wrong or not decided."""
-    module = parse(text)
-    return [call for call in sample(calls, 6) if check(module, args=call, prove=False).verdict is not Verdict.SAFE]
+    judge = partial(check, parse(text), prove=False, timeout=TIMEOUT)
+    return [call for call in sample(calls, 6) if judge(args=call).verdict is not Verdict.SAFE]
 
 
 def goes_wrong_in_some_order(text: str, program: Pipeline, seed: int) -> list[tuple[Mapping[str, int], str]]:
