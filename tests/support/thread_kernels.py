@@ -11,25 +11,26 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.support.ir import parse, run_passes
+from tests.support.queue_kernels import QUEUE_KERNELS
 from tests.support.scheduled_kernels import KERNELS, Kernel
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.diagnostics import RefusedError
 from tileas_xdsl.machine.running import run
 
-BY_DESCRIPTOR = "lower-tma-load-store-to-async,tileas-attach-tma-desc-args"
-"""The copies of TMA by descriptors that are arguments, as the passes behind want them."""
+BY_DESCRIPTOR = "tileas-single-steps,lower-tma-load-store-to-async,tileas-attach-tma-desc-args"
+"""Stages in single steps, and the copies of TMA by descriptors that are arguments, as the passes behind want them."""
 TO_BARRIERS = ("convert-nv-tile-func-to-llvm", "convert-pipeline-to-nvvm")
 """From tiles with pipelines to tiles with mbarriers."""
 TO_THREADS = (*TO_BARRIERS, "convert-nv-tileas-to-llvm")
 """From there to threads."""
 DOWN = "convert-to-llvm{threads=128},convert-nvvm-to-llvm"
 """From threads to LLVM; the function says itself how many threads it has."""
-BY_NAME = {kernel.name: kernel for kernel in KERNELS}
+BY_NAME = {kernel.name: kernel for kernel in (*KERNELS, *QUEUE_KERNELS)}
 
 
 def driver_of(target: str, strategy: str) -> str:
     """The passes from tiles to tiles with layouts, schedules and pipelines."""
-    return f"tileir{{compute-capability={target} pipeline-strategy={strategy} layouts=true}}"
+    return f"tileas-fold-views,tileir{{compute-capability={target} pipeline-strategy={strategy} layouts=true}}"
 
 
 def passes(names: Sequence[str], target: str = "sm_80") -> str:

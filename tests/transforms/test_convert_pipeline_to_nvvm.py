@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from tests.support.corpora import each
-from tests.support.ir import ROOT, context, parse, print_generic, run_passes
+from tests.support.ir import context, parse, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.mutated_threads import EDITS
 from tests.support.scheduled_kernels import KERNELS, Kernel
@@ -29,9 +29,10 @@ from tests.support.thread_kernels import (
     barriers_of,
     copies_of,
     passes,
+    tiles_of,
 )
 from tileas_xdsl.checker.verdict.checking import check
-from tileas_xdsl.diagnostics import RefusedError, op_name
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
@@ -326,7 +327,12 @@ REFUSED = {
         "%x = nv_tileaa.tiled_load %a1[%z1, %z1] mask(%mask)"
         " : (memref<?x?xf32>, index, index, tensor<16x16xi1>) -> !slot",
     ),
-    "fills its slot with something else than loaded tiles": ("yield %x, %y", "yield %s0, %s1"),
+    "fills its slot with something else than tiles that threads load or hold": ("yield %x, %y", "yield %s0, %s1"),
+    "and other ops of the pipeline": (
+        "%x, %y, %read = nv_tileas.async.pipeline.consumer_read %got, %out2",
+        "%y, %r = nv_tileas.async.pipeline.consumer_read %got, %out2 : (!nv_tileas.consumer_token, !it) -> "
+        "(!slot, !nv_tileas.consumer_token)\n    %x, %z, %read = nv_tileas.async.pipeline.consumer_read %got, %out2",
+    ),
     "hands out a token that is used": (
         f"{ROW}producer_commit %filled",
         f"nv_tileas.async.wait %t : (!nv_tileas.token) -> ()\n{ROW}producer_commit %filled",
@@ -347,16 +353,20 @@ def test_pipelines_that_become_no_barriers(said: str) -> None:
     assert_no_code(parse(_written_out(ISOLATED.replace(old, new))), TO_BARRIERS[1:], "sm_80", said)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize("name", ["gemm_queue", "attention_queue"])
-def test_programs_with_queues_are_told_to_do_without(name: str, target: str) -> None:
-    """They take their slots inside of `produce_one`. The advice names a program that does compile."""
-    module = parse((ROOT / "examples" / f"{name}.mlir").read_text())
-    options = f"compute-capability={target} pipeline-strategy=unspecialize layouts=true threads=true"
-    with pytest.raises(RefusedError, match="takes its slot in its own region, as programs with queues do") as refused:
-        run_passes(module, f"tileir{{{options}}}")
-    assert "examples/gemm_loop.mlir" in str(refused.value)
-    run_passes(parse((ROOT / "examples" / "gemm_loop.mlir").read_text()), f"tileir{{{options}}}")
+def test_tiles_that_are_handed_on() -> None:
+    types = "(!nv_tileas.producer_token, !nv_tileas.token)"
+    text = ISOLATED.replace("%filled, %t = ", "%u, %w, %filled, %t = ").replace(
+        f"(!nv_tileas.producer_token, !it) -> {types}",
+        f"(!nv_tileas.producer_token, !it) -> (!slot, !slot, {types[1:]}",
+    )
+    assert_no_code(parse(_written_out(text)), TO_BARRIERS[1:], "sm_80", "hands on what it fills its slot with")
+
+
+def test_stages_that_are_taken_where_they_are_filled() -> None:
+    """Programs with queues come so; the advice is a pass that makes steps of them."""
+    module = tiles_of("gemm_in_two_agents", AUS).clone()
+    assert_no_code(module, TO_BARRIERS, "sm_80", "takes its slot in its own region(?s:.*)tileas-single-steps")
+    run_passes(run_passes(module, "tileas-single-steps"), passes(TO_BARRIERS))
 
 
 def test_slots_that_hold_no_tiles() -> None:

@@ -38,7 +38,7 @@ SPAN = 4
 """The distance between the two trip counts from which the growth of loops is read."""
 FAREST_CROSSING = 64
 """The largest trip count up to which N is searched because two numbers that are compared meet before that."""
-MOST_ENTRIES = 600_000
+MOST_ENTRIES = 5_000_000
 """The number of entries of all recorded runs together at which the search for a proof is given up."""
 
 
@@ -240,7 +240,7 @@ class _Induction:
         # Loops of several agents that run at the same time are cut at the head that recurs first.
         start, latest = min(starts), max(starts)
         most = max(seen_at, latest + 2 * period) + 2 * period
-        good: list[Alignment] = []
+        good: list[End | None] = []
         reason, gathering_may_help = "", bool(self.reason)
         trip_count = start - 1
         while trip_count < most or good:
@@ -263,13 +263,15 @@ class _Induction:
                 if error.factor > 1:
                     raise _LongerPeriodError(period * error.factor, reason) from None
                 continue
-            runs.pop(trip_count)
-            good.append(alignment)
+            # Neither is looked at again before there is a proof, and a run takes much memory.
+            del runs[trip_count], runs[trip_count + period], pair
+            good.append(alignment.room.end)
             # The loops of other agents are cut at the same time: there is no need to look at their heads, too.
             wanted = {key: wanted[key] for key in alignment.cut_at}
             if len(good) == period:
                 self._close(trip_count + period)
                 return Proof(trip_count + period, period, _first_end(good))
+            del alignment
         raise NoProofError(self.reason or reason, gathering_may_help=gathering_may_help)
 
     def _close(self, last: int) -> None:
@@ -279,9 +281,8 @@ class _Induction:
                 self._run(trip_count)
 
 
-def _first_end(alignments: Iterable[Alignment]) -> End | None:
+def _first_end(ends: Iterable[End | None]) -> End | None:
     """The array that ends first."""
-    ends = (alignment.room.end for alignment in alignments)
     return min((end for end in ends if end is not None), key=lambda end: end.trip_count, default=None)
 
 

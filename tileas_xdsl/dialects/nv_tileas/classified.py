@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
-from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import opt_attr_def, region_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -44,6 +44,7 @@ from tileas_xdsl.dialects.nv_tileas.types import (
 from tileas_xdsl.dialects.nv_tileas.verification import I32, expect_count, type_list, types_of
 from tileas_xdsl.dialects.tiles.syntax import TileOp
 from tileas_xdsl.dialects.tiles.traits import SlotArguments, SlotStorage
+from tileas_xdsl.dialects.tiles.views import bytes_of, is_view
 from tileas_xdsl.interfaces import (
     AgentLikeOpInterface,
     AsyncCollectorOpInterface,
@@ -229,6 +230,16 @@ class RegionOp(ClassifiedOp, ABC):
         block = self.body.first_block
         return tuple(block.last_op.operands) if block is not None and block.last_op is not None else ()
 
+    @property
+    def tiles_read(self) -> Sequence[Effect]:
+        """The reads of what goes into the slot: tiles that lie in memory of their own, and are made outside of it."""
+        moved = [(value, bytes_of(value)) for value in (*self.yielded, *self.values)]
+        return [Effect(False, value) for value, root in moved if is_view(value) and not self._makes(root)]
+
+    def _makes(self, value: SSAValue) -> bool:
+        owner = value.owner
+        return owner is self.body.first_block if isinstance(owner, Block) else self.is_ancestor(owner)
+
     def verify_contract(self) -> None:
         super().verify_contract()
         self.verify_payload_attributes()
@@ -313,6 +324,10 @@ class ProduceOp(StagedOp, AsyncCollectorOpInterface, ABC):
     """The instruction family that fills the stage: one of `PRODUCER_KINDS`."""
     num_stages = opt_attr_def(IntegerAttr)
     """The depth of an implicit pipeline; unbounded when absent."""
+
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        return [*super().memory_accesses, *self.tiles_read]
 
     def expected_yield(self) -> tuple[Attribute, ...]:
         return types_of(self.value_results) if self.value_results else self.payload or ()

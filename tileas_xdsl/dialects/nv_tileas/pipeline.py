@@ -565,6 +565,10 @@ class ProducerWriteOp(RegionOp):
             regions=[_empty(body)],
         )
 
+    @property
+    def memory_accesses(self) -> Sequence[Effect | SideOrder | TokenWait]:
+        return [*super().memory_accesses, *self.tiles_read]
+
     def verify_contract(self) -> None:
         super().verify_contract()
         if self.values and not self.is_abstract:

@@ -20,6 +20,13 @@ def names_bytes_of_operand(op: Operation) -> bool:
     return op.has_trait(ViewOfOperand, value_if_unregistered=False)
 
 
+def bytes_of(value: SSAValue) -> SSAValue:
+    """The value whose bytes `value` names: itself, but for views, of what they are views of."""
+    while isinstance(value.owner, Operation) and names_bytes_of_operand(value.owner):
+        value = value.owner.operands[0]
+    return value
+
+
 def is_view(value: SSAValue) -> bool:
     """Whether using `value` reads memory at that moment."""
     while not denotes_memory(value.type):

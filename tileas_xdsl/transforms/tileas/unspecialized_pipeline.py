@@ -26,7 +26,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
@@ -44,6 +44,7 @@ from tileas_xdsl.diagnostics import (
     mark_soft_failure,
     op_name,
 )
+from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp, StagedOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, CreatePipelineOp
@@ -273,10 +274,11 @@ class _KeepTags(ExpansionHooks):
 
     def stays_in_place(self, value: SSAValue) -> bool:
         """
-        A sum that the tensor core still writes: its registers are the same whether the last turns ran or not, so nobody
-        moves them.
+        A sum that the tensor core still writes, or to which each turn adds a product and does nothing else. Its
+        registers are the same whether the last turns ran or not, so nobody moves them.
         """
-        return isinstance(value.owner, AsyncDotOp)
+        op = value.owner
+        return isinstance(op, AsyncDotOp) or (isinstance(op, DotOp) and isinstance(op.c, BlockArgument))
 
 
 def spread_schedules(loop: scf.ForOp, schedule: ScheduleMap, num_stages: int) -> Iterator[ScheduleMap]:

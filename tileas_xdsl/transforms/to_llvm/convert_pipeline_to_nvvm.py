@@ -36,23 +36,24 @@ class ConvertPipelineToNVVMPass(ModulePass):
     - `create_pipeline` becomes storage for its slots, `nv_tileas.alloc_tensor` with stages, and a global with a full
       and an empty mbarrier for each slot. The first thread of the block makes these, and all threads meet behind that.
       Where TMA arrives at them, `nvvm.fence.mbarrier.init` follows.
-    - An iterator becomes a slot and a parity; behind the last slot comes the first one, with the other parity. A token
-      of an end of a pipeline becomes the slot that it holds.
+    - An iterator becomes a slot and a parity; behind the last slot comes the first one, with the other parity. Of a
+      number that names a stage they are computed. A token of an end of a pipeline becomes the slot that it holds.
     - Waits become `nvvm.mbarrier.try_wait.parity`, before sm_90 loops of `test.wait`. Of a producer that fills by TMA
       the first thread alone waits.
     - A slot is a view of the storage. It is filled by `nv_tileas.async.tiled_load`, and the threads arrive when their
       copies are complete; or the first thread says the bytes by `arrive.expect_tx` and starts copies by TMA, which
-      name the barrier.
+      name the barrier; or by `nv_tileas.copy` of what threads hold, who arrive behind it, and behind a fence where the
+      tensor core reads it.
     - A release becomes an arrival, behind `nvvm.fence.proxy` where threads have read what TMA may fill again.
     - `max_regs` of `agent_switch` becomes `nvvm.setmaxregister` in each agent, where the target moves registers and
       agents are whole warpgroups.
 
-    Requires: slots are named by iterators, and the function says how many threads run it
+    Requires: stages in single steps (`tileas-single-steps`), and the function says how many threads run it
     (`convert-nv-tile-func-to-llvm`). Agents know their warps.
-    Refuses: pipelines with buffers of their own, or that nobody creates; slots that are filled at once, or not by
-    loads; steps in other regions than those of `scf.for`, `scf.if` and agents; a ring that two engines fill, or that
-    `cp.async` fills and wgmma reads; agents that are no warps of their own, or have other registers on the average than
-    the function says.
+    Refuses: pipelines with buffers of their own, or that nobody creates; slots that are filled by something else than
+    loads and what threads hold; ops of a pipeline that name different tiles; steps in other regions than those of
+    `scf.for`, `scf.if` and agents; a ring that two engines fill, or that `cp.async` fills and wgmma reads; agents that
+    are no warps of their own, or have other registers on the average than the function says.
 
     Choices: agents stay agents, because tiles belong to them: an agent has a tile once, and a branch on the number of
     the warp would do it once a warp. So the number of arrivals of a barrier is the threads of those who arrive, and an

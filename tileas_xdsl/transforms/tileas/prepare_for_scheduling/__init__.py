@@ -40,7 +40,11 @@ from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.scheduling.agent_loops import has_agents, loops_of_agents, takes_stages
 from tileas_xdsl.targets.machine_model import MachineModel
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.atoms import choose_instructions
-from tileas_xdsl.transforms.tileas.prepare_for_scheduling.filled_stages import plan_filled, rewrite_filled
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.filled_stages import (
+    plan_filled,
+    rewrite_filled,
+    store_in_stages,
+)
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.products import issue_products
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import plan_rings, rewrite_rings
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.slices import SUB_TILES, slice_products
@@ -64,7 +68,8 @@ class PrepareForSchedulingPass(ModulePass):
         itself (`filled_stages.py`).
 
     Requires
-        Verified IR. A function with an `agent_switch` is skipped, unless `agents` is set.
+        Verified IR. In a function with an `agent_switch` only the instructions are chosen, and what agents compute is
+        committed by itself, unless `agents` is set.
 
     Refuses
         A compute capability without a machine model, naming those that have one; another number of sub-tiles.
@@ -94,16 +99,19 @@ class PrepareForSchedulingPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.sub_tiles not in (1, SUB_TILES):
             raise PassFailedException(f"{self.name}: sub-tiles={self.sub_tiles}; choose one of 1, {SUB_TILES}")
-        functions = [function for function in functions_in(op) if self.agents or not has_agents(function)]
+        functions = list(functions_in(op))
         models = [model_of_target(function, self.compute_capability) for function in functions]
         for function, model in zip(functions, models, strict=True):
-            if has_agents(function):
+            choose_instructions(function, model)
+            store_in_stages(function)
+            if not has_agents(function):
+                self._prepare(function, model)
+            elif self.agents:
                 self._prepare_agents(function, model)
             else:
-                self._prepare(function, model)
+                _commit_what_is_computed(function)
 
     def _prepare(self, function: Operation, model: MachineModel) -> None:
-        choose_instructions(function, model)
         for loop in [inner for inner in function.walk() if isinstance(inner, scf.ForOp)]:
             plan = plan_rings(loop)
             body = rewrite_rings(plan) if plan is not None else loop
@@ -121,6 +129,12 @@ class PrepareForSchedulingPass(ModulePass):
             if self.async_products and takes_stages(body):
                 issue_products(body, model)
         _drop_unused_wrappers(function)
+
+
+def _commit_what_is_computed(function: Operation) -> None:
+    for loop in loops_of_agents(function):
+        if (filled := plan_filled(loop, computed_only=True)) is not None:
+            rewrite_filled(filled)
 
 
 def _drop_unused_wrappers(function: Operation) -> None:

@@ -19,6 +19,7 @@ from tileas_xdsl.dialects.scalars import packed_bits
 from tileas_xdsl.dialects.tiles.types import extents
 from tileas_xdsl.layouts.atoms import fits_in_boxes
 from tileas_xdsl.targets.machine_model import MachineModel
+from tileas_xdsl.transforms.tileas.compact_stages import tiles_into
 
 TMA, ASYNC_COPY = "tma", "async_copy"
 
@@ -50,7 +51,7 @@ def _unbind_from_tma(op: ProduceOp) -> None:
 
 def is_box_of_tma(op: ProduceOp) -> bool:
     """Whether TMA can bring all tiles that `op` fills its stage with, padded as its loads say."""
-    tiles = op.payload or tuple(value.type for value in op.yielded)
+    tiles = op.payload or [tile.type for tile in tiles_into(op)]
     return all(map(_fits_in_a_box, tiles)) and all(map(pads_for_tma, op.walk()))
 
 

@@ -8,7 +8,15 @@ What an agent fills is committed stage by stage, in the loops of agents that the
 
 MaterializeAsync commits once for all, behind the last stage. So whoever waits for the first stage waits for a slot of
 the last one, too, and two agents that are stages apart may wait for each other. And nobody needs the last token behind
-the loop, where the agent does nothing else and others take every stage that it fills (`scheduling/agent_rings.py`).
+the loop, where the agent does nothing else and others take every stage that it fills (`scheduling/agent_rings.py`); or
+where it fills stages with what it has computed in the same turn, for then no load is under way.
+
+    %d = alloc_tensor                               produce_one_async %in, %k {
+    copy %v, %d                               ->      %d = alloc_tensor
+    produce_one_async %in, %k { yield %d }            copy %v, %d
+                                                      yield %d }
+
+What is computed is stored where the stage is filled: then its tile in shared memory is the slot, not one more.
 """
 
 from __future__ import annotations
@@ -20,11 +28,51 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp, ProducerCommitOp
-from tileas_xdsl.dialects.nv_tileas.tokens import TokenToAsyncOp
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp, ProducerCommitOp, ProducerWriteOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
+from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, TokenToAsyncOp
+from tileas_xdsl.dialects.tiles.views import bytes_of, is_view
 from tileas_xdsl.scheduling.agent_rings import is_taken_whole
+from tileas_xdsl.transforms.tileas.compact_stages import insert_like, tiles_into, users_of
 from tileas_xdsl.transforms.tileas.materialize_async.plan import TOKEN_ITER_IDX
-from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import drop_token, insert_like, token_only_ends
+from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import drop_token, token_only_ends
+
+SYNC = "sync"
+"""What `producer_kind` says where threads fill a stage by ordinary stores."""
+
+
+def store_in_stages(function: Operation) -> None:
+    """Stores of what is computed go into the regions of the ops that fill stages with it."""
+    for op in [inner for inner in function.walk() if isinstance(inner, ProduceOp | ProducerWriteOp)]:
+        for tile in op.yielded:
+            store = _store_outside(tile, op)
+            if store is not None:
+                assert isinstance(tile.owner, AllocTensorOp)
+                for moved in (tile.owner, store):
+                    moved.detach()
+                    op.body.block.insert_op_before(moved, _last_of(op))
+
+
+def _store_outside(tile: SSAValue, op: ProduceOp | ProducerWriteOp) -> CopyOp | None:
+    """What stores `tile`, which nobody else uses, in front of the op that fills a stage with it, in the same block."""
+    if not isinstance(tile.owner, AllocTensorOp) or op.is_ancestor(tile.owner):
+        return None
+    users = users_of(tile)
+    store = next((user for user in users if isinstance(user, CopyOp) and user.destination is tile), None)
+    if store is None or len(users) != 2 or _last_of(op) not in users or is_view(store.source):
+        return None
+    block = store.parent_block()
+    filler = None if block is None else block.find_ancestor_op_in_block(op)
+    if filler is None or tile.owner.parent_block() is not block or not store.is_before_in_block(filler):
+        return None
+    return store if isinstance(filler, ProduceOp | ProducerWriteOp) else None
+
+
+def _last_of(op: ProduceOp | ProducerWriteOp) -> Operation:
+    last = op.body.block.last_op
+    assert last is not None
+    return last
 
 
 @dataclass(frozen=True)
@@ -39,23 +87,31 @@ class FilledPlan:
     """Which of the carried values is a token that goes."""
 
 
-def plan_filled(loop: scf.ForOp) -> FilledPlan | None:
-    """The plan for `loop`, which is in an agent; None where it commits nothing, or tokens have other users."""
+def plan_filled(loop: scf.ForOp, *, computed_only: bool = False) -> FilledPlan | None:
+    """
+    The plan for `loop`, which is in an agent; None where it commits nothing, or tokens have other users. With
+    `computed_only` also where it fills stages with loads.
+    """
     commits = tuple(op for op in loop.body.block.ops if isinstance(op, ProducerCommitOp))
-    if not commits or not all(map(_commits_its_own, commits)) or not is_taken_whole(loop):
+    if not commits or not all(map(_commits_its_own, commits)):
         return None
-    made = [user for commit in commits for result in commit.results for user in _users(result)]
+    is_computed = all(_is_computed(fill) for commit in commits for fill in _fills_of(commit))
+    if not is_computed and (computed_only or not is_taken_whole(loop)):
+        return None
+    made = [user for commit in commits for result in commit.results for user in users_of(result)]
     if not all(isinstance(op, TokenToAsyncOp) for op in made):
         return None
-    users = [user for op in made for result in op.results for user in _users(result)]
-    if not users:
-        return FilledPlan(loop, commits, tuple(made), None)
+    users = [user for op in made for result in op.results for user in users_of(result)]
+    waits = [user for user in users if is_computed and isinstance(user, AsyncWaitOp)]
+    dropped, left = (*waits, *made), [user for user in users if user not in waits]
+    if not left:
+        return FilledPlan(loop, commits, dropped, None)
     index = loop.attributes.get(TOKEN_ITER_IDX)
-    if len(users) > 1 or not isinstance(users[0], scf.YieldOp) or not isinstance(index, IntegerAttr):
+    if len(left) > 1 or not isinstance(left[0], scf.YieldOp) or not isinstance(index, IntegerAttr):
         return None
     if not token_only_ends(loop, index.value.data, made):
         return None
-    return FilledPlan(loop, commits, tuple(made), index.value.data)
+    return FilledPlan(loop, commits, dropped, index.value.data)
 
 
 def _commits_its_own(commit: ProducerCommitOp) -> bool:
@@ -65,8 +121,18 @@ def _commits_its_own(commit: ProducerCommitOp) -> bool:
     return own and all(len(list(token.uses)) == 1 for token in commit.tokens)
 
 
-def _users(value: SSAValue) -> list[Operation]:
-    return [use.operation for use in value.uses]
+def _fills_of(commit: ProducerCommitOp) -> list[ProduceOneAsyncOp]:
+    return [token.owner for token in commit.tokens if isinstance(token.owner, ProduceOneAsyncOp)]
+
+
+def _is_computed(fill: ProduceOneAsyncOp) -> bool:
+    """Whether threads fill the stage by themselves, with values that nobody overwrites."""
+    if fill.producer_kind is None or fill.producer_kind.data != SYNC:
+        return False
+    block = fill.parent_block()
+    assert block is not None
+    roots = [bytes_of(tile).owner for tile in tiles_into(fill) if is_view(tile)]
+    return all(isinstance(root, Operation) and block.find_ancestor_op_in_block(root) is not None for root in roots)
 
 
 def rewrite_filled(plan: FilledPlan) -> scf.ForOp:

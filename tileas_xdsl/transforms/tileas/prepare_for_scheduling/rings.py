@@ -31,13 +31,17 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
 )
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.transforms.rewriting.carried_values import carry_through
+from tileas_xdsl.transforms.tileas.compact_stages import (
+    SCHEDULE_TAGS,
+    hand_tiles_over,
+    insert_like,
+    users_of,
+)
 from tileas_xdsl.transforms.tileas.materialize_async.plan import TOKEN_ITER_IDX
 from tileas_xdsl.transforms.tileas.materialize_async.uses import uses_in
 
 FIRST_DEPTH = 2
 """The slots of a new ring, until a schedule says how many it takes."""
-
-SCHEDULE_TAGS = ("pipeline_stage", "stage", "iter_offset", "order")
 
 
 @dataclass(frozen=True)
@@ -89,18 +93,18 @@ def _stage(op: ProduceOneAsyncOp, position: dict[Operation, int]) -> RingStage |
         return None
     if op.payload is None or op.results[0].first_use is not None:
         return None
-    users = _users(op.results[1])
+    users = users_of(op.results[1])
     consume = next((user for user in users if isinstance(user, ConsumeOneOp)), None)
     if consume is None or len(users) != 2 or not any(isinstance(user, ProducerCommitOp) for user in users):
         return None
     if not consume.is_abstract or consume.value_results:
         return None
-    held = _users(consume.results[0])
+    held = users_of(consume.results[0])
     read = next((user for user in held if isinstance(user, ConsumerReadOp)), None)
     twin = next((user for user in held if isinstance(user, ConsumeOneAsyncOp)), None)
     if read is None or twin is None or len(held) != 2 or not read.is_abstract or len(read.outputs) != len(op.payload):
         return None
-    wrappers = tuple(user for value in read.results for user in _users(value) if isinstance(user, ToAsyncOp))
+    wrappers = tuple(user for value in read.results for user in users_of(value) if isinstance(user, ToAsyncOp))
     if any(user.kind.data == "token" and user.result.first_use is not None for user in wrappers):
         return None
     block = op.parent_block()
@@ -109,10 +113,6 @@ def _stage(op: ProduceOneAsyncOp, position: dict[Operation, int]) -> RingStage |
     if not uses:
         return None
     return RingStage(op, consume, read, twin, wrappers, max(uses, key=position.__getitem__))
-
-
-def _users(value: SSAValue) -> list[Operation]:
-    return [use.operation for use in value.uses]
 
 
 def _handshake(stages: Sequence[RingStage]) -> tuple[Operation, ...] | None:
@@ -125,15 +125,15 @@ def _handshake(stages: Sequence[RingStage]) -> tuple[Operation, ...] | None:
         return None
     waits: list[Operation] = []
     for commit in commits:
-        for user in (user for result in commit.results for user in _users(result)):
+        for user in (user for result in commit.results for user in users_of(result)):
             if not isinstance(user, TokenToAsyncOp):
                 return None
-            awaited = _users(user.result)
+            awaited = users_of(user.result)
             if not all(isinstance(wait, AsyncWaitOp) for wait in awaited):
                 return None
             waits += [*awaited, user]
     for release in releases:
-        users = [user for result in release.results for user in _users(result)]
+        users = [user for result in release.results for user in users_of(result)]
         waits += [user for user in users if isinstance(user, AsyncWaitOp)]
         if not all(isinstance(user, AsyncWaitOp | scf.YieldOp) for user in users):
             return None
@@ -145,7 +145,7 @@ def handed_on(
 ) -> list[ProducerCommitOp | ConsumerReleaseOp] | None:
     found: dict[ProducerCommitOp | ConsumerReleaseOp, None] = {}
     for token in tokens:
-        users = [user for user in _users(token) if isinstance(user, ProducerCommitOp | ConsumerReleaseOp)]
+        users = [user for user in users_of(token) if isinstance(user, ProducerCommitOp | ConsumerReleaseOp)]
         if len(users) != 1 or not isinstance(users[0], kind):
             return None
         found[users[0]] = None
@@ -160,7 +160,7 @@ def token_only_ends(loop: scf.ForOp, index: int, dropped: Sequence[Operation]) -
     last = loop.body.block.last_op
     assert last is not None
     made = last.operands[index].owner
-    awaited = all(isinstance(user, AsyncWaitOp | FutureWaitOp) for user in _users(loop.results[index]))
+    awaited = all(isinstance(user, AsyncWaitOp | FutureWaitOp) for user in users_of(loop.results[index]))
     return made in dropped and loop.body.block.args[index + 1].first_use is None and awaited
 
 
@@ -189,7 +189,7 @@ def drop_token(loop: scf.ForOp, index: int) -> scf.ForOp:
     marker = loop.prev_op
     block = loop.parent_block()
     assert block is not None
-    for user in _users(loop.results[index]):
+    for user in users_of(loop.results[index]):
         Rewriter.erase_op(user)
     gone = {loop.results[index], loop.body.block.args[index + 1]}
     last = loop.body.block.last_op
@@ -247,24 +247,6 @@ def _rewrite_stage(stage: RingStage, maker: CreatePipelineOp, loop: scf.ForOp) -
     hand_tiles_over(stage.read, read, stage.wrappers)
 
 
-def hand_tiles_over(old: ConsumerReadOp, new: ConsumerReadOp, wrappers: Sequence[ToAsyncOp]) -> None:
-    """What `new` reads takes the place of what `old` has read, and of its wrappers."""
-    for before, after in zip(old.value_results, new.value_results, strict=True):
-        after.name_hint = before.name_hint
-        for wrapper in [wrapper for wrapper in wrappers if wrapper.value is before]:
-            wrapper.result.replace_all_uses_with(after)
-            Rewriter.erase_op(wrapper)
-        before.replace_all_uses_with(after)
-
-
-def insert_like(ops: Sequence[Operation], like: Operation, here: InsertPoint) -> None:
-    """Insert `ops` one after the other at `here`, at the location of `like`."""
-    for op in ops:
-        op.location = like.location
-        Rewriter.insert_op(op, here)
-        here = InsertPoint.after(op)
-
-
 def _carry_iterators(loop: scf.ForOp, payloads: Sequence[Attribute], makers: Sequence[CreatePipelineOp]) -> scf.ForOp:
     """Each side of each ring gets an iterator, which the loop carries and each iteration advances once."""
     before: list[SSAValue] = []
@@ -307,6 +289,6 @@ def _advance(entering: Sequence[SSAValue], makers: Sequence[CreatePipelineOp]) -
 def _name_slot(take: Operation, iterator: SSAValue) -> None:
     """An acquire or a wait, and the op that works on the slot which it takes, name the slot by `iterator`."""
     take.operands = [*take.operands, iterator]
-    for user in _users(take.results[0]):
+    for user in users_of(take.results[0]):
         if isinstance(user, ProduceOneAsyncOp | ConsumerReadOp):
             user.operands = [*user.operands, iterator]

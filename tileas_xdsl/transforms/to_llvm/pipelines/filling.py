@@ -1,4 +1,10 @@
-"""What fills the slots of a pipeline, and who reads them: an engine, or threads by ordinary loads."""
+"""
+What fills the slots of a pipeline, and who reads them: an engine, or threads by ordinary loads and stores.
+
+    produce_one {producer_kind = "tma"} { tiled_load .. }     one thread, by TMA
+    produce_one { tiled_load .. }                             threads, by asynchronous copies
+    produce_one { %d = alloc_tensor; copy %v, %d; yield %d }  threads, by stores: what they have computed
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,14 @@ from xdsl.ir import Operation, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
+from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, PipelineYieldOp, ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, PipelineYieldOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
+from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
 
 TMA = "tma"
 """What `producer_kind` says where TMA fills it."""
@@ -21,20 +31,48 @@ TMA = "tma"
 
 def is_by_tma(op: Operation) -> bool:
     """Whether an op fills its slot by TMA."""
-    return isinstance(op, ProduceOneAsyncOp) and op.producer_kind is not None and op.producer_kind.data == TMA
+    return isinstance(op, ProduceOp) and op.producer_kind is not None and op.producer_kind.data == TMA
 
 
-def filled_with(op: ProduceOneAsyncOp) -> Sequence[SSAValue]:
+def is_by_loads(op: ProduceOp) -> bool:
+    """Whether threads fill the slot by asynchronous copies."""
+    tiles = filled_with(op)
+    return not is_by_tma(op) and bool(tiles) and all(isinstance(tile.owner, TiledLoadOp) for tile in tiles)
+
+
+def filled_with(op: ProduceOp) -> Sequence[SSAValue]:
     """The tiles that an op puts into its slot."""
     last = op.body.block.last_op if op.body.blocks else None
     return last.operands if isinstance(last, PipelineYieldOp) else ()
 
 
-def copies_into(op: ProduceOneAsyncOp) -> Sequence[TiledTmaLoadOp]:
+def copies_into(op: ProduceOp) -> Sequence[TiledTmaLoadOp]:
     """The copies by descriptor that fill the slot; none where an op fills it otherwise, or not all of it."""
     copies = [inner for inner in op.body.block.ops if isinstance(inner, TiledTmaLoadOp)]
     slots = [copy.destination for copy in copies]
     return copies if slots == list(filled_with(op)) == list(op.body.block.args) else ()
+
+
+def stores_into(op: ProduceOp) -> Sequence[CopyOp]:
+    """
+    The copies of what threads hold that fill the slot, one for each tile; none where an op fills it otherwise.
+
+    Each goes by way of a tile of its own, which nobody else uses: that is the slot.
+    """
+    stores = [_store_into(tile, op) for tile in filled_with(op)]
+    return [store for store in stores if store is not None] if None not in stores else ()
+
+
+def _store_into(tile: SSAValue, op: ProduceOp) -> CopyOp | None:
+    if not isinstance(tile.owner, AllocTensorOp) or tile.owner.stages is not None:
+        return None
+    users = [use.operation for use in tile.uses]
+    store = next((user for user in users if isinstance(user, CopyOp) and user.destination is tile), None)
+    if store is None or len(users) != 2 or op.body.block.last_op not in users:
+        return None
+    block = op.parent_block()
+    is_before = store.parent_block() is block and store.is_before_in_block(op)
+    return store if is_before or store.parent_block() is op.body.block else None
 
 
 @dataclass(frozen=True)
@@ -45,6 +83,8 @@ class RingAccess:
     """Whether one thread fills them, by TMA."""
     is_read_by_threads: bool
     """Whether threads read them by ordinary loads, and not only the tensor core by wgmma."""
+    is_read_by_wgmma: bool
+    """Whether the tensor core reads them itself."""
 
     fillers: tuple[Operation, ...] = ()
     """The ops that fill them."""
@@ -57,20 +97,25 @@ class RingAccess:
 def ring_accesses(function: func.FuncOp, roots: PipelineRoots) -> dict[Operation, RingAccess]:
     """How each ring of a function is accessed, by its root."""
     fillers: dict[Operation, list[Operation]] = {}
-    by_tma: set[Operation] = set()
-    by_threads: set[Operation] = set()
+    readers: dict[Operation, list[ConsumerReadOp]] = {}
     for op in function.body.walk():
-        root = roots.of_op(op) if isinstance(op, ProduceOneAsyncOp | ConsumerReadOp) else None
-        if root is None:
-            continue
-        if isinstance(op, ProduceOneAsyncOp):
+        root = roots.of_op(op) if isinstance(op, ProduceOp | ConsumerReadOp) else None
+        if root is not None and isinstance(op, ConsumerReadOp):
+            readers.setdefault(root.op, []).append(op)
+        elif root is not None:
             fillers.setdefault(root.op, []).append(op)
-        if is_by_tma(op):
-            by_tma.add(root.op)
-        if isinstance(op, ConsumerReadOp) and not all(map(_is_read_by_products, op.value_results)):
-            by_threads.add(root.op)
-    rings = (*by_tma, *by_threads)
-    return {root: RingAccess(root in by_tma, root in by_threads, tuple(fillers.get(root, ()))) for root in rings}
+    rings = dict.fromkeys([*fillers, *readers])
+    return {ring: _access(fillers.get(ring, []), readers.get(ring, [])) for ring in rings}
+
+
+def _access(fillers: Sequence[Operation], readers: Sequence[ConsumerReadOp]) -> RingAccess:
+    tiles = [tile for reader in readers for tile in reader.value_results]
+    return RingAccess(
+        is_by_tma=any(map(is_by_tma, fillers)),
+        is_read_by_threads=not all(map(_is_read_by_products, tiles)),
+        is_read_by_wgmma=any(map(is_read_by_wgmma, tiles)),
+        fillers=tuple(fillers),
+    )
 
 
 def _may_run(filler: Operation, release: Operation) -> bool:

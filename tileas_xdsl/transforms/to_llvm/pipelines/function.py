@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import func, llvm
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.diagnostics import refuse as refuse_op
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, PipelineYieldOp, ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import PipelineYieldOp
 from tileas_xdsl.transforms.to_llvm.agent_registers import registers_of
-from tileas_xdsl.transforms.to_llvm.pipelines.filling import is_by_tma
-from tileas_xdsl.transforms.to_llvm.pipelines.rings import init_barriers, make_rings, pipelines_in
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, is_by_loads, is_by_tma, ring_accesses
+from tileas_xdsl.transforms.to_llvm.pipelines.rings import init_barriers, make_rings, pipelines_in, tiles_of
 from tileas_xdsl.transforms.to_llvm.pipelines.state import REFUSALS, RULES, PipelineCode, is_of_pipeline, lower_body
 from tileas_xdsl.transforms.to_llvm.pipelines.structure import first_of
 from tileas_xdsl.transforms.to_llvm.warps import refuse_agents, starting_registers, warps_of_kernel
-from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
 
 FAMILY = "nv_tileas.async.pipeline."
 """What the names of the ops of pipelines begin with."""
@@ -79,25 +79,36 @@ def _regions_around(op: Operation) -> Iterator[Operation]:
 
 
 def _refuse_rings(function: func.FuncOp) -> None:
-    """One engine fills a ring, since its barriers count for one; and what wgmma reads is filled by its own proxy."""
+    """One engine fills a ring, since its barriers count for one, and all ops on it name the same tiles."""
     roots = PipelineRoots()
-    fillers: dict[object, ProduceOneAsyncOp] = {}
+    fillers: dict[object, ProduceOp] = {}
+    payloads: dict[object, Sequence[Attribute]] = {}
     for op in function.body.walk():
         root = roots.of_op(op) if _concerns_pipelines(op) else None
         if root is not None and root.is_implicit:
             refuse_op(op, "belongs to a pipeline that nobody creates", WAY_OUT)
-        if root is None or not isinstance(op, ProduceOneAsyncOp):
+        if root is not None and (tiles := tiles_of(op)) is not None:
+            _refuse_others(op, tiles, payloads.setdefault(root.key, tiles))
+        if root is None or not isinstance(op, ProduceOp):
             continue
         first = fillers.setdefault(root.key, op)
         if is_by_tma(op) != is_by_tma(first):
             refuse_op(op, "fills a pipeline by another engine than other ops do", "let one engine fill each pipeline")
-    for op in function.body.walk():
-        root = roots.of_op(op) if isinstance(op, ConsumerReadOp) else None
-        if root is None or not isinstance(op, ConsumerReadOp) or not any(map(is_read_by_wgmma, op.value_results)):
-            continue
-        filler = fillers.get(root.key)
-        if filler is not None and not is_by_tma(filler):
+    for access in ring_accesses(function, roots).values():
+        _refuse_proxies(access)
+
+
+def _refuse_proxies(access: RingAccess) -> None:
+    """A fence orders what threads have stored with what wgmma reads; their asynchronous copies end behind it."""
+    for filler in access.fillers:
+        if access.is_read_by_wgmma and isinstance(filler, ProduceOp) and is_by_loads(filler):
             refuse_op(filler, "fills by cp.async what wgmma reads", "let TMA fill it, or compile it for sm_80")
+
+
+def _refuse_others(op: Operation, tiles: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
+    if list(tiles) != list(expected):
+        found, other = (", ".join(map(str, kinds)) for kinds in (tiles, expected))
+        refuse_op(op, f"names {found} in a slot, and other ops of the pipeline {other}", "name the same tiles")
 
 
 # Lowering -------------------------------------------------------------------------------------------------------------

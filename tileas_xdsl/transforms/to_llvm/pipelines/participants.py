@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects import func
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp, ProduceOneAsyncOp
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import is_by_tma
 from tileas_xdsl.transforms.to_llvm.warps import Warps, switch_in, warps_of_agents
 
@@ -33,7 +34,7 @@ class Participants:
         switch = switch_in(function)
         regions = {} if switch is None else dict(zip(switch.bodies, warps_of_agents(switch), strict=True))
         for op in function.body.walk():
-            if not isinstance(op, ProduceOneAsyncOp | ConsumerReleaseOp):
+            if not isinstance(op, ProduceOp | ConsumerReleaseOp):
                 continue
             warps, root = block, roots.of_op(op)
             region = op.parent_region()

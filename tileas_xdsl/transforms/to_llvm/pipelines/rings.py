@@ -6,6 +6,7 @@ primitives").
     %it = create_iterator %p                         %barriers = llvm.mlir.addressof @f_barriers_0
     %it1 = inc_iter %it                        ->    scf.if %is_first { nvvm.mbarrier.init %barriers, .. }; barrier0
                                                      %slot1, %parity1 = behind the last slot 0 and the other parity
+    consumer_wait %c, %k                             %slot, %parity = %k mod 4, %k div 4 mod 2
 
 Each thread of whoever fills or empties a slot arrives: the barriers count them all.
 """
@@ -16,18 +17,26 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import arith, func, llvm, ub
-from xdsl.dialects.builtin import TensorType, TupleType, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, TupleType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr
-from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreateNullTokenOp, CreatePipelineOp, IncIterOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import (
+    ConsumerReadOp,
+    CreateIteratorOp,
+    CreateNullTokenOp,
+    CreatePipelineOp,
+    IncIterOp,
+)
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tokens import CreateNoneOp
+from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.dialects.nvvm.barrier import Barrier0Op
 from tileas_xdsl.dialects.nvvm.fence import FenceMbarrierInitOp
 from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierInitOp
 from tileas_xdsl.dialects.upstream import pointer_type
-from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, ring_accesses
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import RingAccess, filled_with, ring_accesses
 from tileas_xdsl.transforms.to_llvm.pipelines.participants import Participants
 from tileas_xdsl.transforms.to_llvm.pipelines.state import (
     BARRIER_BYTES,
@@ -40,7 +49,7 @@ from tileas_xdsl.transforms.to_llvm.pipelines.state import (
 )
 
 SHARED = 3
-UNUSED = RingAccess(is_by_tma=False, is_read_by_threads=False)
+UNUSED = RingAccess(is_by_tma=False, is_read_by_threads=False, is_read_by_wgmma=False)
 
 
 # Storage --------------------------------------------------------------------------------------------------------------
@@ -76,17 +85,26 @@ def _payloads(function: func.FuncOp, code: PipelineCode) -> dict[Operation, Sequ
     """The types of the tiles in a slot, by pipeline."""
     found: dict[Operation, Sequence[Attribute]] = {}
     for op in function.body.walk():
-        if isinstance(op, CreateIteratorOp):
-            root = code.roots.of(op.pipeline)
+        kinds = tiles_of(op)
+        if kinds is not None:
+            root = code.roots.of(op.operands[0])
             assert root is not None
-            found.setdefault(root.op, tiles_of(op))
+            found.setdefault(root.op, kinds)
     return found
 
 
-def tiles_of(op: CreateIteratorOp) -> Sequence[Attribute]:
-    """The types of the tiles in a slot of the pipeline of an iterator."""
-    payload = op.iterator.type.payload
-    return payload.types.data if isinstance(payload, TupleType) else [payload]
+def tiles_of(op: Operation) -> Sequence[Attribute] | None:
+    """The types of the tiles in a slot, where an op names them: it makes an iterator, fills the slot or reads it."""
+    match op:
+        case CreateIteratorOp():
+            payload = op.iterator.type.payload
+            return payload.types.data if isinstance(payload, TupleType) else [payload]
+        case ProduceOp():
+            return [value.type for value in filled_with(op)]
+        case ConsumerReadOp():
+            return [value.type for value in op.value_results]
+        case _:
+            return None
 
 
 def _slots(code: PipelineCode, op: CreatePipelineOp, kind: Attribute) -> SSAValue:
@@ -152,6 +170,32 @@ def _next(op: IncIterOp, code: PipelineCode) -> None:
     code.give(op.next_iterator, [slot, parity])
 
 
+def turn_of(op: ClassifiedOp, code: PipelineCode) -> Sequence[SSAValue]:
+    """Slot and parity of the stage that an op names, i32 both."""
+    stage, depth = op.stage, code.ring(op.operands[0]).depth
+    assert stage is not None
+    if isinstance(stage.type, PipelineIteratorType):
+        return code.parts(stage)
+    key = code.block, stage, depth
+    if key not in code.computed:
+        (number,) = code.parts(stage)
+        parity = code.compute(arith.AndIOp, code.compute(arith.DivUIOp, number, depth), 1)
+        code.computed[key] = [_as_i32(each, code) for each in (code.compute(arith.RemUIOp, number, depth), parity)]
+        for part, hint in zip(code.computed[key], ("slot", "parity"), strict=True):
+            part.name_hint = hint
+    return code.computed[key]
+
+
+def _as_i32(number: SSAValue, code: PipelineCode) -> SSAValue:
+    match number.type:
+        case IndexType():
+            return code.result(arith.IndexCastOp(number, i32))
+        case IntegerType() if number.type != i32:
+            return code.result(arith.TruncIOp(number, i32))
+        case _:
+            return number
+
+
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
@@ -162,7 +206,7 @@ def _between_agents(op: CreatePipelineOp) -> tuple[str, str] | None:
 
 @refusal(CreateIteratorOp)
 def _of_no_tiles(op: CreateIteratorOp) -> tuple[str, str] | None:
-    for kind in tiles_of(op):
+    for kind in tiles_of(op) or ():
         if not isinstance(kind, TensorType) or not kind.has_static_shape():
             return f"goes through slots that hold a '{kind}'", "hand over tiles of a static shape"
     return None

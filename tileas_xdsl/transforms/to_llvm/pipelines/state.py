@@ -2,6 +2,7 @@
 What the rules work on: the function under way, and what stands for the values of pipelines.
 
     an iterator                    the number of its slot and the parity of its turn, i32 both
+    a number that names a stage    itself; slot and parity are computed of it
     a token of a pipeline's end    the number of the slot that it holds, i32
     anything else                  itself
 """
@@ -70,6 +71,10 @@ class PipelineCode(Building):
     """What stands for values that stay one."""
     turns: dict[SSAValue, Sequence[SSAValue]] = field(default_factory=dict[SSAValue, Sequence[SSAValue]])
     """What stands for iterators and tokens."""
+    computed: dict[tuple[Block, SSAValue, int], Sequence[SSAValue]] = field(
+        default_factory=dict[tuple[Block, SSAValue, int], Sequence[SSAValue]]
+    )
+    """Slot and parity of a number that names a stage, by where they are and for how many slots."""
 
     location: LocationAttr | None = None
     """Where the op stands that is lowered now."""

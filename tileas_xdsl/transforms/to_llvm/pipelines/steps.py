@@ -4,6 +4,8 @@ The steps of a pipeline as waits for mbarriers and arrivals there.
     producer_acquire       wait until empty[slot] is past the other parity
     produce_one            tile loads into the slot, then cp.async.mbarrier.arrive.noinc full[slot]
                            by TMA: the first thread expects the bytes at full[slot], and starts the copies
+                           by stores: copies into the slot, then an arrival at full[slot], behind a proxy fence
+                           where wgmma reads them
     consumer_wait          wait until full[slot] is past the parity
     consumer_read          a view of the slot
     consumer_release       arrive at empty[slot], behind a proxy fence where threads read what TMA may fill again
@@ -19,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomAttr, bound_atom
+from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.memory import AsyncTiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ConsumerReadOp,
@@ -30,7 +33,7 @@ from tileas_xdsl.dialects.nv_tileas.pipeline import (
     ProducerAcquireOp,
     ProducerCommitOp,
 )
-from tileas_xdsl.dialects.nv_tileas.structure import ViewOp
+from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp, ViewOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.dialects.nv_tileas.types import is_ownership_token
 from tileas_xdsl.dialects.nvvm.attributes import ProxyKind, SharedSpace
@@ -42,7 +45,14 @@ from tileas_xdsl.dialects.nvvm.mbarrier import (
     MBarrierTestWaitOp,
     MBarrierTryWaitParityOp,
 )
-from tileas_xdsl.transforms.to_llvm.pipelines.filling import copies_into, filled_with, is_by_tma
+from tileas_xdsl.transforms.to_llvm.pipelines.filling import (
+    copies_into,
+    filled_with,
+    is_by_loads,
+    is_by_tma,
+    stores_into,
+)
+from tileas_xdsl.transforms.to_llvm.pipelines.rings import turn_of
 from tileas_xdsl.transforms.to_llvm.pipelines.state import BARRIER_BYTES, PipelineCode, lower, refusal, rule
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE
 
@@ -54,7 +64,7 @@ BY_CP_ASYNC = "cp_async"
 """The atom of a load into a slot that says no other."""
 KEPT = ("tmaIdx", "tx_count", "padding_value")
 """Properties of a copy by TMA that say the same of it behind this pass."""
-WITHOUT_QUEUES = "write a loop without queues: the driver makes its pipelines (examples/gemm_loop.mlir)"
+IN_STEPS = "run tileas-single-steps before; it leaves stages whose tokens somebody else waits for"
 
 
 # Waits and arrivals ---------------------------------------------------------------------------------------------------
@@ -93,7 +103,7 @@ def _wait(code: PipelineCode, barrier: SSAValue, parity: SSAValue) -> None:
 
 @rule(ProducerAcquireOp)
 def _acquire(op: ProducerAcquireOp, code: PipelineCode) -> None:
-    slot, parity = code.parts(op.operands[1])
+    slot, parity = turn_of(op, code)
 
     def build() -> None:
         other = code.compute(arith.XOrIOp, parity, 1)
@@ -109,7 +119,7 @@ def _acquire(op: ProducerAcquireOp, code: PipelineCode) -> None:
 
 @rule(ConsumerWaitOp)
 def _consumer_wait(op: ConsumerWaitOp, code: PipelineCode) -> None:
-    slot, parity = code.parts(op.operands[1])
+    slot, parity = turn_of(op, code)
     _wait(code, _full(op, code, slot), parity)
     code.give(op.results[0], [slot])
 
@@ -134,31 +144,35 @@ def _tiles(op: Operation, code: PipelineCode, slot: SSAValue, kinds: Sequence[At
 
 @rule(ConsumerReadOp)
 def _read(op: ConsumerReadOp, code: PipelineCode) -> None:
-    slot, _ = code.parts(op.operands[1])
+    slot, _ = turn_of(op, code)
     tiles = _tiles(op, code, slot, [value.type for value in op.value_results])
     for value, tile in zip(op.value_results, tiles, strict=True):
         code.give(value, [tile])
     code.give(op.results[-1], [slot])
 
 
-@rule(ProduceOneAsyncOp)
-def _produce(op: ProduceOneAsyncOp, code: PipelineCode) -> None:
-    slot, _ = code.parts(op.operands[1])
+@rule(ProduceOneAsyncOp, ProduceOneOp)
+def _produce(op: ProduceOp, code: PipelineCode) -> None:
+    slot, _ = turn_of(op, code)
     for token in op.results:
         if is_ownership_token(token.type):
             code.give(token, [slot])
     full = _full(op, code, slot)
-    filled = filled_with(op)
-    tiles = _tiles(op, code, slot, [value.type for value in filled])
+    tiles = _tiles(op, code, slot, [value.type for value in filled_with(op)])
     if is_by_tma(op):
         code.bind(op.body.block.args, tiles)
         code.by_first_thread(lambda: _fill_by_tma(op, code, full))
-    else:
+    elif is_by_loads(op):
         _fill_by_loads(op, code, tiles)
         code.insert(CpAsyncMBarrierArriveOp(full, noinc=True))
+    else:
+        _fill_by_stores(op, code, tiles)
+        if code.ring(op.operands[0]).access.is_read_by_wgmma:
+            code.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
+        code.insert(MBarrierArriveOp(full))
 
 
-def _fill_by_tma(op: ProduceOneAsyncOp, code: PipelineCode, full: SSAValue) -> None:
+def _fill_by_tma(op: ProduceOp, code: PipelineCode, full: SSAValue) -> None:
     """Say how many bytes come into a slot, and start the copies that bring them."""
     total = sum(copy.tx_count.value.data for copy in copies_into(op) if copy.tx_count is not None)
     code.insert(MBarrierArriveExpectTxOp(full, code.number(total)))
@@ -178,7 +192,37 @@ def _counted(op: TiledTmaLoadOp, code: PipelineCode, full: SSAValue) -> TiledTma
     return TiledTmaLoadOp(descriptor, destination, places, op.atom, barrier=full, properties=properties)
 
 
-def _fill_by_loads(op: ProduceOneAsyncOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:
+def _fill_by_stores(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:
+    """Copy into the slot what the threads hold; the tile by way of which that was said is the slot."""
+    stores = stores_into(op)
+    for inner in op.body.block.ops:
+        if not isinstance(inner, PipelineYieldOp | AllocTensorOp) and inner not in stores:
+            lower(inner, code)
+    for store, tile in zip(stores, tiles, strict=True):
+        made = CopyOp(code.plain[store.source], tile)
+        made.properties |= store.properties
+        code.insert(made)
+
+
+@rule(CopyOp)
+def _copy(op: CopyOp, code: PipelineCode) -> None:
+    if not _is_slots(op.destination):
+        code.insert(op.clone(code.plain))
+
+
+@rule(AllocTensorOp)
+def _allocate(op: AllocTensorOp, code: PipelineCode) -> None:
+    if not _is_slots(op.tensor):
+        code.insert(op.clone(code.plain))
+
+
+def _is_slots(tile: SSAValue | None) -> bool:
+    """Whether a tile is that by way of which a slot is filled."""
+    fillers = [] if tile is None else [use.operation.parent_op() for use in tile.uses]
+    return any(isinstance(filler, ProduceOp) and bool(stores_into(filler)) for filler in fillers)
+
+
+def _fill_by_loads(op: ProduceOp, code: PipelineCode, tiles: Sequence[SSAValue]) -> None:
     for inner in op.body.block.ops:
         if not isinstance(inner, PipelineYieldOp | TiledLoadOp):
             lower(inner, code)
@@ -205,26 +249,28 @@ def _commit(_op: ProducerCommitOp, _code: PipelineCode) -> None:
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
-@refusal(ProduceOneAsyncOp)
-def _fills_otherwise(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+@refusal(ProduceOneAsyncOp, ProduceOneOp)
+def _fills_otherwise(op: ProduceOp) -> tuple[str, str] | None:
     if any(isinstance(inner, ProducerAcquireOp) for inner in op.body.walk()):
-        return "takes its slot in its own region, as programs with queues do", WITHOUT_QUEUES
+        return "takes its slot in its own region", IN_STEPS
+    if op.value_results:
+        return "hands on what it fills its slot with", "take it from the slot"
     if is_by_tma(op):
         return _fills_by_no_copies(op)
-    values = filled_with(op)
-    if not values or not all(isinstance(value.owner, TiledLoadOp) for value in values):
-        return "fills its slot with something else than loaded tiles", "load tiles of arrays into pipelines"
+    if not is_by_loads(op) and not stores_into(op):
+        words = "fills its slot with something else than tiles that threads load or hold"
+        return words, "fill it with loads of arrays, or with what nobody else uses (tileas-materialize-convert-layout)"
     return _names_no_slot(op) or _is_awaited(op)
 
 
-def _fills_by_no_copies(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+def _fills_by_no_copies(op: ProduceOp) -> tuple[str, str] | None:
     copies = copies_into(op)
     if not copies:
         return "fills its slot by TMA with something else than copies by descriptor", BEFORE
     return _names_no_slot(op) or _is_awaited(op)
 
 
-def _is_awaited(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
+def _is_awaited(op: ProduceOp) -> tuple[str, str] | None:
     if any(token.first_use is not None for token in op.results if not is_ownership_token(token.type)):
         return "hands out a token that is used, and a slot is full when its barrier says so", "wait by consumer_wait"
     return None
@@ -232,7 +278,7 @@ def _is_awaited(op: ProduceOneAsyncOp) -> tuple[str, str] | None:
 
 @refusal(TiledLoadOp)
 def _load_of_a_kind(op: TiledLoadOp) -> tuple[str, str] | None:
-    if not isinstance(op.parent_op(), ProduceOneAsyncOp):
+    if not isinstance(op.parent_op(), ProduceOp):
         return None
     if op.mask is not None or op.other is not None or op.token:
         return "has a mask or tokens", "load whole tiles; what lies outside of the array reads as zero"
@@ -244,7 +290,7 @@ def _fills_no_slot(op: TiledTmaLoadOp) -> tuple[str, str] | None:
     if op.barrier:
         return None
     filler = op.parent_op()
-    if not isinstance(filler, ProduceOneAsyncOp) or not is_by_tma(filler):
+    if filler is None or not is_by_tma(filler):
         return "copies by TMA into no slot of a pipeline", "let a pipeline count its bytes"
     if op.tx_count is None:
         return "says no tx_count, so nobody knows how many bytes to wait for", BEFORE
@@ -265,8 +311,3 @@ def _names_no_slot(op: Operation) -> tuple[str, str] | None:
     if len(op.operands) != 2:
         return "names its slot by no iterator", "let tileas-materialize-schedule or the driver make iterators"
     return None
-
-
-@refusal(ProduceOneOp)
-def _produces_at_once(op: ProduceOneOp) -> tuple[str, str] | None:
-    return "fills a slot at once", "run tileas-materialize-async and a schedule before"

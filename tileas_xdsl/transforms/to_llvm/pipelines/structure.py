@@ -13,7 +13,6 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ProduceOneAsyncOp
 from tileas_xdsl.dialects.nvvm.attributes import SetMaxRegisterAction
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp, ThreadIdXOp
 from tileas_xdsl.transforms.to_llvm.agent_registers import INHERITED
@@ -92,7 +91,7 @@ def _take_registers(code: PipelineCode, budget: int) -> None:
 
 
 def _one_thread_acts(region: Region) -> bool:
-    return any(isinstance(op, ProduceOneAsyncOp) and is_by_tma(op) for op in region.walk())
+    return any(is_by_tma(op) for op in region.walk())
 
 
 def first_of(code: PipelineCode) -> SSAValue:

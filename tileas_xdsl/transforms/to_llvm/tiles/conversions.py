@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
 
 from tileas_xdsl.dialects.cute import CuteAtomAttr
 from tileas_xdsl.dialects.nv_tileas.attributes import AtomPlanAttr
@@ -50,18 +51,28 @@ def _is_read_too_late(op: AllocTensorOp) -> tuple[str, str] | None:
 
 @rule(CopyOp)
 def _copy(op: CopyOp, threads: Threads) -> None:
-    """Behind the first barrier nobody reads what lay there before; behind the other everything is stored."""
+    """
+    Behind the first barrier nobody reads what lay there before; behind the other everything is stored. Of slots,
+    barriers in memory say both.
+    """
     if op.results:
         exchange_registers(op, threads)
         return
     held, target = threads.registers(op.operands[0]), threads.tile(op.operands[1])
     access = _access(held.tile, target.tile, op.atom_descriptor, "st")
     assert access is not None
+    if _is_slot(op.operands[1]):
+        store(threads, held, target, access)
+        return
     threads.meet()
     store(threads, held, target, access)
     if any(is_stored_by_tma(use.operation) for use in op.operands[1].uses):
         fence_for_engines(threads)
     threads.meet()
+
+
+def _is_slot(tile: SSAValue) -> bool:
+    return isinstance(tile.owner, ViewOp) and bool(tile.owner.indices)
 
 
 rule(ShuffleOp)(exchange_registers)
