@@ -60,6 +60,7 @@ TARGET_AND_WARPS = (*TARGET, ("num_warps", "num_warps"))
 
 FAMILY = (
     FamilyPass("tileas-queue-to-pipeline"),
+    FamilyPass("tileas-split-agent-groups", ALWAYS, (), "threads"),
     FamilyPass("tileas-hoist-guarded-loads", PIPELINED),
     FamilyPass("tileas-materialize-async"),
     FamilyPass("tileas-dynamic-persistent", ALWAYS, (), "dynamic_persistent"),
@@ -120,6 +121,8 @@ FAMILY = (
 
 ORDER = (
     ("tileas-queue-to-pipeline", "tileas-materialize-async", "the async rewrite finds pipelines, not queues"),
+    ("tileas-queue-to-pipeline", "tileas-split-agent-groups", "queues say how many agents take from them, by groups"),
+    ("tileas-split-agent-groups", "tileas-prepare-for-scheduling", "loops get schedules in regions of one agent"),
     ("tileas-queue-to-pipeline", "tileas-hoist-guarded-loads", "what agents load stays where it was asked for"),
     ("tileas-hoist-guarded-loads", "tileas-materialize-async", "a load in a branch is not made asynchronous"),
     ("tileas-materialize-async", "tileas-materialize-schedule", "the schedule is materialised on tokens and stages"),

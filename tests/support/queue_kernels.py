@@ -21,7 +21,13 @@ class QueueKernel(Kernel):
 GEMM = {"a": (64, "16n"), "b": ("16n", 64), "c": (64, 64)}
 HALVES = {"a": "f16", "b": "f16"}
 
+IN_A_GROUP = QueueKernel(
+    "rows_in_a_group", {"a": (128, 16), "b": ("16n", 64), "c": (128, 64)}, HALVES, references.product_with_a_sum
+)
+"""Several agents take every stage, so no single one can do the work of all."""
+
 QUEUE_KERNELS = (
+    IN_A_GROUP,
     QueueKernel("gemm_in_two_agents", GEMM, HALVES, references.product_in_steps(16)),
     QueueKernel("gemm_without_numbers", GEMM, HALVES, references.product_in_steps(16)),
     QueueKernel(

@@ -30,7 +30,8 @@ BY_NAME = {kernel.name: kernel for kernel in (*KERNELS, *QUEUE_KERNELS)}
 
 def driver_of(target: str, strategy: str) -> str:
     """The passes from tiles to tiles with layouts, schedules and pipelines."""
-    return f"tileas-fold-views,tileir{{compute-capability={target} pipeline-strategy={strategy} layouts=true}}"
+    options = f"compute-capability={target} pipeline-strategy={strategy} layouts=true"
+    return f"tileas-fold-views,tileas-queue-to-pipeline,tileas-split-agent-groups,tileir{{{options}}}"
 
 
 def passes(names: Sequence[str], target: str = "sm_80") -> str:

@@ -35,11 +35,9 @@ from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, TokenToAsyncOp
 from tileas_xdsl.dialects.tiles.views import bytes_of, is_view
 from tileas_xdsl.scheduling.agent_rings import is_taken_whole
 from tileas_xdsl.transforms.tileas.compact_stages import insert_like, tiles_into, users_of
+from tileas_xdsl.transforms.tileas.materialize_async.classify import SYNC, is_load
 from tileas_xdsl.transforms.tileas.materialize_async.plan import TOKEN_ITER_IDX
 from tileas_xdsl.transforms.tileas.prepare_for_scheduling.rings import drop_token, token_only_ends
-
-SYNC = "sync"
-"""What `producer_kind` says where threads fill a stage by ordinary stores."""
 
 
 def store_in_stages(function: Operation) -> None:
@@ -127,7 +125,7 @@ def _fills_of(commit: ProducerCommitOp) -> list[ProduceOneAsyncOp]:
 
 def _is_computed(fill: ProduceOneAsyncOp) -> bool:
     """Whether threads fill the stage by themselves, with values that nobody overwrites."""
-    if fill.producer_kind is None or fill.producer_kind.data != SYNC:
+    if fill.producer_kind is None or fill.producer_kind.data != SYNC or any(map(is_load, fill.walk())):
         return False
     block = fill.parent_block()
     assert block is not None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.pipeline_root import PipelineRoots
 from tileas_xdsl.dialects.nv_tileaa.compute import DotOp
@@ -20,7 +20,7 @@ from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.classified import ProduceOp
 from tileas_xdsl.dialects.nv_tileas.compute import AsyncDotOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, PipelineYieldOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReadOp, ConsumerReleaseOp, CreatePipelineOp, PipelineYieldOp
 from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp, CopyOp
 from tileas_xdsl.dialects.nv_tileas.tma import TiledTmaLoadOp
 from tileas_xdsl.transforms.to_llvm.wgmma_reads import is_read_by_wgmma
@@ -88,34 +88,55 @@ class RingAccess:
 
     fillers: tuple[Operation, ...] = ()
     """The ops that fill them."""
+    releases: tuple[Operation, ...] = ()
+    """The ops that give them back."""
+    depth: int = 0
+    """How many there are."""
 
     def needs_fence(self, release: Operation) -> bool:
         """Whether the slot that is given back was read by another proxy than the one that may fill it again."""
-        return self.is_by_tma and self.is_read_by_threads and any(_may_run(op, release) for op in self.fillers)
+        if not self.is_by_tma or not self.is_read_by_threads or self._is_one_of_the_last(release):
+            return False
+        return any(_may_run(op, release) for op in self.fillers)
+
+    def _is_one_of_the_last(self, release: Operation) -> bool:
+        """
+        Whether an agent gives back no more slots from here on than there are. Then this one is not filled again: a
+        stage that nobody takes is a fault of its own.
+        """
+        own = [op for op in self.releases if _agent_of(op) is _agent_of(release)]
+        left = [op for op in own if op is release or _may_run(op, release)]
+        return len(left) <= self.depth and not any(_may_run(op, op) for op in left)
 
 
 def ring_accesses(function: func.FuncOp, roots: PipelineRoots) -> dict[Operation, RingAccess]:
     """How each ring of a function is accessed, by its root."""
-    fillers: dict[Operation, list[Operation]] = {}
-    readers: dict[Operation, list[ConsumerReadOp]] = {}
+    found: dict[Operation, list[Operation]] = {}
     for op in function.body.walk():
-        root = roots.of_op(op) if isinstance(op, ProduceOp | ConsumerReadOp) else None
-        if root is not None and isinstance(op, ConsumerReadOp):
-            readers.setdefault(root.op, []).append(op)
-        elif root is not None:
-            fillers.setdefault(root.op, []).append(op)
-    rings = dict.fromkeys([*fillers, *readers])
-    return {ring: _access(fillers.get(ring, []), readers.get(ring, [])) for ring in rings}
+        if isinstance(op, ProduceOp | ConsumerReadOp | ConsumerReleaseOp) and (root := roots.of_op(op)) is not None:
+            found.setdefault(root.op, []).append(op)
+    return {ring: _access(ring, ops) for ring, ops in found.items()}
 
 
-def _access(fillers: Sequence[Operation], readers: Sequence[ConsumerReadOp]) -> RingAccess:
-    tiles = [tile for reader in readers for tile in reader.value_results]
+def _access(ring: Operation, ops: Sequence[Operation]) -> RingAccess:
+    fillers = tuple(op for op in ops if isinstance(op, ProduceOp))
+    tiles = [tile for op in ops if isinstance(op, ConsumerReadOp) for tile in op.value_results]
     return RingAccess(
         is_by_tma=any(map(is_by_tma, fillers)),
         is_read_by_threads=not all(map(_is_read_by_products, tiles)),
         is_read_by_wgmma=any(map(is_read_by_wgmma, tiles)),
-        fillers=tuple(fillers),
+        fillers=fillers,
+        releases=tuple(op for op in ops if isinstance(op, ConsumerReleaseOp)),
+        depth=ring.depth if isinstance(ring, CreatePipelineOp) else 0,
     )
+
+
+def _agent_of(op: Operation) -> Region | None:
+    """The region of the agent that runs an op."""
+    region = op.parent_region()
+    while region is not None and not isinstance(region.parent, AgentSwitchOp):
+        region = region.parent_region()
+    return region
 
 
 def _may_run(filler: Operation, release: Operation) -> bool:
@@ -132,7 +153,7 @@ def _may_run(filler: Operation, release: Operation) -> bool:
             return True
         if reached is not None and isinstance(around, scf.ForOp | scf.WhileOp):
             return True
-        if reached is op and isinstance(op, AgentSwitchOp):
+        if reached is op and isinstance(op, AgentSwitchOp) and _agent_of(filler) is not _agent_of(release):
             return True
         if around is None or isinstance(around, func.FuncOp):
             return False

@@ -64,7 +64,7 @@ BY_CP_ASYNC = "cp_async"
 """The atom of a load into a slot that says no other."""
 KEPT = ("tmaIdx", "tx_count", "padding_value")
 """Properties of a copy by TMA that say the same of it behind this pass."""
-IN_STEPS = "run tileas-single-steps before; it leaves stages whose tokens somebody else waits for"
+IN_STEPS = "run tileas-single-steps before, and where it leaves them pipeline-strategy=warp-specialize"
 
 
 # Waits and arrivals ---------------------------------------------------------------------------------------------------
