@@ -25,7 +25,8 @@ from tileas_xdsl.checker.verdict.report import Verdict
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.running import run
 
-KERNELS = ("gemm_64x64x16", "elementwise", "attention_64", "layer_norm", "reduction")
+KERNELS = ("gemm_64x64x16", "elementwise", "attention_64", "layer_norm", "reduction", "chain_of_three_agents")
+"""The last with queues: an agent fills one from what it takes from another."""
 STRATEGIES, TARGETS = ("warp-specialize", "unspecialize"), ("sm_90a", "sm_80")
 PARTS = 32
 """Each takes one of so many changes of its kernel."""

@@ -63,6 +63,10 @@ def elementwise(given: Arguments) -> Array:
     return written(given, (x + y) * x, 16)
 
 
+def copied(given: Arguments) -> Array:
+    return written(given, wide(given["x"]), 16)
+
+
 def stencil(given: Arguments) -> Array:
     x, y, z = (wide(given[name]) for name in "xyz")
     return written(given, x + 2 * y + z, 8)

@@ -26,8 +26,16 @@ IN_A_GROUP = QueueKernel(
 )
 """Several agents take every stage, so no single one can do the work of all."""
 
+OF_TILES = QueueKernel(
+    "rows_of_tiles", {"a": (128, "16n"), "b": ("16n", 64), "c": (128, 64)}, HALVES, references.product_in_steps(16)
+)
+"""A nest: the loops of its agents are not fused."""
+WITH_AGENTS = (IN_A_GROUP, OF_TILES)
+"""Those whose agents do not become one."""
+
 QUEUE_KERNELS = (
-    IN_A_GROUP,
+    *WITH_AGENTS,
+    QueueKernel("copies_in_two_agents", {"x": ("16n", 16), "c": ("16n", 16)}, {}, references.copied, loads=1),
     QueueKernel("gemm_in_two_agents", GEMM, HALVES, references.product_in_steps(16)),
     QueueKernel("gemm_without_numbers", GEMM, HALVES, references.product_in_steps(16)),
     QueueKernel(

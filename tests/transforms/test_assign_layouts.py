@@ -267,3 +267,38 @@ def test_products_that_the_tensor_core_has():
     assert (str(sync.acc.shape), sync.acc.warps) == ("m16n8k16", (2, 2))
     with pytest.raises(LayoutError, match="power of two"):
         coalesced((3,), 16, 4)
+
+
+# Stores ---------------------------------------------------------------------------------------------------------------
+
+STORED = """
+!s = tensor<16x16xf32, #nv_tileas.layout<smem>>
+func.func @f(%x: memref<?x?xf32>, %c: memref<?x?xf32>, %i: index) {
+  %t = nv_tileaa.tiled_load %x[%i, %i] : (memref<?x?xf32>, index, index) -> !s
+  nv_tileaa.tiled_store %c[%i, %i], %t : (memref<?x?xf32>, !s, index, index) -> ()
+  func.return
+}"""
+
+
+def test_what_lies_in_shared_memory_is_read_before_it_is_stored() -> None:
+    module = run_passes(parse(STORED), ASSIGN)
+    module.verify()
+    (read,) = conversions(module)
+    assert [str(use.operation.name) for use in read.result.uses] == ["nv_tileaa.tiled_store"]
+    assert str(run_passes(module.clone(), ASSIGN)) == str(module)
+    x = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    before, after = (
+        run(each, "f", {"x": x.copy(), "c": np.zeros_like(x), "i": 1}).arrays["c"]
+        for each in (parse(STORED), run_passes(parse(STORED), LAYOUTS))
+    )
+    assert np.array_equal(before, after)
+    assert after.any()
+
+
+def test_what_was_copied_there_for_an_engine_stays() -> None:
+    text = STORED.replace("  %t = nv_tileaa.tiled_load", "  %u = nv_tileaa.tiled_load").replace(
+        "index, index) -> !s\n  nv_tileaa.tiled_store",
+        "index, index) -> tensor<16x16xf32>\n  %t = nv_tileas.alloc_tensor : () -> !s\n"
+        "  nv_tileas.copy %u, %t : (tensor<16x16xf32>, !s) -> ()\n  nv_tileaa.tiled_store",
+    )
+    assert not conversions(run_passes(parse(text), ASSIGN))

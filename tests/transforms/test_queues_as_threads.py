@@ -18,7 +18,7 @@ from tests.support.ir import ROOT, parse, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.mutated_threads import EDITS
 from tests.support.ptx import assembled, ptx_of
-from tests.support.queue_kernels import IN_A_GROUP, QUEUE_KERNELS
+from tests.support.queue_kernels import QUEUE_KERNELS, WITH_AGENTS
 from tests.support.scheduled_kernels import Kernel
 from tests.support.thread_kernels import DOWN, assert_computes, barriers_of, copies_of, threads_of, tiles_of
 from tileas_xdsl.checker.verdict.checking import check
@@ -34,7 +34,7 @@ WAYS = [
     (kernel, target, strategy)
     for kernel in QUEUE_KERNELS
     for target in TARGETS
-    for strategy in ((AWS,) if kernel is IN_A_GROUP else (AUS, AWS))
+    for strategy in ((AWS,) if kernel in WITH_AGENTS else (AUS, AWS))
 ]
 ROAD = {"tiles": tiles_of, "steps": copies_of, "barriers": barriers_of, "threads": threads_of}
 """What there is on the way, by its name."""
