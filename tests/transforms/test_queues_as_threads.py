@@ -60,31 +60,32 @@ CASES = [
 ]
 
 
-@each("case", CASES, 24, ids=lambda case: f"{case[0]}-{_named(case[1])}-{case[2]}-{case[3]}")
+@each("case", CASES, 8, ids=lambda case: f"{case[0]}-{_named(case[1])}-{case[2]}-{case[3]}")
 def test_numbers_at_every_edge(case: tuple[str, tuple[Kernel, str, str], int, str]) -> None:
     place, way, trips, order = case
     assert_computes(_at(place, way), way[0], trips, order)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=_named)
+@each("way", WAYS, 8, ids=_named)
 def test_numbers_of_threads(way: tuple[Kernel, str, str]) -> None:
     """More turns than slots."""
     assert_computes(_at("threads", way), way[0], 5, "random")
 
 
-PROVED = [(place, way) for place in ROAD for way in WAYS if (place, way[0]) != ("threads", OF_TILES)]
-"""Of the threads of a nest a proof takes many minutes."""
+PROVED = [(place, way) for place in ROAD for way in WAYS if way[0] is not OF_TILES or place in ("tiles", "steps")]
+"""Of a nest with barriers for TMA no state is found again, and of its threads a proof takes minutes at best."""
 
 
-@each("case", PROVED, 8, ids=lambda case: f"{case[0]}-{_named(case[1])}")
+@each("case", PROVED, 3, ids=lambda case: f"{case[0]}-{_named(case[1])}")
 def test_all_on_the_way_is_safe_for_every_trip_count(case: tuple[str, tuple[Kernel, str, str]]) -> None:
     report = check(_at(*case), timeout=None)
     assert report.verdict_line.startswith("safe for every trip count"), str(report)
 
 
+@pytest.mark.parametrize("place", ["barriers", "threads"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_threads_of_a_nest_are_safe(target: str) -> None:
-    report = check(threads_of(OF_TILES.name, AWS, target), trip_counts=[0, 1, 2, 5], prove=False, timeout=None)
+def test_a_nest_is_safe_as_far_as_it_is_tried(target: str, place: str) -> None:
+    report = check(_at(place, (OF_TILES, target, AWS)), trip_counts=[0, 1, 2, 5], prove=False, timeout=None)
     assert report.verdict_line.startswith("safe"), str(report)
 
 
@@ -95,13 +96,13 @@ ONE_BY_ONE = {("attention_in_two_agents", "sm_90a", AWS)}
 """Sums are read between the issue of another product and its end, and ptxas lets no product overlap there."""
 
 
-@pytest.mark.parametrize("way", WAYS, ids=_named)
+@each("way", WAYS, 10, ids=_named)
 def test_they_assemble_without_spills(way: tuple[Kernel, str, str]) -> None:
     ptx = ptx_of(_at("threads", way).clone(), way[1], DOWN)
     assembled(ptx, way[1], one_by_one=(way[0].name, *way[1:]) in ONE_BY_ONE)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=_named)
+@each("way", WAYS, 6, ids=_named)
 def test_agents_are_those_of_the_program(way: tuple[Kernel, str, str]) -> None:
     """As many as it has, or one where one was asked for."""
     (said,) = re.findall(r"num_agents_per_group = array<i32: ([\d, ]+)>", way[0].text)
@@ -163,10 +164,12 @@ def _sites(module: ModuleOp) -> list[Operation]:
     return [op for op in module.walk() if isinstance(op, SYNCHRONISING)]
 
 
-@each("number", range(len(_sites(threads_of(*CHAIN)))), 5)
+@each("number", range(29), 4)
 def test_what_is_left_out_is_found(number: int) -> None:
     module = threads_of(*CHAIN).clone()
-    EDITS["drop"](_sites(module)[number])
+    found = _sites(module)
+    assert len(found) == 29
+    EDITS["drop"](found[number])
     report = check(module, trip_counts=range(7), prove=False, timeout=None)
     assert report.verdict_line.startswith("unsafe"), report.verdict_line
 
