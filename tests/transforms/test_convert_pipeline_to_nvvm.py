@@ -353,6 +353,31 @@ def test_pipelines_that_become_no_barriers(said: str) -> None:
     assert_no_code(parse(_written_out(ISOLATED.replace(old, new))), TO_BARRIERS[1:], "sm_80", said)
 
 
+def _named_by(kind: str) -> str:
+    """The producer's stage has a number, the first one, in place of an iterator."""
+    steps = "(!nv_tileas.producer_token, !it)"
+    zero = "false" if kind == "i1" else f"0 : {kind}"
+    text = ISOLATED.replace("    %own = ", f"    %k = arith.constant {zero}\n    %own = ")
+    text = text.replace("%p1, %in1 :", "%p1, %k :").replace("%own, %in1 ", "%own, %k ")
+    return _written_out(text.replace(steps, f"(!nv_tileas.producer_token, {kind})"))
+
+
+@pytest.mark.parametrize("kind", ["index", "i32", "i64"])
+def test_numbers_that_name_a_stage(kind: str) -> None:
+    given = np.arange(256, dtype=np.float32).reshape(16, 16)
+    module = run_passes(parse(_named_by(kind)), passes(TO_BARRIERS[1:]))
+    for each_ in (module, run_passes(module.clone(), passes(TO_THREADS[2:]))):
+        each_.verify()
+        arrays = {"a": given.copy(), "c": np.zeros_like(given)}
+        assert np.array_equal(run(each_, "f", arrays, order="random").arrays["c"], 2 * given)
+        assert check(each_, timeout=None).verdict_line == "safe for every trip count"
+
+
+@pytest.mark.parametrize("kind", ["i1", "i8", "i128"])
+def test_numbers_that_are_too_short_or_too_long(kind: str) -> None:
+    assert_no_code(parse(_named_by(kind)), TO_BARRIERS[1:], "sm_80", f"names its stage by an {kind}")
+
+
 def test_tiles_that_are_handed_on() -> None:
     types = "(!nv_tileas.producer_token, !nv_tileas.token)"
     text = ISOLATED.replace("%filled, %t = ", "%u, %w, %filled, %t = ").replace(

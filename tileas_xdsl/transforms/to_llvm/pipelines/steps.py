@@ -62,6 +62,8 @@ FIRST_TRY_WAIT = 90
 """The first compute capability with `mbarrier.try_wait`."""
 BY_CP_ASYNC = "cp_async"
 """The atom of a load into a slot that says no other."""
+NUMBERS = (32, 64)
+"""Bits of the integers that may name a stage."""
 KEPT = ("tmaIdx", "tx_count", "padding_value")
 """Properties of a copy by TMA that say the same of it behind this pass."""
 IN_STEPS = "run tileas-single-steps before, and where it leaves them pipeline-strategy=warp-specialize"
@@ -310,4 +312,7 @@ def _reads_otherwise(op: ConsumerReadOp) -> tuple[str, str] | None:
 def _names_no_slot(op: Operation) -> tuple[str, str] | None:
     if len(op.operands) != 2:
         return "names its slot by no iterator", "let tileas-materialize-schedule or the driver make iterators"
+    kind = op.operands[1].type
+    if isinstance(kind, IntegerType) and kind.bitwidth not in NUMBERS:
+        return f"names its stage by an {kind}", "count stages in index, i32 or i64"
     return None
