@@ -18,7 +18,7 @@ from tests.support.ir import ROOT, parse, print_generic, run_passes
 from tests.support.mlir import mlir_opt
 from tests.support.mutated_threads import EDITS
 from tests.support.ptx import assembled, ptx_of
-from tests.support.queue_kernels import OF_TILES, QUEUE_KERNELS, WITH_AGENTS
+from tests.support.queue_kernels import IN_A_GROUP, OF_TILES, QUEUE_KERNELS, WITH_AGENTS
 from tests.support.scheduled_kernels import Kernel
 from tests.support.thread_kernels import DOWN, assert_computes, barriers_of, copies_of, threads_of, tiles_of
 from tileas_xdsl.checker.verdict.checking import check
@@ -72,8 +72,9 @@ def test_numbers_of_threads(way: tuple[Kernel, str, str]) -> None:
     assert_computes(_at("threads", way), way[0], 5, "random")
 
 
-PROVED = [(place, way) for place in ROAD for way in WAYS if way[0] is not OF_TILES or place in ("tiles", "steps")]
-"""Of a nest with barriers for TMA no state is found again, and of its threads a proof takes minutes at best."""
+UNPROVED = [("threads", IN_A_GROUP), *((place, OF_TILES) for place in ROAD)]
+"""Rows that a thread loads if they are there ask for an extent; and a number says what follows a loop of the nest."""
+PROVED = [(place, way) for place in ROAD for way in WAYS if (place, way[0]) not in UNPROVED]
 
 
 @each("case", PROVED, 3, ids=lambda case: f"{case[0]}-{_named(case[1])}")
@@ -82,10 +83,10 @@ def test_all_on_the_way_is_safe_for_every_trip_count(case: tuple[str, tuple[Kern
     assert report.verdict_line.startswith("safe for every trip count"), str(report)
 
 
-@pytest.mark.parametrize("place", ["barriers", "threads"])
+@pytest.mark.parametrize(("place", "kernel"), UNPROVED)
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_nest_is_safe_as_far_as_it_is_tried(target: str, place: str) -> None:
-    report = check(_at(place, (OF_TILES, target, AWS)), trip_counts=[0, 1, 2, 5], prove=False, timeout=None)
+def test_what_is_not_proved_is_safe_as_far_as_it_is_tried(target: str, place: str, kernel: Kernel) -> None:
+    report = check(_at(place, (kernel, target, AWS)), trip_counts=[0, 1, 2, 5], prove=False, timeout=None)
     assert report.verdict_line.startswith("safe"), str(report)
 
 
