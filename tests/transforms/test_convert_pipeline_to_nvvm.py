@@ -34,6 +34,7 @@ from tests.support.thread_kernels import (
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import ConsumerReleaseOp
 from tileas_xdsl.dialects.nvvm import barrier, cp_async, mbarrier
 from tileas_xdsl.dialects.nvvm.fence import FenceProxyOp
 from tileas_xdsl.dialects.nvvm.registers import SetMaxRegisterOp
@@ -376,6 +377,35 @@ def test_numbers_that_name_a_stage(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["i1", "i8", "i128"])
 def test_numbers_that_are_too_short_or_too_long(kind: str) -> None:
     assert_no_code(parse(_named_by(kind)), TO_BARRIERS[1:], "sm_80", f"names its stage by an {kind}")
+
+
+RELEASED = "nv_tileas.async.pipeline.consumer_release %read : (!nv_tileas.consumer_token) -> ()"
+
+
+def test_a_release_for_several_pipelines_arrives_in_each() -> None:
+    """A pipeline is given back by the token of each; the wait for the second slot of neither comes to an end else."""
+    kernel = BY_NAME["elementwise"]
+    module = copies_of("elementwise", AWS, "sm_90a").clone()
+    releases = [op for op in module.walk() if op_name(op) == f"{STEP}consumer_release"]
+    first, second = releases[-2:]
+    assert first.parent_block() is second.parent_block()
+    both = ConsumerReleaseOp(*first.operands, *second.operands)
+    Rewriter.insert_op(both, InsertPoint.before(second))
+    for op in (first, second):
+        Rewriter.erase_op(op)
+    between = run_passes(module, passes(TO_BARRIERS, "sm_90a"))
+    for each_ in (between, run_passes(between.clone(), passes(TO_THREADS[2:], "sm_90a"))):
+        assert_computes(each_, kernel, 5, "random")
+        assert check(each_, trip_counts=[0, 1, 5], prove=False, timeout=None).verdict_line.startswith("safe")
+
+
+def test_a_release_that_hands_its_token_on() -> None:
+    assert RELEASED in ISOLATED
+    given_back = RELEASED.replace("-> ()", "-> !nv_tileas.consumer_token")
+    text = ISOLATED.replace(RELEASED, f"%gone = {given_back}")
+    module = run_passes(parse(_written_out(text)), passes(TO_BARRIERS[1:]))
+    module.verify()
+    assert str(module) == str(run_passes(parse(_written_out(ISOLATED)), passes(TO_BARRIERS[1:])))
 
 
 def test_tiles_that_are_handed_on() -> None:

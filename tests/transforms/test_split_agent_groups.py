@@ -71,6 +71,26 @@ def test_what_is_said_of_regions_follows() -> None:
     assert (ring.producer_group_number, ring.consumer_group_number) == (2, 3)
 
 
+def test_pipelines_that_agents_take_from_outside_follow_too() -> None:
+    text = SWITCH.replace("agent_switch %p, %c attributes", "agent_switch attributes").replace(
+        ": (!nv_tileas.producer_token, !nv_tileas.consumer_token) -> ()\n  func", ": () -> ()\n  func"
+    )
+    text = text.replace(
+        "    memref.store %two",
+        "    %own = nv_tileas.async.pipeline.producer_acquire %p, %two"
+        " : (!nv_tileas.producer_token, index) -> !nv_tileas.producer_token\n    memref.store %two",
+    )
+    module = run_passes(parse(text), PASS)
+    (ring,) = [op for op in module.walk() if isinstance(op, CreatePipelineOp)]
+    assert (ring.producer_group_number, ring.consumer_group_number) == (2, 3)
+
+
+def test_groups_that_are_not_there_keep_their_numbers() -> None:
+    (ring,) = {token.owner for token in _switch(SWITCH.replace("consumerGroupId = 2", "consumerGroupId = 9")).arguments}
+    assert isinstance(ring, CreatePipelineOp)
+    assert (ring.producer_group_number, ring.consumer_group_number) == (2, 9)
+
+
 def test_warps_that_agents_have_stay() -> None:
     text = SWITCH.replace(
         "num_warps = array<i32: 1, 2, 4>",

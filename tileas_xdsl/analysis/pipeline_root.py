@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ProduceOp, RegionOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp, IncIterOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp, IncIterOp, PublishOp
 from tileas_xdsl.dialects.nv_tileas.tokens import ToAsyncOp, TokenToAsyncOp
 from tileas_xdsl.dialects.nv_tileas.types import PipelineIteratorType
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
@@ -90,6 +90,12 @@ class PipelineRoots:
     def of_op(self, op: Operation) -> PipelineRoot | None:
         """The pipeline that `op` works on, or None."""
         return self._first(_sources_of_op(op), set())
+
+    def all_of_op(self, op: Operation) -> list[PipelineRoot]:
+        """The pipelines that `op` works on, as often as it does: slots of several may be handed over at once."""
+        tokens = op.tokens if isinstance(op, PublishOp) else ()
+        found = [self.of(token) for token in tokens] or [self.of_op(op)]
+        return [root for root in found if root is not None]
 
     def _first(self, sources: Iterable[PipelineRoot | SSAValue], seen: set[SSAValue]) -> PipelineRoot | None:
         for source in sources:

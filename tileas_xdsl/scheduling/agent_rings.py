@@ -30,7 +30,7 @@ from tileas_xdsl.analysis.pipeline_dependence import Sides, sides_by_root
 from tileas_xdsl.analysis.pipeline_root import PipelineRoot, PipelineRoots
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp
-from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReleaseOp, ProducerCommitOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp, FutureWaitOp, TokenToAsyncOp
 from tileas_xdsl.scheduling.agent_loops import is_innermost
 
@@ -105,9 +105,7 @@ def _around(loop: scf.ForOp, region: Region) -> list[scf.ForOp] | None:
 
 
 def _roots_of(op: ClassifiedOp, roots: PipelineRoots) -> Iterator[PipelineRoot]:
-    found = [roots.of(token) for token in op.tokens] if isinstance(op, ProducerCommitOp | ConsumerReleaseOp) else []
-    named = (root for root in found or [roots.of_op(op)] if root is not None and not root.is_implicit)
-    yield from dict.fromkeys(named)
+    yield from dict.fromkeys(root for root in roots.all_of_op(op) if not root.is_implicit)
 
 
 def connected(first: AgentLoop, agents: Agents) -> list[AgentLoop]:

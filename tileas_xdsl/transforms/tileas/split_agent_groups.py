@@ -84,11 +84,27 @@ def _refuse_half_told(switch: AgentSwitchOp) -> None:
 
 
 def _number_groups(switch: AgentSwitchOp) -> None:
-    """Pipelines name the first region of what was a group."""
-    first = [0, *accumulate(switch.group_sizes)]
-    for ring in {token.owner for token in switch.arguments if isinstance(token.owner, CreatePipelineOp)}:
-        ring.producer_group = IntegerAttr(first[ring.producer_group_number], i8, truncate_bits=True)
-        ring.consumer_group = IntegerAttr(first[ring.consumer_group_number], i8, truncate_bits=True)
+    """Pipelines that its agents share name the first region of what was a group."""
+    first = dict(enumerate(accumulate(switch.group_sizes, initial=0)))
+    for ring in _rings_of(switch):
+        producers, consumers = (first.get(n, n) for n in (ring.producer_group_number, ring.consumer_group_number))
+        ring.producer_group = IntegerAttr(producers, i8, truncate_bits=True)
+        ring.consumer_group = IntegerAttr(consumers, i8, truncate_bits=True)
+
+
+def _rings_of(switch: AgentSwitchOp) -> Sequence[CreatePipelineOp]:
+    """The pipelines whose ends the op takes, or its agents use, and that are made where it stands."""
+    used = [*switch.operands, *(operand for region in switch.bodies for op in region.walk() for operand in op.operands)]
+    rings = dict.fromkeys(value.owner for value in used if isinstance(value.owner, CreatePipelineOp))
+    return [ring for ring in rings if _around(ring) is _around(switch)]
+
+
+def _around(op: Operation) -> Operation | None:
+    """The switch one of whose agents runs `op`."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, AgentSwitchOp):
+        around = around.parent_op()
+    return around
 
 
 def _split(switch: AgentSwitchOp) -> None:

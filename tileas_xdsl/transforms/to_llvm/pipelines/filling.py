@@ -113,8 +113,9 @@ def ring_accesses(function: func.FuncOp, roots: PipelineRoots) -> dict[Operation
     """How each ring of a function is accessed, by its root."""
     found: dict[Operation, list[Operation]] = {}
     for op in function.body.walk():
-        if isinstance(op, ProduceOp | ConsumerReadOp | ConsumerReleaseOp) and (root := roots.of_op(op)) is not None:
-            found.setdefault(root.op, []).append(op)
+        if isinstance(op, ProduceOp | ConsumerReadOp | ConsumerReleaseOp):
+            for root in roots.all_of_op(op):
+                found.setdefault(root.op, []).append(op)
     return {ring: _access(ring, ops) for ring, ops in found.items()}
 
 

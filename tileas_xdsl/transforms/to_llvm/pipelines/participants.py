@@ -36,14 +36,14 @@ class Participants:
         for op in function.body.walk():
             if not isinstance(op, ProduceOp | ConsumerReleaseOp):
                 continue
-            warps, root = block, roots.of_op(op)
+            warps = block
             region = op.parent_region()
             while region is not None and region not in regions:
                 region = region.parent_region()
             if region is not None:
                 warps = regions[region]
             sides = self._consumers if isinstance(op, ConsumerReleaseOp) else self._producers
-            if root is not None:
+            for root in roots.all_of_op(op):
                 sides.setdefault(root.key, {})[warps.number] = 1 if is_by_tma(op) else warps.threads
 
     def arrivals(self, ring: Hashable) -> Arrivals:

@@ -128,10 +128,15 @@ def _consumer_wait(op: ConsumerWaitOp, code: PipelineCode) -> None:
 
 @rule(ConsumerReleaseOp)
 def _release(op: ConsumerReleaseOp, code: PipelineCode) -> None:
-    (slot,) = code.parts(op.operands[0])
-    if code.ring(op.operands[0]).access.needs_fence(op):
+    """Each token gives back a slot, of whatever ring; what is handed on is the first one."""
+    rings = [code.ring(token) for token in op.tokens]
+    if any(ring.access.needs_fence(op) for ring in rings):
         code.insert(FenceProxyOp(ProxyKind.ASYNC_SHARED, SharedSpace.CTA))
-    code.insert(MBarrierArriveOp(_empty(op, code, slot)))
+    for token, ring in zip(op.tokens, rings, strict=True):
+        (slot,) = code.parts(token)
+        code.insert(MBarrierArriveOp(_barrier(code, ring.barriers, ring.empty, slot)))
+    for result in op.results:
+        code.give(result, code.parts(op.tokens[0]))
 
 
 # Slots ----------------------------------------------------------------------------------------------------------------
