@@ -32,7 +32,7 @@ from tileas_xdsl.machine.meanings.ttg import TOKEN, seen
 from tileas_xdsl.machine.meanings.ttng import barrier_at, number_of, threads_around, threads_of_warp
 from tileas_xdsl.machine.parts.barrier_lives import make_barrier, note_signal
 from tileas_xdsl.machine.parts.barriers import arrive, promise_arrival, wait_for_parity, wait_for_queue
-from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups
+from tileas_xdsl.machine.parts.copy_groups import arrive_behind_copies, commit_copies, copy_groups, start_copy
 from tileas_xdsl.machine.parts.memdescs import place_of_barrier
 
 TDM = "tdm"
@@ -61,10 +61,8 @@ def _copy_out(agent: Agent, op: Operation, source: Any, *_operands: Any) -> Any:
 def _copy(agent: Agent, op: Operation, view: View, *, is_write: bool) -> None:
     """A copy that belongs to the next group of the agent; of the two places only the one in LDS is followed."""
     agent.machine.assume(GLOBAL_MEMORY)
-    label = f"a copy of {view.region.byte_count} bytes"
-    work = agent.issue(op, [Touch(view, is_write, Proxy.GENERIC)], None, label=label, engine=CP_ASYNC)
+    work = start_copy(agent, op, [Touch(view, is_write, Proxy.GENERIC)], view.region.byte_count)
     work.ends_with_grid = not is_write
-    copy_groups(agent, CP_ASYNC).uncommitted.append(work)
 
 
 @effect(amdg.LocalLoadPackedTransposedOp)
@@ -147,11 +145,8 @@ def _wait(agent: Agent, op: amdg.WaitBarrierOp, view: Any, phase: Any) -> Answer
 
 @sync(amdg.AsyncCopyMBarrierArriveOp)
 def _arrive_behind_copies(agent: Agent, op: Operation, view: Any) -> None:
-    placed = barrier_at(agent, op, view)
-    events = [agent.machine.event_of(work) for work in copy_groups(agent, CP_ASYNC).issued()]
-    work = agent.issue(op, [], None, label="arrivals behind copies", engine=CP_ASYNC, dependencies=events)
-    promise_arrival(agent, work, placed.state, threads_around(agent, op))
-    note_signal(placed, work)
+    """Every thread of the agent arrives, as the barrier was made to expect."""
+    arrive_behind_copies(agent, op, barrier_at(agent, op, view), threads_around(agent, op), increments=False)
 
 
 # The rest -------------------------------------------------------------------------------------------------------------

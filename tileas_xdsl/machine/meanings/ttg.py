@@ -30,10 +30,9 @@ from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY
-from tileas_xdsl.machine.parts.barriers import wait_for_queue
 from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
 from tileas_xdsl.machine.parts.compiler_fences import note_known
-from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, start_copy, wait_for_own_copies
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
 from tileas_xdsl.machine.parts.memdescs import allocate, reinterpreted, subview
 
@@ -148,9 +147,7 @@ def _scatter_atomically(agent: Agent, op: Operation, view: Any, *_operands: Any)
 def _copy(agent: Agent, op: Operation, _pointers: Any, target: Any, *_operands: Any) -> Any:
     view = seen(agent, op, target)
     agent.machine.assume(GLOBAL_MEMORY)
-    label = f"a copy of {view.region.byte_count} bytes"
-    work = agent.issue(op, [Touch(view, True, Proxy.GENERIC)], None, label=label, engine=CP_ASYNC)
-    copy_groups(agent, CP_ASYNC).uncommitted.append(work)
+    start_copy(agent, op, [Touch(view, True, Proxy.GENERIC)], view.region.byte_count)
     return TOKEN
 
 
@@ -162,8 +159,7 @@ def _commit(agent: Agent, op: Operation, *_tokens: Any) -> Any:
 
 @suspends(ttg.AsyncWaitOp)
 def _wait(agent: Agent, op: ttg.AsyncWaitOp, *_tokens: Any) -> Answer:
-    queue = copy_groups(agent, CP_ASYNC).queue
-    return wait_for_queue(agent, queue, op.num.value.data, op).then(_give_token)
+    return wait_for_own_copies(agent, op, [CP_ASYNC], op.num.value.data).then(_give_token)
 
 
 @continuation

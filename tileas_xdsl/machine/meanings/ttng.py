@@ -47,14 +47,15 @@ from tileas_xdsl.machine.parts.barriers import (
     wait_for_queue,
 )
 from tileas_xdsl.machine.parts.blocks_alone import bytes_of_block, must_be_alone, must_hold_own_barrier
+from tileas_xdsl.machine.parts.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
 from tileas_xdsl.machine.parts.compiler_fences import fenced_by_compiler
-from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, copy_groups
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, arrive_behind_copies, commit_copies, copy_groups
 from tileas_xdsl.machine.parts.memdescs import allocate, place_of_barrier, subview
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 from tileas_xdsl.machine.parts.tensor_core import start_in_order
 
-BULK_READS, BULK, WGMMA = "bulk reads", "bulk", "wgmma"
-"""Families of groups."""
+WGMMA = "wgmma"
+"""The family of products of warpgroups."""
 DEFAULT_WARPS = 4
 WARPS, THREADS_PER_WARP = "ttg.num-warps", "ttg.threads-per-warp"
 """Attributes of a module."""
@@ -137,14 +138,9 @@ def _wait(agent: Agent, op: ttng.WaitBarrierOp, view: Any, phase: Any, *rest: An
 
 @sync(ttng.AsyncCopyMBarrierArriveOp)
 def _arrive_behind_copies(agent: Agent, op: ttng.AsyncCopyMBarrierArriveOp, view: Any) -> None:
-    """Every thread arrives once its copies are complete; without `noIncrement` beside what the barrier was made for."""
-    placed, threads = barrier_at(agent, op, view), threads_around(agent, op)
-    if op.noIncrement is None:
-        placed.state.pending += threads
-    events = [agent.machine.event_of(work) for work in copy_groups(agent, CP_ASYNC).issued()]
-    work = agent.issue(op, [], None, label="arrivals behind copies", engine=CP_ASYNC, dependencies=events)
-    promise_arrival(agent, work, placed.state, threads)
-    note_signal(placed, work)
+    """Every thread of the agent arrives."""
+    placed, increments = barrier_at(agent, op, view), op.noIncrement is None
+    arrive_behind_copies(agent, op, placed, threads_around(agent, op), increments=increments)
 
 
 def _module_around(op: Operation) -> Operation:
@@ -188,11 +184,7 @@ def _load_box(agent: Agent, op: Any, target: Any, barrier: Any) -> None:
     agent.machine.assume(GLOBAL_MEMORY)
     size = bytes_of_block(view, op.result.type)
     with fenced_by_compiler(agent):
-        work = agent.issue(
-            op, [Touch(view, True, Proxy.ASYNC)], None, label=f"a TMA load of {size} bytes", engine="tma"
-        )
-    promise_bytes(agent, work, placed.state, size)
-    note_signal(placed, work)
+        start_load(agent, op, placed, [Touch(view, True, Proxy.ASYNC)], size, kind="a TMA load")
 
 
 @sync(ttng.AsyncTMACopyGlobalToLocalOp, may_move=("coord",), opaque=("coord",))
@@ -223,28 +215,17 @@ def _tma_scatter(agent: Agent, op: Operation, *operands: Any) -> None:
 
 
 def _store_box(agent: Agent, op: Operation, source: Any) -> None:
-    """A read of shared memory, then a write of global memory; each store is a group of its own."""
+    """The store and its commit: each is a separate group (Triton, `AsyncTMACopyLocalToGlobalOpConversion`)."""
     view = seen(agent, op, source)
     agent.machine.assume(GLOBAL_MEMORY)
-    label = f"a TMA store of {view.region.byte_count} bytes"
     with fenced_by_compiler(agent):
-        read = [Touch(view, False, Proxy.ASYNC)]
-        reading = agent.issue(op, read, None, label=f"the reading of {label}", engine="tma")
-    behind = [agent.machine.event_of(reading, "the source is read")]
-    writing = agent.issue(op, [], None, label=label, engine="memory", dependencies=behind)
-    # Shared memory ends with the block, and its reads with it; what is on its way to global memory arrives.
-    reading.ends_with_grid = writing.ends_with_grid = True
-    for family, work in ((BULK_READS, reading), (BULK, writing)):
-        copy_groups(agent, family).uncommitted.append(work)
-        commit_copies(agent, family, op)
-    if agent.machine.order.reads_sources_at_once:
-        agent.machine.perform(reading)
+        start_store(agent, op, Touch(view, False, Proxy.ASYNC), [], view.region.byte_count, kind="a TMA store")
+    commit_stores(agent, op)
 
 
 @suspends(ttng.AsyncTMAStoreWaitOp)
 def _tma_store_wait(agent: Agent, op: ttng.AsyncTMAStoreWaitOp) -> Answer:
-    family = BULK if op.read_only is None else BULK_READS
-    return wait_for_queue(agent, copy_groups(agent, family).queue, number_of(op.pendings), op)
+    return wait_for_stores(agent, op, number_of(op.pendings), reads_only=op.read_only is not None)
 
 
 @sync(ttng.AsyncSharedStoreOp)

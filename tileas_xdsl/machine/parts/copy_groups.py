@@ -2,7 +2,7 @@
 Asynchronous copies that a thread commits by groups and waits for by counting: `cp.async`, and its relatives.
 
 The groups of one thread and of one family of copies (`cp.async`, `bulk`, `wgmma`) are a queue; they finish in the order
-in which they were committed. The ops of `nvvm` and of `nvgpu` speak of the same copies and groups.
+in which they were committed. The ops of `nvvm`, `nvgpu`, `ttg` and `amdg` speak of the same copies and groups.
 
 A group that is counted by hardware (`cp.async`, bulk, wgmma) belongs to the agent; a queue of `async_queue` belongs to
 the execution.
@@ -10,7 +10,7 @@ the execution.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +21,15 @@ from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.memory import View
+from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.synchronization import CommitGroup, GroupQueue
 from tileas_xdsl.machine.core.threads.by_thread import report_collisions, windows_of_all
 from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
-from tileas_xdsl.machine.parts.barriers import commit
+from tileas_xdsl.machine.parts.barrier_lives import note_signal
+from tileas_xdsl.machine.parts.barriers import commit, promise_arrival, wait_for_queue
+from tileas_xdsl.machine.parts.divergence import rests_on_own_copies
+from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
 CP_ASYNC = "cp.async"
 """The family of copies from global to shared memory through the generic proxy, and the engine that makes them."""
@@ -131,19 +135,49 @@ def _issue(agent: Agent, op: Operation, touches: list[Touch], copies: Sequence[C
         for copy, taken in zip(copies, data, strict=True):
             machine.write(copy.target, _with_zeros(taken, copy.target))
 
-    work = agent.issue(
-        op,
-        touches,
-        None,
-        label=f"a copy of {sum(copy.target.region.byte_count for copy in copies)} bytes",
-        engine=CP_ASYNC,
-        fetch=lambda: [machine.read(copy.source) for copy in copies],
-        deliver=deliver,
+    size = sum(copy.target.region.byte_count for copy in copies)
+    work = start_copy(
+        agent, op, touches, size, fetch=lambda: [machine.read(copy.source) for copy in copies], deliver=deliver
     )
     # What reads nothing is a copy that a predicate has switched off: the zeros that it writes end with the block.
     work.ends_with_grid = all(copy.source.region.is_empty for copy in copies)
+    return work
+
+
+def start_copy(
+    agent: Agent,
+    op: Operation,
+    touches: Sequence[Touch],
+    size: int,
+    *,
+    fetch: Callable[[], Any] | None = None,
+    deliver: Callable[[Any], None] | None = None,
+) -> AsyncWork:
+    """Issue a `cp.async` of `size` bytes, which belongs to the group that is committed next."""
+    label = f"a copy of {size} bytes"
+    work = agent.issue(op, list(touches), None, label=label, engine=CP_ASYNC, fetch=fetch, deliver=deliver)
     copy_groups(agent, CP_ASYNC).uncommitted.append(work)
     return work
+
+
+def arrive_behind_copies(agent: Agent, op: Operation, barrier: PlacedBarrier, count: int, *, increments: bool) -> None:
+    """
+    Arrive `count` times once every copy of the agent is complete. With `increments` the barrier expects these arrivals
+    in addition to those that it was made for (PTX ISA, "cp.async.mbarrier.arrive": without `.noinc`).
+    """
+    if increments:
+        barrier.state.pending += count
+    events = [agent.machine.event_of(work) for work in copies_in_flight(agent, CP_ASYNC)]
+    work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
+    promise_arrival(agent, work, barrier.state, count)
+    note_signal(barrier, work)
+
+
+def wait_for_own_copies(agent: Agent, op: Operation, families: Sequence[str], in_flight: int) -> Answer:
+    """Each thread waits for the groups that it has committed itself: those of the last family know the others."""
+    covered = [work for name in families for work in works_waited_for(copy_groups(agent, name), in_flight)]
+    rests_on_own_copies(agent, covered)
+    return wait_for_queue(agent, copy_groups(agent, families[-1]).queue, in_flight, op)
 
 
 def works_waited_for(groups: CopyGroups, in_flight: int) -> list[AsyncWork]:

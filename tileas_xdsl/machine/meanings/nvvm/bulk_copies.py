@@ -1,9 +1,8 @@
 """
 What bulk and tensor copies do (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy").
 
-Those into shared memory report their bytes to an mbarrier; those out of it belong to groups of the thread, and their
-source may be reused once it has been read. All of them take the asynchronous proxy. Boxes of tensor copies move as
-numbers where the kernel says what its tensor maps map (`dialects.tensor_maps`).
+How they are issued, grouped and waited for is in `parts.bulk_copies`. All of them take the asynchronous proxy. Boxes of
+tensor copies move as numbers where the kernel says what its tensor maps map (`dialects.tensor_maps`).
 """
 
 from __future__ import annotations
@@ -26,12 +25,10 @@ from tileas_xdsl.machine.core.standings import Answer
 from tileas_xdsl.machine.core.threads.hardware import PerThread
 from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at, wait_for_own_copies
-from tileas_xdsl.machine.parts.barrier_lives import check_init_fence, note_signal
-from tileas_xdsl.machine.parts.barriers import promise_bytes
+from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at
 from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
+from tileas_xdsl.machine.parts.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
 from tileas_xdsl.machine.parts.clusters import Destination, destinations
-from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
 from tileas_xdsl.machine.parts.divergence import predicated
 from tileas_xdsl.machine.parts.tensor_maps import (
     mover_into,
@@ -53,7 +50,7 @@ def _bulk_load(agent: Agent, op: Operation, target: Any, source: Any, address: A
     for place in _destinations(agent, op, target, address, mask):
         into = place.target.bytes(count)
         touches = [Touch(out_of, False, Proxy.ASYNC), Touch(into, True, Proxy.ASYNC)]
-        _signal_bytes(agent, op, place.barrier, touches, _mover(agent, into, out_of), count)
+        _start_load(agent, op, place.barrier, touches, _mover(agent, into, out_of), count)
 
 
 def _destinations(agent: Agent, op: Operation, target: Any, barrier: Any, mask: Any) -> list[Destination]:
@@ -89,18 +86,14 @@ def _load_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
     for place in _destinations(agent, op, values[op.dst_mem], values[op.mbar], mask):
         touches = [reading_descriptor(descriptor), box, Touch(place.target.bytes(count), True, Proxy.ASYNC)]
         move = mover_into(agent, op, descriptor, coordinates, place.target)
-        _signal_bytes(agent, op, place.barrier, touches, move, count)
+        _start_load(agent, op, place.barrier, touches, move, count)
 
 
-def _signal_bytes(
+def _start_load(
     agent: Agent, op: Operation, address: Any, touches: list[Touch], move: Callable[[], None] | None, count: int
 ) -> None:
     """Issue a copy whose bytes arrive at the barrier at `address` when it is complete."""
-    barrier = barrier_at(agent, op, address)
-    check_init_fence(agent, op, barrier)
-    work = agent.issue(op, touches, move, label=f"a bulk copy of {count} bytes", engine="tma")
-    promise_bytes(agent, work, barrier.state, count * agent.threads)
-    note_signal(barrier, work)
+    start_load(agent, op, barrier_at(agent, op, address), touches, count, kind="a bulk copy", move=move)
 
 
 # Out of shared memory -------------------------------------------------------------------------------------------------
@@ -115,7 +108,7 @@ def _bulk_store(agent: Agent, op: Operation, target: Any, source: Any, size: Any
     def put(held: Any) -> None:
         agent.machine.write(into, held)
 
-    _store_in_two_halves(agent, op, out_of, put, [Touch(into, True, Proxy.ASYNC)], count)
+    _start_store(agent, op, out_of, put, [Touch(into, True, Proxy.ASYNC)], count)
 
 
 @sync(
@@ -145,7 +138,7 @@ def _store_box(agent: Agent, op: Any, values: dict[SSAValue, Any]) -> None:
     is_atomic = isinstance(op, bulk.CpAsyncBulkTensorReduceOp)
     box = writing_box(agent, op, descriptor, coordinates, is_atomic=is_atomic)
     put = writer_of(agent, op, descriptor, coordinates, source, _combining(op) if is_atomic else None)
-    _store_in_two_halves(agent, op, source.bytes(count), put, [reading_descriptor(descriptor), box], count)
+    _start_store(agent, op, source.bytes(count), put, [reading_descriptor(descriptor), box], count)
 
 
 REDUCTIONS: dict[TMAReduxKind, Callable[[Any, Any], Any]] = {
@@ -170,40 +163,18 @@ def _combining(op: bulk.CpAsyncBulkTensorReduceOp) -> Callable[[Any, Any], Any]:
     return combine
 
 
-def _store_in_two_halves(
-    agent: Agent,
-    op: Operation,
-    out_of: View,
-    put_bytes: Callable[[Any], None] | None,
-    touches: list[Touch],
-    count: int,
+def _start_store(
+    agent: Agent, op: Operation, out_of: View, put: Callable[[Any], None] | None, writes: list[Touch], count: int
 ) -> None:
-    """Issue a read of the source, which is all that `wait_group {read}` waits for, and then a write of the target."""
-    machine = agent.machine
-    held: list[Any] = []
-    take = (lambda: held.append(machine.read(out_of))) if machine.with_data else None
-    put = (lambda: put_bytes(held.pop())) if machine.with_data and put_bytes is not None else None
-    label = f"a bulk store of {count} bytes"
-    read = Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))
-    reading = agent.issue(op, [read], take, label=f"the reading of {label}", engine="tma")
-    writing = agent.issue(
-        op, touches, put, label=label, engine="memory", dependencies=[machine.event_of(reading, "the source is read")]
-    )
-    # Shared memory ends with the block, and its reads with it; what is on its way to global memory arrives.
-    writing.ends_with_grid = True
-    copy_groups(agent, "bulk reads").uncommitted.append(reading)
-    copy_groups(agent, "bulk").uncommitted.append(writing)
-    if machine.order.reads_sources_at_once:
-        machine.perform(reading)
+    reading = Touch(out_of, False, Proxy.ASYNC, parts=parts_of_some(agent, out_of.region))
+    start_store(agent, op, reading, writes, count, kind="a bulk store", put=put)
 
 
 @sync(bulk.CpAsyncBulkCommitGroupOp)
 def _bulk_commit(agent: Agent, op: Operation) -> None:
-    commit_copies(agent, "bulk reads", op)
-    commit_copies(agent, "bulk", op)
+    commit_stores(agent, op)
 
 
 @suspends(bulk.CpAsyncBulkWaitGroupOp)
 def _bulk_wait(agent: Agent, op: Any) -> Answer:
-    families = ["bulk reads"] if op.read is not None else ["bulk reads", "bulk"]
-    return wait_for_own_copies(agent, op, families, op.group.value.data)
+    return wait_for_stores(agent, op, op.group.value.data, reads_only=op.read is not None)

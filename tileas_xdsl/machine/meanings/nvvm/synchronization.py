@@ -61,7 +61,6 @@ from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violati
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,
     make_barrier,
-    note_signal,
     note_switched_off,
     use_barrier,
 )
@@ -69,10 +68,8 @@ from tileas_xdsl.machine.parts.barriers import (
     arrive,
     expect_bytes,
     hope_for_parity,
-    promise_arrival,
     report_bytes,
     wait_for_parity,
-    wait_for_queue,
 )
 from tileas_xdsl.machine.parts.clusters import (
     arrive_in_cluster,
@@ -82,14 +79,13 @@ from tileas_xdsl.machine.parts.clusters import (
 from tileas_xdsl.machine.parts.copy_groups import (
     CP_ASYNC,
     CopyOfThread,
+    arrive_behind_copies,
     commit_copies,
-    copies_in_flight,
-    copy_groups,
     issue_copies,
     issue_copy,
-    works_waited_for,
+    wait_for_own_copies,
 )
-from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated, rests_on_own_copies
+from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated
 from tileas_xdsl.machine.parts.placed_barriers import (
     ClusterArrival,
     NamedBarriers,
@@ -382,26 +378,10 @@ def _cp_async_wait(agent: Agent, op: Any) -> Answer:
     return wait_for_own_copies(agent, op, [CP_ASYNC], op.n.value.data)
 
 
-def wait_for_own_copies(agent: Agent, op: Operation, families: Sequence[str], in_flight: int) -> Answer:
-    """Each thread waits for the groups that it has committed itself: those of the last family know the others."""
-    covered = [work for name in families for work in works_waited_for(copy_groups(agent, name), in_flight)]
-    rests_on_own_copies(agent, covered)
-    return wait_for_queue(agent, copy_groups(agent, families[-1]).queue, in_flight, op)
-
-
 @sync(cp_async.CpAsyncMBarrierArriveOp)
 def _cp_async_arrive(agent: Agent, op: Any, address: Any) -> None:
-    """
-    Arrive once every copy of the thread is complete. Without `noinc` the barrier expects this arrival in addition.
-    """
-    placed = barrier_at(agent, op, address)
-    barrier = placed.state
-    if not op.noinc.value.data:
-        barrier.pending += agent.threads
-    events = [agent.machine.event_of(work) for work in copies_in_flight(agent, CP_ASYNC)]
-    work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
-    promise_arrival(agent, work, barrier, agent.threads)
-    note_signal(placed, work)
+    increments = not op.noinc.value.data
+    arrive_behind_copies(agent, op, barrier_at(agent, op, address), agent.threads, increments=increments)
 
 
 # Barriers of threads --------------------------------------------------------------------------------------------------
