@@ -96,11 +96,11 @@ def sides_of(branch: Operation) -> Sides:
     home = branch.parent
     assert home is not None
     join = _meeting_point(home)
-    sides = tuple(_reached(successor, join) for successor in branch.successors)
+    sides = tuple(reached(successor, join) for successor in branch.successors)
     return Sides(join, sides, any(home in side for side in sides))
 
 
-def _reached(start: Block, join: Block | None) -> tuple[Block, ...]:
+def reached(start: Block, join: Block | None) -> tuple[Block, ...]:
     """The blocks that are reached from `start`, itself among them, on ways that do not lead through `join`."""
     if start is join:
         return ()
@@ -115,7 +115,7 @@ def _reached(start: Block, join: Block | None) -> tuple[Block, ...]:
 
 def _meeting_point(home: Block) -> Block | None:
     """The immediate post-dominator of `home`; None if that is the end of the region."""
-    blocks = _reached(home, None)
+    blocks = reached(home, None)
     sources: dict[Block | None, list[Block | None]] = {None: [block for block in blocks if not successors_of(block)]}
     for block in blocks:
         sources.setdefault(block, [])

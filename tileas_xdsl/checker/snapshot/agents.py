@@ -29,7 +29,7 @@ from tileas_xdsl.machine.parts.jumps import BlockTurn, run_from_head
 
 @draws_thing(Agent)
 def _agent(drawing: Drawing, agent: Agent) -> None:
-    drawing.literal((agent.hardware, agent.active, agent.finished, agent.delegates, agent.block))
+    drawing.literal((agent.hardware, agent.active, agent.left, agent.finished, agent.delegates, agent.block))
     drawing.literal((len(agent.cohort), id(agent.started_by)))
     if agent.team is not None:
         drawing.thing(agent.team)

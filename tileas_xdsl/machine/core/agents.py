@@ -144,6 +144,8 @@ class Agent:
         """The block that it belongs to, where the execution runs all blocks of a cluster."""
         self.active: Active | None = None
         """Those of them that are in the present branch, where it is not all."""
+        self.left: tuple[int, ...] = ()
+        """Those of them that have left the block while others have not, counted from its first."""
         self.team: Team | None = None
         """The warps that run the same region with it, if there are several."""
         self.gathering: by_thread.Gathered | None = None
@@ -327,8 +329,8 @@ class Agent:
         return knowledge
 
     def let_threads_meet(self) -> None:
-        """All its threads know what each has done so far."""
-        if self.active is None and self.size > 1:
+        """All its threads that have not left the block know what each has done so far."""
+        if self.size > 1 and self.threads + len(self.left) >= self.size:
             self.release()
             self.threads_met = self.moment
 

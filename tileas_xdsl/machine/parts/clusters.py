@@ -22,6 +22,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.threads.block_barriers import threads_left
 from tileas_xdsl.machine.core.threads.clusters import (
     BlockOfCluster,
     ClusterMemory,
@@ -30,7 +31,7 @@ from tileas_xdsl.machine.core.threads.clusters import (
     is_in_another_block,
 )
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
-from tileas_xdsl.machine.parts.placed_barriers import MADE, ClusterArrival, threads_left
+from tileas_xdsl.machine.parts.placed_barriers import MADE, ClusterArrival
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 # Places ---------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,9 @@ As with `scf.if` (`divergence`), the threads of each side are the active ones wh
 where the sides meet (`analysis.control_flow`). What a block argument is there differs between the threads that came
 from here and from there.
 
+Where nothing is left to do behind the sides, the threads of a side that does nothing else have returned: the block's
+barriers on the other side do not wait for them (`core.threads.block_barriers`).
+
 A branch back to a block that dominates it closes a loop, whose turns count as those of `scf.while` do. A side of a
 branch on threads that leaves the loop of the branch is undecided, as is one that comes back to it.
 """
@@ -19,9 +22,10 @@ from typing import Any
 
 from xdsl.ir import Block, Operation
 
-from tileas_xdsl.analysis.control_flow import Sides, sides_of
+from tileas_xdsl.analysis.control_flow import Sides, reached, sides_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
+from tileas_xdsl.machine.core.threads.block_barriers import is_end_of_threads, leave_by_some_threads
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Varies
 from tileas_xdsl.machine.core.violations import UndecidedError
 from tileas_xdsl.machine.parts.divergence import (
@@ -63,13 +67,17 @@ def branch_to(agent: Agent, op: Operation, condition: Any, targets: tuple[Target
     loop = loop_around(agent, op)
     if sides.comes_back or (loop is not None and not all(map(loop.blocks.issuperset, sides.blocks))):
         raise UndecidedError(op, "lets threads of one warp leave a loop in different turns; branch on the warp instead")
-    must_not_both_act(op, agent.machine.code.fact(_acting_sides, op))
+    acting = agent.machine.code.fact(_acting_sides, op)
+    must_not_both_act(op, acting)
     agent.machine.assume(ORDERS_ITS_WARP)
     ahead = [(block, tuple(arguments), one) for (block, arguments), one in zip(targets, active, strict=True)]
     at_join = [(one, arguments) for block, arguments, one in ahead if block is sides.join]
     to_run = tuple(entry for entry in ahead if entry[0] is not sides.join)
     if not to_run:
         return jump_to(agent, op, (targets[0][0], _together(agent, at_join, condition.varies)))
+    if is_end_of_threads(agent) and agent.machine.code.fact(_are_last, op):
+        to_run = to_run[::-1] if acting[0] else to_run
+        leave_by_some_threads(agent, [*(one for one, _ in at_join), *(one for *_, one in to_run[:-1])])
     agent.part(OpenBranches).joins.append(Join(sides.join, agent.activation.depth, loop))
     return _run_next(agent, JumpSides(agent.active, condition.varies, to_run, tuple(at_join)))
 
@@ -78,6 +86,12 @@ def _acting_sides(op: Operation) -> tuple[bool, bool]:
     sides: Sides = sides_of(op)
     yes, no = (any(acts(block.walk()) for block in side) for side in sides.blocks)
     return yes, no
+
+
+def _are_last(op: Operation) -> bool:
+    """Whether nothing is done behind the sides of `op` that others can see."""
+    join = sides_of(op).join
+    return join is None or not acts(inner for block in reached(join, None) for inner in block.walk())
 
 
 def _run_next(agent: Agent, sides: JumpSides) -> Request:

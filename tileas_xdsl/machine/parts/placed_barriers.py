@@ -1,5 +1,5 @@
 """
-Barriers that are found by their place in memory (`mbarrier`), and barriers that have a number or belong to a block.
+Barriers that are found by their place in memory (`mbarrier`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier, Rendezvous
-from tileas_xdsl.machine.core.threads.clusters import Cluster, barrier_of_cluster, end_block
 from tileas_xdsl.machine.core.threads.hardware import Active
 from tileas_xdsl.machine.core.violations import Party
 
@@ -99,70 +98,6 @@ def knows_init(agent: Agent, barrier: PlacedBarrier) -> bool:
         return False
     maker, moment = barrier.maker.number, barrier.moment
     return agent.mind.knows_moment(maker, moment) or agent.fenced.get(MADE, {}).get(maker, -1) >= moment
-
-
-@dataclass(eq=False)
-class NamedBarrier:
-    """A barrier of the threads of one block."""
-
-    state: Rendezvous
-    cohort: list[Agent]
-    """The agents of the block."""
-
-
-@dataclass
-class NamedBarriers(SharedPart):
-    """The barriers of an execution that have names and no place in memory."""
-
-    barriers: list[NamedBarrier] = field(default_factory=list[NamedBarrier])
-
-    def of(self, name: str, cohort: list[Agent], expected: int) -> Rendezvous:
-        """The barrier `name` of the block of `cohort`, made for `expected` threads at the first call."""
-        for barrier in self.barriers:
-            if barrier.state.name == name and barrier.cohort is cohort:
-                return barrier.state
-        self.barriers.append(NamedBarrier(Rendezvous(name, expected), cohort))
-        return self.barriers[-1].state
-
-    def draw(self, canvas: Canvas) -> None:
-        for barrier in self.barriers:
-            if any(agent.cohort is barrier.cohort for agent in canvas.live):
-                canvas.literal(("rendezvous", barrier.state.name))
-                canvas.thing(barrier.state)
-
-
-@dataclass
-class Departures(SharedPart):
-    """The agents that have left their blocks before the end."""
-
-    agents: list[Agent] = field(default_factory=list[Agent])
-
-    def draw(self, canvas: Canvas) -> None:
-        for agent in self.agents:
-            canvas.literal("has left")
-            canvas.thing(agent)
-
-
-def threads_left(agent: Agent) -> int:
-    """How many threads of the block of `agent` have not left it."""
-    gone = agent.machine.part(Departures).agents
-    return sum(member.size for member in agent.cohort if member not in gone)
-
-
-def leave_block(agent: Agent, op: Operation) -> None:
-    """`agent` leaves its block by `op`: the barriers of all its threads wait for the others only."""
-    machine = agent.machine
-    machine.part(Departures).agents.append(agent)
-    for barrier in machine.part(NamedBarriers).barriers:
-        if barrier.cohort is agent.cohort:
-            machine.shares(barrier.state.name, alone=True)
-            barrier.state.leave(agent.number, agent.size)
-    if agent.block is not None:
-        barrier = barrier_of_cluster(agent)
-        machine.shares(barrier.name, alone=True)
-        barrier.leave_in(agent.block.rank, agent.number, agent.size, threads_left(agent))
-        if agent in machine.part(Cluster).blocks:
-            end_block(agent, op)
 
 
 @dataclass

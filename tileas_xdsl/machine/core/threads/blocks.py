@@ -19,6 +19,7 @@ from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
+from tileas_xdsl.machine.core.threads.block_barriers import Departures, leave_block
 from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
 
@@ -48,6 +49,7 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
     body = body_of(function)
     threads = threads_of(function, given)
     agent.hardware = threads
+    agent.machine.part(Departures).kernel = function
     if threads is None or threads.count <= threads.per_warp or not are_counted(agent, function, body, threads):
         return agent.call(function, body, arguments)
     cohort: list[Agent] = []
@@ -62,7 +64,14 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
 
 @continuation
 def _run_warp(warp: Agent, function: Operation, _: None, arguments: Sequence[Any]) -> Answer:
-    return warp.call(function, body_of(function), arguments)
+    return warp.call(function, body_of(function), arguments).then(_leave)
+
+
+@continuation
+def _leave(warp: Agent, function: Operation, results: Sequence[Any]) -> Answer:
+    """The threads of a kernel that return leave the block, as by an exit."""
+    leave_block(warp, warp.current_op or function)
+    return results
 
 
 @continuation

@@ -53,6 +53,7 @@ from tileas_xdsl.machine.core.synchronization import (
     StateCondition,
     StateToken,
 )
+from tileas_xdsl.machine.core.threads.block_barriers import NamedBarriers, leave_block, threads_left
 from tileas_xdsl.machine.core.threads.by_thread import per_thread
 from tileas_xdsl.machine.core.threads.clusters import is_in_another_block, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread, Varies
@@ -86,15 +87,7 @@ from tileas_xdsl.machine.parts.copy_groups import (
     wait_for_own_copies,
 )
 from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated
-from tileas_xdsl.machine.parts.placed_barriers import (
-    ClusterArrival,
-    NamedBarriers,
-    PlacedBarrier,
-    UnfencedInits,
-    leave_block,
-    publish_inits,
-    threads_left,
-)
+from tileas_xdsl.machine.parts.placed_barriers import ClusterArrival, PlacedBarrier, UnfencedInits, publish_inits
 from tileas_xdsl.machine.parts.tensor_maps import acquire_map, release_maps
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
@@ -401,12 +394,14 @@ def arrive_at_barrier(agent: Agent, op: Operation, barrier: Rendezvous, *, hands
     agent.machine.shares(barrier.name, alone=True)
     if barrier.is_ahead(agent.number, agent.mind):
         agent.machine.doubt(op, f"arrives at {barrier.name}, unordered with its last generation")
-    if barrier.arrived + agent.threads > barrier.expected:
+    # A warp arrives as a whole once those of its threads have that have not left (PTX ISA, "barrier").
+    count = agent.threads + (0 if barrier.is_of_all else len(agent.left))
+    if barrier.arrived + count > barrier.expected:
         _too_many_threads(agent, op, barrier)
     text = f"arrives at {barrier.name}{'' if hands_over else ', and hands over nothing: it is relaxed'}"
     agent.machine.happened(agent, op, "arrive", text, on=barrier, turn=barrier.generation)
     moment, knowledge = agent.moment, agent.release()
-    return barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, agent.threads)
+    return barrier.arrive(knowledge if hands_over else Knowledge(), agent.number, moment, count)
 
 
 def _too_many_threads(agent: Agent, op: Operation, barrier: Rendezvous) -> None:
