@@ -44,18 +44,21 @@ from tileas_xdsl.machine.parts.barriers import (
     promise_arrival,
     promise_bytes,
     wait_for_parity,
-    wait_for_queue,
 )
 from tileas_xdsl.machine.parts.blocks_alone import bytes_of_block, must_be_alone, must_hold_own_barrier
-from tileas_xdsl.machine.parts.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
 from tileas_xdsl.machine.parts.compiler_fences import fenced_by_compiler
-from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, arrive_behind_copies, commit_copies, copy_groups
+from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, arrive_behind_copies
+from tileas_xdsl.machine.parts.instructions.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
+from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_proxies
+from tileas_xdsl.machine.parts.instructions.warpgroup_products import (
+    commit_warpgroup_products,
+    start_warpgroup_product,
+    wait_for_warpgroup_products,
+)
 from tileas_xdsl.machine.parts.memdescs import allocate, place_of_barrier, subview
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 from tileas_xdsl.machine.parts.tensor_core import start_in_order
 
-WGMMA = "wgmma"
-"""The family of products of warpgroups."""
 DEFAULT_WARPS = 4
 WARPS, THREADS_PER_WARP = "ttg.num-warps", "ttg.threads-per-warp"
 """Attributes of a module."""
@@ -259,14 +262,11 @@ def _dot(agent: Agent, op: ttng.WarpGroupDotOp, *operands: Any) -> Answer:
     """A group of its own; complete at once where it is not asynchronous. The accumulator lies in registers."""
     views = [seen(agent, op, v) for v, o in zip(operands, op.operands, strict=True) if isinstance(o.type, MemDescType)]
     with fenced_by_compiler(agent):
-        touches = [Touch(view, False, Proxy.ASYNC) for view in views]
-        work = agent.issue(op, touches, None, label="a product", engine=WGMMA)
-    groups = copy_groups(agent, WGMMA)
-    groups.uncommitted.append(work)
-    commit_copies(agent, WGMMA, op)
+        start_warpgroup_product(agent, op, [Touch(view, False, Proxy.ASYNC) for view in views], "a product")
+    commit_warpgroup_products(agent, op)
     if op.isAsync is not None and op.isAsync.value.data:
         return UNKNOWN
-    return wait_for_queue(agent, groups.queue, 0, op).then(_give_product)
+    return wait_for_warpgroup_products(agent, op, 0).then(_give_product)
 
 
 @continuation
@@ -276,8 +276,7 @@ def _give_product(_agent: Agent, _op: Operation, _: None) -> Answer:
 
 @suspends(ttng.WarpGroupDotWaitOp, may_move=("inputs",))
 def _dot_wait(agent: Agent, op: ttng.WarpGroupDotWaitOp, *values: Any) -> Answer:
-    queue = copy_groups(agent, WGMMA).queue
-    return wait_for_queue(agent, queue, number_of(op.pendings), op).then(_pass_on, values)
+    return wait_for_warpgroup_products(agent, op, number_of(op.pendings)).then(_pass_on, values)
 
 
 @continuation
@@ -377,8 +376,7 @@ def _tmem_wait(_agent: Agent, _op: Operation) -> None:
 
 @sync(ttng.FenceAsyncSharedOp)
 def _fence(agent: Agent, op: Operation) -> None:
-    agent.fence_proxies(["shared"])
-    agent.machine.happened(agent, op, "fence", "orders generic before asynchronous accesses (shared)")
+    fence_proxies(agent, op, ["shared"])
 
 
 @pure(*ttng.COMPUTING)

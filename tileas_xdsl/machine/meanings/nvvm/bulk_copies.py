@@ -1,8 +1,8 @@
 """
 What bulk and tensor copies do (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy").
 
-How they are issued, grouped and waited for is in `parts.bulk_copies`. All of them take the asynchronous proxy. Boxes of
-tensor copies move as numbers where the kernel says what its tensor maps map (`dialects.tensor_maps`).
+How they are issued, grouped and waited for is in `parts.instructions.bulk_copies`. All of them take the asynchronous
+proxy. Boxes of tensor copies move as numbers where the kernel says what its tensor maps map (`dialects.tensor_maps`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm.synchronization import barrier_at
 from tileas_xdsl.machine.parts.box_sizes import bytes_of_load, bytes_of_store
-from tileas_xdsl.machine.parts.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
 from tileas_xdsl.machine.parts.clusters import Destination, destinations
 from tileas_xdsl.machine.parts.divergence import predicated
+from tileas_xdsl.machine.parts.instructions.bulk_copies import commit_stores, start_load, start_store, wait_for_stores
 from tileas_xdsl.machine.parts.tensor_maps import (
     mover_into,
     reading_box,

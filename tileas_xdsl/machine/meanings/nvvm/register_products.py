@@ -26,15 +26,14 @@ from tileas_xdsl.machine.core.threads.by_thread import per_thread_of_warp
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.nvvm.wgmma import (
-    WGMMA,
     matrix_behind,
     must_be_warpgroup,
     rank_in_warpgroup,
     reading,
 )
-from tileas_xdsl.machine.parts.copy_groups import copy_groups
+from tileas_xdsl.machine.parts.instructions.warpgroup_products import start_warpgroup_product
 from tileas_xdsl.machine.parts.register_works import RegistersInFlight, fence_registers
-from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp, start_in_order
+from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp
 from tileas_xdsl.machine.tiles import warpgroup_products as products
 from tileas_xdsl.machine.tiles.warp_fragments import matrix_of, of_lanes
 
@@ -68,8 +67,7 @@ def _inline_ptx(agent: Agent, op: InlinePtxOp, *operands: Any) -> Answer:
     if with_data:
         rank_in_warpgroup(agent, op)
     label = f"a product of 64 x {product.columns} x {product.steps * K}"
-    work = start_in_order(agent, op, touches, label, fetch if with_data else None, deliver)
-    copy_groups(agent, WGMMA).uncommitted.append(work)
+    work = start_warpgroup_product(agent, op, touches, label, fetch if with_data else None, deliver)
     return result.filled_by(work)
 
 

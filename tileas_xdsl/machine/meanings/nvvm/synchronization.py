@@ -87,7 +87,8 @@ from tileas_xdsl.machine.parts.copy_groups import (
     wait_for_own_copies,
 )
 from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated
-from tileas_xdsl.machine.parts.placed_barriers import ClusterArrival, PlacedBarrier, UnfencedInits, publish_inits
+from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_inits, fence_proxies
+from tileas_xdsl.machine.parts.placed_barriers import ClusterArrival, PlacedBarrier, publish_inits
 from tileas_xdsl.machine.parts.tensor_maps import acquire_map, release_maps
 from tileas_xdsl.machine.parts.thread_numbers import (
     Reading,
@@ -503,25 +504,14 @@ PROXY_FENCES = {"async": FENCE_SPACES, "async.global": ("global",), "async.share
 
 @sync(fence.FenceProxyOp)
 def _fence_proxy(agent: Agent, op: Any) -> None:
-    spaces = PROXY_FENCES.get(str(op.kind.data), ())
-    agent.fence_proxies(spaces)
-    if "shared" in spaces:
-        _fence_inits(agent)
-    agent.machine.happened(agent, op, "fence", f"orders generic before asynchronous accesses ({', '.join(spaces)})")
+    fence_proxies(agent, op, PROXY_FENCES.get(str(op.kind.data), ()))
 
 
 @sync(fence.FenceMbarrierInitOp)
 def _fence_init(agent: Agent, op: Operation) -> None:
-    _fence_inits(agent)
+    fence_inits(agent)
     if agent.block is not None:
         publish_inits(agent)
-
-
-def _fence_inits(agent: Agent) -> None:
-    made = agent.part(UnfencedInits)
-    for barrier in made.barriers:
-        barrier.fenced = True
-    made.barriers = []
 
 
 @sync(fence.FenceProxyReleaseOp)

@@ -40,16 +40,17 @@ from tileas_xdsl.machine.core.threads.by_thread import per_thread_of_warp
 from tileas_xdsl.machine.core.threads.hardware import WARP, PerThread
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
-from tileas_xdsl.machine.parts.barriers import wait_for_queue
-from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
+from tileas_xdsl.machine.parts.instructions.warpgroup_products import (
+    commit_warpgroup_products,
+    start_warpgroup_product,
+    wait_for_warpgroup_products,
+)
 from tileas_xdsl.machine.parts.register_works import RegistersInFlight, fence_registers, take_accumulator
-from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp, start_in_order
+from tileas_xdsl.machine.parts.tensor_core import must_be_whole_warp
 from tileas_xdsl.machine.tiles import warpgroup_products as products
 from tileas_xdsl.machine.tiles.matrix_operands import WORD, operand_view
 from tileas_xdsl.machine.tiles.pointers import Addresses
 
-WGMMA = "wgmma"
-"""The family of these works among those that are waited for by groups."""
 WARPS = 4
 """Of a warpgroup."""
 K_BYTES = 32
@@ -80,8 +81,7 @@ def _mma(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, accumulator: Any, a: Any, b: A
         result.actual = _sum(agent, op, factors, accumulator)
 
     fetch = _factors(agent, op, words) if agent.machine.with_data else None
-    work = start_in_order(agent, op, touches, f"a product of {m} x {n} x {k}", fetch, deliver)
-    copy_groups(agent, WGMMA).uncommitted.append(work)
+    work = start_warpgroup_product(agent, op, touches, f"a product of {m} x {n} x {k}", fetch, deliver)
     return result.filled_by(work)
 
 
@@ -159,9 +159,9 @@ def _sum(agent: Agent, op: wgmma.WgmmaMmaAsyncOp, factors: tuple[Any, Any], accu
 
 @sync(wgmma.WgmmaGroupSyncAlignedOp)
 def _commit(agent: Agent, op: Operation) -> None:
-    commit_copies(agent, WGMMA, op)
+    commit_warpgroup_products(agent, op)
 
 
 @suspends(wgmma.WgmmaWaitGroupSyncOp)
 def _wait(agent: Agent, op: Any) -> Answer:
-    return wait_for_queue(agent, copy_groups(agent, WGMMA).queue, op.group.value.data, op)
+    return wait_for_warpgroup_products(agent, op, op.group.value.data)
