@@ -93,7 +93,7 @@ FAMILY = (
     FamilyPass(
         "tileas-materialize-schedule",
         PIPELINED,
-        (("compute_capability", "compute_capability"), ("use_aus", "use_aus")),
+        (("compute_capability", "compute_capability"), ("use_AUS", "use_aus")),
     ),
     FamilyPass("tileas-unroll-register-loops"),
     FamilyPass(

@@ -20,7 +20,7 @@ from tests.transforms.test_scheduled_loops import cycles
 from tileas_xdsl.analysis.dominance import verify_dominance
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
-from tileas_xdsl.diagnostics import failed_softly
+from tileas_xdsl.diagnostics import RefusedError, failed_softly
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp
 from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.machine.running import run
@@ -142,9 +142,10 @@ def test_the_decision_is_written_into_the_schedule() -> None:
         assert entries.data["use_dual_simt"] == BoolAttr.from_bool(True)
 
 
-def test_one_agent_where_it_is_asked_for() -> None:
+@pytest.mark.parametrize("spelling", ["use-AUS", "use-aus"])
+def test_one_agent_where_it_is_asked_for(spelling: str) -> None:
     """The loop keeps its stages, for the expander."""
-    module = after(GEMM, passes().replace(f"{PASS}{{", f"{PASS}{{use-aus=true "))
+    module = after(GEMM, passes().replace(f"{PASS}{{", f"{PASS}{{{spelling}=true "))
     assert ops_of(module, AgentSwitchOp) == []
     assert all("iter_offset" in op.attributes for op in _loop(module).body.block.ops if op is not _last(module))
     (function,) = functions_in(module)
@@ -201,7 +202,7 @@ def without_marks(module: ModuleOp) -> str:
 @pytest.mark.parametrize(
     ("text", "spec", "reason"),
     [
-        (GEMM, PASS, "no loop has a schedule"),
+        (GEMM, f"{PASS}{{use-AUS=true}}", "no loop has a schedule"),
         (LARGE, passes(), "no division of the warps and registers of the multiprocessor holds its tiles"),
     ],
     ids=["no schedule", "tiles too large for the registers"],
@@ -214,6 +215,32 @@ def test_without_a_partition_the_function_stays_in_one_agent(text: str, spec: st
 
 AT = "stage = 1 : i32, iter_offset = -1 : i32, order = 99 : i32"
 STORE = f"nv_tileaa.tiled_store %a[%row, %k], %at_1 attributes {{{AT}}} : (memref<?x?xf16>, !tile, index, index) -> ()"
+
+
+def test_loops_that_the_scheduler_has_not_seen_are_an_error() -> None:
+    module = parse(GEMM)
+    with pytest.raises(RefusedError, match="has loops without a schedule"):
+        run_passes(module, PASS)
+    (function,) = functions_in(module)
+    assert failed_softly(function, PASS)
+    assert without_marks(module) == without_marks(parse(GEMM))
+
+
+@pytest.mark.parametrize("strategy", ["serial", "none"])
+@each("kernel", KERNELS, 3, ids=lambda kernel: kernel.name)
+def test_without_stages_to_overlap_one_agent_computes_the_same(kernel: Kernel, strategy: str) -> None:
+    """TileAS sends a serial schedule to its driver for one agent, and leaves the loops of no schedule as they are."""
+    before = parse(kernel.text)
+    spec = ",".join([prepared(), scheduled(more=f" strategy={strategy}"), buffers("sm_90"), PASS])
+    module = after(kernel.text, spec)
+    (function,) = functions_in(module)
+    assert not failed_softly(function, PASS)
+    assert number(decision(module), "agents") == 1
+    assert ops_of(module, AgentSwitchOp) == []
+    for trips in (0, 1, 2, 3, 4, 7):
+        assert_kept(before, module, kernel, trips)
+    report = check(module, "f")
+    assert report.verdict is Verdict.SAFE, str(report)
 
 
 def test_what_nothing_would_order_stays_in_one_agent() -> None:

@@ -42,6 +42,10 @@ SCHEDULE, DEPTH = "nv_tileas.schedule", "nv_tileas.depth"
 
 EXACT = "exact"
 
+NONE = Strategy.NONE.value
+NO_PIPELINE = DictionaryAttr({"strategy": StringAttr(NONE)})
+"""The record of a loop that stays synchronous."""
+
 STRATEGIES = (*(strategy.value for strategy in Strategy), EXACT)
 
 
@@ -65,18 +69,18 @@ class GenerateSchedulePass(ModulePass):
 
     Rewrites
         Attributes only: `stage`, `iter_offset` and `order` on every op of a scheduled body, `nv_tileas.schedule` on the
-        loop, `nv_tileas.depth` on rings. `strategy` is `cost-based`, `fast`, `serial`, `default` (by target), `none` or
-        `exact`, which proves the least interval within `exact-limit` deterministic seconds of its solver, and puts what
-        is proven into `proof` and `lower_bound` of `nv_tileas.schedule`. With `exact-agents` of 2 a producer and a
-        computing agent share the loop, with 3 a producer and one or two of them, as few as reach the least interval;
-        ops get an `agent`. `auto` takes as few agents as reach it, be it one. With 3 and `auto` work that hangs
-        together may be dealt: a tile in registers that one computing agent makes and the other one uses is moved, which
-        `proof` says with its bytes; the move itself is `tileas-materialize-schedule`'s to write. Under `exact` tiles in
-        registers have to fit a thread of the agent that holds them: where that lengthens the interval `proof` says what
-        it is without, and where they never fit how many words they take.
-        `num-stages` limits the stages of a loop in one agent; between agents it is memory that limits them. With
-        `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on the rings as deep
-        as they are. A loop that is too small, that nothing asynchronous happens in, or that has
+        loop (`{strategy = "none"}` on one that stays synchronous), `nv_tileas.depth` on rings. `strategy` is
+        `cost-based`, `fast`, `serial`, `default` (by target), `none` or `exact`, which proves the least interval within
+        `exact-limit` deterministic seconds of its solver, and puts what is proven into `proof` and `lower_bound` of
+        `nv_tileas.schedule`. With `exact-agents` of 2 a producer and a computing agent share the loop, with 3 a
+        producer and one or two of them, as few as reach the least interval; ops get an `agent`. `auto` takes as few
+        agents as reach it, be it one. With 3 and `auto` work that hangs together may be dealt: a tile in registers that
+        one computing agent makes and the other one uses is moved, which `proof` says with its bytes; the move itself is
+        `tileas-materialize-schedule`'s to write. Under `exact` tiles in registers have to fit a thread of the agent
+        that holds them: where that lengthens the interval `proof` says what it is without, and where they never fit how
+        many words they take. `num-stages` limits the stages of a loop in one agent; between agents it is memory that
+        limits them. With `agents` the loops of an `agent_switch` that take from rings are scheduled, each by itself, on
+        the rings as deep as they are. A loop that is too small, that nothing asynchronous happens in, or that has
         `tileas.schedule.constraint.force_serial_execution`, gets the serial schedule.
 
     Requires
@@ -146,6 +150,7 @@ class GenerateSchedulePass(ModulePass):
         planned = plan_module(op, self)
         for found in planned:
             write_schedule(found)
+        record_no_pipelines(op, self.agents)
         if self.schedule_trace_file:
             write_trace(self.schedule_trace_file, [(found.problem, found.schedule) for found in planned])
 
@@ -284,6 +289,42 @@ def described(found: ScheduledLoop) -> DictionaryAttr:
     return DictionaryAttr(entries)
 
 
+def record_no_pipelines(module: ModuleOp, agents: bool) -> None:
+    """
+    Write the strategy `none` on the innermost loops that have no schedule, counted or not: later passes distinguish
+    loops that stay synchronous by decision from loops that no scheduler has seen.
+    """
+    for function in functions_in(module):
+        loops = _loops_to_schedule(function, agents)
+        if loops is None:
+            continue
+        waiting = [] if has_agents(function) else [op for op in function.walk() if _is_innermost_while(op)]
+        for loop in (*loops, *waiting):
+            loop.attributes.setdefault(SCHEDULE, NO_PIPELINE)
+
+
+def _is_innermost_while(op: Operation) -> bool:
+    return isinstance(op, scf.WhileOp) and not any(
+        isinstance(inner, scf.ForOp | scf.WhileOp) for inner in op.walk() if inner is not op
+    )
+
+
+def is_analysed(op: Operation) -> bool:
+    """Whether the scheduler has seen `op`, a loop: it carries a schedule, or the decision that it gets none."""
+    return SCHEDULE in op.attributes
+
+
+def is_serial(loop: scf.ForOp) -> bool:
+    """Whether the schedule of `loop` is the serial one."""
+    return _strategy(loop) == Strategy.SERIAL.value
+
+
+def _strategy(loop: Operation) -> str | None:
+    found = loop.attributes.get(SCHEDULE)
+    strategy = found.data.get("strategy") if isinstance(found, DictionaryAttr) else None
+    return strategy.data if isinstance(strategy, StringAttr) else None
+
+
 def scheduled_loops(module: Operation) -> list[scf.ForOp]:
-    """The loops that carry a schedule."""
-    return [op for op in module.walk() if isinstance(op, scf.ForOp) and SCHEDULE in op.attributes]
+    """The loops that carry a schedule; those with the strategy `none` are not among them."""
+    return [op for op in module.walk() if isinstance(op, scf.ForOp) and is_analysed(op) and _strategy(op) != NONE]

@@ -38,21 +38,23 @@ from tileas_xdsl.diagnostics import (
     failed_softly,
     mark_soft_failure,
 )
+from tileas_xdsl.dialects.nv_tileas.agents import warp_budget
 from tileas_xdsl.dialects.nv_tileas.classified import ClassifiedOp, ConsumeOp, ProduceOp
 from tileas_xdsl.dialects.nv_tileas.pipeline import AgentSwitchOp, ConsumerReadOp, CreatePipelineOp, ProducerWriteOp
 from tileas_xdsl.interfaces import FunctionOpInterface, functions_in
 from tileas_xdsl.scheduling.agent_rings import NotInStepError
 from tileas_xdsl.scheduling.op_times import memory_space, tile_bytes
+from tileas_xdsl.targets.warps import WARP_GROUP
 from tileas_xdsl.transforms.loops.persistent_loop import is_persistent_loop
 from tileas_xdsl.transforms.tileas.assign_buffers import BUFFER, as_attribute, assigned_depth, plan_buffers
-from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, scheduled_loops
+from tileas_xdsl.transforms.tileas.generate_schedule import SCHEDULE, is_analysed, is_serial, scheduled_loops
 from tileas_xdsl.transforms.tileas.materialize_schedule.agents import loops_to_peel
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, ring_of
 from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import dissolve, plan_dissolution
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
 from tileas_xdsl.transforms.tileas.materialize_schedule.hoisting import hoist_rings
-from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, partition
+from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, fills_a_ring, partition, why_no_ring
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import (
     keep_only_what_was_scheduled,
     materialize_stages,
@@ -75,6 +77,13 @@ ENDS = (*WRITERS, *READERS)
 
 ONE_COMPUTES = "TileAS' rule asks for two computing agents, and the work of the loops does not fall into two parts"
 
+SERIAL = "the schedules are serial: loops of one stage have nothing to overlap"
+
+NO_SCHEDULE = "no loop has a schedule"
+
+NOT_SCHEDULED = "has loops without a schedule, so tileas-materialize-schedule cannot make agents of them"
+"""The line of TileAS' driver for a failure that has no diagnostic; the wording is ours."""
+
 FEEDS_TWO = 0.6
 """Two agents that compute can be fed where there are more stages than this part of the work of an iteration."""
 
@@ -93,7 +102,9 @@ class MaterializeSchedulePass(ModulePass):
         by the stages that are left in it. Rings get their depth and the numbers of the two groups; ops keep
         `nv_tile.aws.stage` and `nv_tile.aws.order`. Agents that the program has stay, and their loops are peeled by
         the stages of their schedules (`agents.py`). With `use-AUS` loops stay as they are, for
-        TileASUnspecializedPipeline, and agents that the program has become one (`dissolving.py`).
+        TileASUnspecializedPipeline, and agents that the program has become one (`dissolving.py`). A function whose
+        schedules are all serial stays in one agent too: its loops have one stage, so there is nothing to peel. Where
+        the strategy was `none`, loops stay synchronous.
 
     Requires
         `nv_tileas.schedule` on the loops (`tileas-generate-schedule`), and rings with places (`tileas-assign-buffers`).
@@ -101,13 +112,15 @@ class MaterializeSchedulePass(ModulePass):
         same memory.
 
     Refuses
-        Nothing. A function of which no partition exists stays as it is, in one
-        agent, without a word but bit 2 of this pass's status; `nv_tileas.agents` says why: no schedule, memory that
-        two agents touch, a value that cannot cross, or tiles that no division of the registers holds. So do agents of
+        A function of which no partition exists stays as it is, in one agent, without a word but bit 2 of this pass's
+        status; `nv_tileas.agents` says why: memory that two agents touch, a value that cannot cross, fewer
+        warps in `kernel_spec` than agents need, or tiles that no division of the registers holds. So do agents of
         the program that with stages would wait for each other in a circle, or of which that cannot be said.
-        Stages that contradict each other on one ring are an error.
+        Stages that contradict each other on one ring are an error. So is a function whose loops the scheduler has not
+        seen, unless `use-AUS` asks for one agent.
 
     Choices
+        A function with serial and other schedules gets agents; a serial loop then has one stage in each of them.
         Without `enable-schedule-rewrite` the loop between prologue and epilogue has the blocks of the stages one after
         the other. Their guards are left out: between the two pieces every iteration is in range. The latest stage comes
         first, so that it has read what an earlier one of the same turn overwrites.
@@ -119,13 +132,14 @@ class MaterializeSchedulePass(ModulePass):
     """TileAS' own text, typo included (docs/verbatim.md)."""
 
     compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
-    use_aus: bool = field(
+    use_AUS: bool = field(
         default=False,
         metadata={
             "help": "one agent: loops keep their stages for tileas-unspecialized-pipeline, and agents of the program "
             "become one"
         },
     )
+    use_aus: bool = field(default=False, metadata={"help": "the same as use-AUS"})
     use_dual_simt: bool = field(
         default=True, metadata={"help": "TileAS' rule decides on two computing agents, whatever this says"}
     )
@@ -137,11 +151,16 @@ class MaterializeSchedulePass(ModulePass):
         },
     )
 
+    @property
+    def wants_one_agent(self) -> bool:
+        """Whether one agent is asked for, in either spelling of the option."""
+        return self.use_AUS or self.use_aus
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         errors = ErrorCollector()
         for function in functions_in(op):
             if any(isinstance(inner, AgentSwitchOp) for inner in function.walk()):
-                if self.use_aus:
+                if self.wants_one_agent:
                     self._dissolve(function)
                 elif scheduled_loops(function):
                     self._keep_agents(function)
@@ -157,7 +176,7 @@ class MaterializeSchedulePass(ModulePass):
         function.attributes.pop(AGENTS, None)
         loops = scheduled_loops(function)
         if not loops:
-            self._stay_in_one_agent(function, "no loop has a schedule")
+            self._without_schedules(function, errors)
             return
         if (complaint := wrong_tags(function)) is not None:
             self._stay_in_one_agent(function, complaint)
@@ -167,9 +186,9 @@ class MaterializeSchedulePass(ModulePass):
                 function, self.name, Diagnostic(Severity.ERROR, contradiction, ALIAS, verbatim=True), errors
             )
             return
-        if self.use_aus:
+        if self.wants_one_agent or all(map(is_serial, loops)):
             hoist_rings(function)
-            function.attributes[AGENTS] = _decision(1, "AUS was asked for")
+            function.attributes[AGENTS] = _decision(1, self._why_one(function))
             return
         for loop in loops:
             _record_dual(loop)
@@ -182,6 +201,25 @@ class MaterializeSchedulePass(ModulePass):
             return
         copy.attributes[AGENTS] = made
         _put_in_place(copy, function)
+
+    def _why_one(self, function: Operation) -> str:
+        if self.wants_one_agent:
+            return "AUS was asked for"
+        return SERIAL if fills_a_ring(function) else why_no_ring([function])
+
+    def _without_schedules(self, function: Operation, errors: ErrorCollector) -> None:
+        """
+        Leave the loops of `function` synchronous. That is right where the scheduler has decided on no pipeline; where
+        it has not seen the loops it is a failure, which TileAS' driver lifts to an error.
+        """
+        if any(map(is_analysed, function.walk())):
+            function.attributes[AGENTS] = _decision(1, "the strategy is none: loops stay synchronous")
+        elif self.wants_one_agent:
+            self._stay_in_one_agent(function, NO_SCHEDULE)
+        else:
+            function.attributes[AGENTS] = _decision(1, NO_SCHEDULE)
+            error = Diagnostic(Severity.ERROR, function, NOT_SCHEDULED, "run tileas-generate-schedule before this pass")
+            mark_soft_failure(function, self.name, error, errors)
 
     def _dissolve(self, function: Operation) -> None:
         """The agents that were asked for become one, for AUS."""
@@ -319,16 +357,16 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
         raise NoPartitionError("the function has branches between blocks")
     hoist_rings(function)
     block = view.function_body.block
-    hands_over = _hands_over_registers(function, capability)
+    hands_over, budget = _hands_over_registers(function, capability), warp_budget(function)
     plan, reason = None, None
     for computing in (2, 1) if wants_two else (1, 2):
         found = partition(block, computing=computing)
-        plan = None if found is None else _plan(found, hands_over)
+        plan = None if found is None else _plan(found, hands_over, budget)
         if plan is not None:
             break
         reason = ONE_COMPUTES if wants_two else None
     if plan is None:
-        raise NoPartitionError("no division of the warps and registers of the multiprocessor holds its tiles")
+        raise NoPartitionError(_why_no_plan(budget))
     _carry_out(plan, block, fold)
     if plan.rings:
         for record in (records := plan_buffers(function, model_of_target(function, capability))):
@@ -336,15 +374,21 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
     return _decision(len(plan.codes), reason)
 
 
-def _plan(found: Partition, hands_over: bool) -> _Plan | None:
-    """The code of the agents of `found`; None where their tiles do not fit into registers."""
+def _why_no_plan(budget: int) -> str:
+    if budget < 2 * WARP_GROUP:
+        return f"the kernel has {budget} warps, and two agents need {2 * WARP_GROUP}"
+    return "no division of the warps and registers of the multiprocessor holds its tiles"
+
+
+def _plan(found: Partition, hands_over: bool, budget: int) -> _Plan | None:
+    """The code of the agents of `found`; None if their tiles do not fit into registers, or they need more warps."""
     rings = {crossing: ring_of(crossing) for crossing in found.crossings()}
     codes = [extract(found, share, rings) for share in found.shares]
     kept = [
         None if agent in found.ownership.producers else _held(code.region.block) for agent, code in enumerate(codes)
     ]
     warps = warp_partition(kept, hands_over=hands_over)
-    return None if warps is None else _Plan(found, rings, codes, warps)
+    return None if warps is None or sum(warps.warps) > budget else _Plan(found, rings, codes, warps)
 
 
 def _held(block: Block) -> list[Attribute]:

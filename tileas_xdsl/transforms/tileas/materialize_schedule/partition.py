@@ -11,7 +11,7 @@ carry and its branches yield; or the reason why there are none. Changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
@@ -69,7 +69,7 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
     ops = [op for op in block.ops if not op.has_trait(IsTerminator, value_if_unregistered=False)]
     first = next((number for number, op in enumerate(ops) if any(map(fills, op.walk()))), None)
     if first is None:
-        raise NoPartitionError(_why_no_ring(ops))
+        raise NoPartitionError(why_no_ring(ops))
     before, inside = ops[:first], ops[first:]
     last = block.last_op
     if last is not None and any(_is_inside(operand, inside) for operand in last.operands):
@@ -80,7 +80,12 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
     return Partition(before, inside, _Needs(inside, ownership).collect(), ownership)
 
 
-def _why_no_ring(ops: Sequence[Operation]) -> str:
+def fills_a_ring(function: Operation) -> bool:
+    """Whether some op of `function` fills a ring."""
+    return any(map(fills, function.walk()))
+
+
+def why_no_ring(ops: Iterable[Operation]) -> str:
     """Why no loop among `ops` fills a ring, where a load in a branch is the reason."""
     loads = (op for outer in ops for op in outer.walk() if isinstance(op, TiledLoadOp))
     guarded = next((op for op in loads if isinstance(op.parent_op(), scf.IfOp)), None)
