@@ -8,8 +8,21 @@ import pytest
 
 from tests.support.ir import context, parse, run_passes
 from tests.support.scheduled_kernels import KERNELS, Kernel
-from tests.support.thread_kernels import BY_NAME, TO_THREADS, assert_computes, assert_no_code, copies_of, passes
+from tests.support.thread_kernels import (
+    BY_NAME,
+    TO_THREADS,
+    assert_computes,
+    assert_no_code,
+    copies_of,
+    driver_of,
+    passes,
+    to_threads,
+)
 from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.diagnostics import failed_softly
+from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.interfaces import functions_in
 from tileas_xdsl.transforms.to_llvm.convert_nv_tile_func_to_llvm import ConvertNvTileFuncToLLVMPass
 
 PASS = TO_THREADS[:1]
@@ -106,3 +119,52 @@ def test_functions_without_tiles_stay_as_they_are() -> None:
     before = str(module)
     ConvertNvTileFuncToLLVMPass().apply(context(), module)
     assert str(module) == before
+
+
+# Functions of the tile dialect, and what kernel_spec says -------------------------------------------------------------
+
+SPEC = "attributes {{nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<{}>}} {{"
+
+
+def _with_spec(settings: str, dialect: str = "func") -> str:
+    """The elementwise kernel as a function of `dialect`, with a launch of its own."""
+    text = BY_NAME["elementwise"].text
+    if dialect != "func":
+        text = text.replace("func.func @f", f"{dialect}.func @f").replace("func.return", f"{dialect}.return : () -> ()")
+    head, _, rest = text.partition("%n: index) {")
+    return f"{head}%n: index) {SPEC.format(settings)}{rest}"
+
+
+@pytest.mark.parametrize("dialect", ["func", "nv_tileaa", "nv_tileas"])
+@pytest.mark.parametrize("strategy", [AUS, AWS])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_four_warps_mean_one_agent_in_functions_of_every_dialect(dialect: str, strategy: str, target: str) -> None:
+    """The launch has too few warps for two agents: TileAS goes back to one of them without a word, and sets a bit."""
+    module = run_passes(parse(_with_spec("numWarps=4", dialect)), driver_of(target, strategy))
+    (function,) = functions_in(module)
+    assert failed_softly(function, "tileas-materialize-schedule") == (strategy == AWS)
+    assert not any(isinstance(op, AgentSwitchOp) for op in module.walk())
+    run_passes(module, to_threads(target))
+    text = str(module)
+    assert "nv_tileaa.tiled" not in text
+    assert "func.func @f" in text
+    assert "nvvm.reqntid = array<i32: 128, 1, 1>" in text
+    for trips in (0, 1, 3):
+        assert_computes(module, BY_NAME["elementwise"], trips, "random")
+    assert check(module, timeout=None).verdict is Verdict.SAFE
+
+
+def test_eight_warps_are_two_agents() -> None:
+    module = run_passes(parse(_with_spec("numWarps=8")), f"{driver_of('sm_90a', AWS)},{to_threads('sm_90a')}")
+    assert "nvvm.reqntid = array<i32: 256, 1, 1>" in str(module)
+
+
+def test_the_blocks_of_a_cluster() -> None:
+    module = run_passes(parse(_with_spec("numWarps=4, clusterDim=[2,1,1]")), f"{driver_of('sm_90a', AUS)},{PASS[0]}")
+    assert "nvvm.cluster_dim = array<i32: 2, 1, 1>" in str(module)
+
+
+def test_a_kernel_spec_of_other_warps_than_the_tiles_have() -> None:
+    module = run_passes(parse(_with_spec("numWarps=2")), driver_of("sm_80", AUS))
+    words = "has a kernel_spec of 2 warps, and its tiles are for 4\\n.*run the driver with num-warps=2"
+    assert_no_code(module, PASS, "sm_80", words)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC
 from typing import Self
 
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, SymbolNameConstraint
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
-from xdsl.ir import Attribute, Region
+from xdsl.ir import Attribute, BlockArgument, Region
 from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -38,6 +39,16 @@ class TileFunction(IRDLOperation, FunctionOpInterface, ABC):
     @property
     def function_body(self) -> Region:
         return self.body
+
+    @property
+    def args(self) -> tuple[BlockArgument, ...]:
+        """The arguments of the body's first block."""
+        return tuple(self.body.block.args)
+
+    def update_function_type(self) -> None:
+        """Let the type say what the arguments of the body are; its results stay."""
+        outputs = self.function_type.outputs.data
+        self.function_type = FunctionType.from_lists(list(self.body.block.arg_types), list(outputs))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -71,3 +82,7 @@ class TileFunction(IRDLOperation, FunctionOpInterface, ABC):
             res_attrs=self.res_attrs,
             reserved_attr_names=HEADER,
         )
+
+
+KernelFunction = func.FuncOp | TileFunction
+"""What may become a kernel: a function of `func` or of a tile dialect, until `convert-nv-tile-func-to-llvm`."""

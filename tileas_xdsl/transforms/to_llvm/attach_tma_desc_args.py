@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects import func, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.passes import ModulePass
@@ -26,6 +26,7 @@ from tileas_xdsl.diagnostics import Diagnostic, Severity, rewrite_each
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.types import TmaDescriptorType
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP, TensorMap, TensorMapError
+from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.transforms.to_llvm.lower_tma_load_store_to_async import DEVICE_COUNT, HOST_COUNT
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import map_of
 
@@ -63,11 +64,11 @@ class AttachTmaDescArgsPass(ModulePass):
     DESCRIPTION: ClassVar[str] = "Attach TMA descriptor arguments and separate host TMA bookkeeping"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = (each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks)
+        functions = (each for each in op.ops if isinstance(each, KernelFunction) and each.body.blocks)
         rewrite_each(functions, self.name, _problems, lambda function: _attach(function, _maps(function)))
 
 
-def _descriptors(function: func.FuncOp) -> list[MakeTiledTmaDescOp]:
+def _descriptors(function: KernelFunction) -> list[MakeTiledTmaDescOp]:
     return [op for op in function.body.walk() if isinstance(op, MakeTiledTmaDescOp)]
 
 
@@ -93,7 +94,7 @@ def _tile(copy: Operation) -> Attribute | None:
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
-def _problems(function: func.FuncOp) -> Iterator[Diagnostic]:
+def _problems(function: KernelFunction) -> Iterator[Diagnostic]:
     descriptors = _descriptors(function)
     counts = [function.attributes.get(name) for name in (HOST_COUNT, DEVICE_COUNT)]
     if descriptors and not all(isinstance(count, IntegerAttr) for count in counts):
@@ -112,7 +113,9 @@ def _problems(function: func.FuncOp) -> Iterator[Diagnostic]:
             yield Diagnostic(Severity.ERROR, descriptor, f"is of an array that {error}", "describe the boxes of a tile")
 
 
-def _problem(function: func.FuncOp, descriptor: MakeTiledTmaDescOp, host: int, device: int) -> tuple[str, str] | None:
+def _problem(
+    function: KernelFunction, descriptor: MakeTiledTmaDescOp, host: int, device: int
+) -> tuple[str, str] | None:
     if descriptor.tma_idx is None:
         return NO_NUMBER, "let lower-tma-load-store-to-async make the descriptor"
     number = descriptor.tma_idx.value.data
@@ -123,14 +126,14 @@ def _problem(function: func.FuncOp, descriptor: MakeTiledTmaDescOp, host: int, d
     return (BEYOND_HOST, f"the host makes {host}") if number >= host else None
 
 
-def _is_argument(function: func.FuncOp, descriptor: MakeTiledTmaDescOp) -> bool:
+def _is_argument(function: KernelFunction, descriptor: MakeTiledTmaDescOp) -> bool:
     return isinstance(descriptor.view, BlockArgument) and descriptor.view.block is function.body.block
 
 
 # Rewriting ------------------------------------------------------------------------------------------------------------
 
 
-def _maps(function: func.FuncOp) -> Maps:
+def _maps(function: KernelFunction) -> Maps:
     found: dict[BlockArgument, dict[TensorMap, list[MakeTiledTmaDescOp]]] = {}
     for descriptor in _descriptors(function):
         if isinstance(descriptor.view, BlockArgument):
@@ -138,7 +141,7 @@ def _maps(function: func.FuncOp) -> Maps:
     return found
 
 
-def _attach(function: func.FuncOp, maps: Maps) -> None:
+def _attach(function: KernelFunction, maps: Maps) -> None:
     block = function.body.block
     said: list[dict[str, Attribute]] = [{} for _ in block.args]
     if function.arg_attrs is not None:

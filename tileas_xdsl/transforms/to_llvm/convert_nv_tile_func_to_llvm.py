@@ -11,17 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, TensorType, i32
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from tileas_xdsl.analysis.target import capability_for
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.diagnostics import op_name, refuse
+from tileas_xdsl.dialects.nv_tileaa import control as nv_tileaa
+from tileas_xdsl.dialects.nv_tileaa.attributes import KernelSpecAttr
+from tileas_xdsl.dialects.nv_tileas import control as nv_tileas
 from tileas_xdsl.dialects.nv_tileas.layout import layout_of
+from tileas_xdsl.dialects.tiles.functions import KernelFunction, TileFunction
 from tileas_xdsl.layouts.distributed import WARP
 from tileas_xdsl.transforms.to_llvm.agent_registers import REGISTERS
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import BEFORE, undescribed
@@ -35,6 +41,8 @@ from tileas_xdsl.transforms.to_llvm.warps import (
     warps_of_block,
 )
 
+KERNEL_SPEC, CLUSTER = "nv_tileaa.kernel_spec", "nvvm.cluster_dim"
+
 
 @dataclass(frozen=True)
 class ConvertNvTileFuncToLLVMPass(ModulePass):
@@ -45,11 +53,15 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
 
     - `nvvm.reqntid`: the threads of a block. They are the warps of all agents, up to a whole warpgroup, or as many as
       the layouts of the tiles are for.
+    - `nvvm.cluster_dim`: the blocks of a cluster, where `kernel_spec` says more than one.
     - `nvvm.maxnreg`: with how many registers each thread starts, where agents move them: the mean of `max_regs`.
+
+    A function of a tile dialect becomes one of `func`.
 
     Requires: agents know their warps, or tiles in registers have layouts to the bit.
     Refuses: functions that return values; tensor maps among the arguments of which nobody says what they map; agents
-    that are no warps of their own; a function that says another number of threads.
+    that are no warps of their own; a function that says another number of threads, or another number of warps in its
+    `kernel_spec`.
 
     Choices: the function stays `func.func`, as tile ops take its arrays as they are. MLIR lets `nvvm.kernel` and
     `nvvm.grid_constant` stand at functions of `llvm` alone, so `convert-to-llvm` says these, of the same function.
@@ -60,12 +72,14 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
     compute_capability: str = field(default="sm_80", metadata={"help": "the target, where the IR names none"})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [each for each in op.ops if isinstance(each, func.FuncOp) and _has_tiles(each)]
+        functions = [each for each in op.ops if isinstance(each, KernelFunction) and _has_tiles(each)]
         launches = [self._launch_of(function) for function in functions]
         for function, launch in zip(functions, launches, strict=True):
             function.attributes |= launch
+            if isinstance(function, TileFunction):
+                _to_func(function)
 
-    def _launch_of(self, function: func.FuncOp) -> Mapping[str, Attribute]:
+    def _launch_of(self, function: KernelFunction) -> Mapping[str, Attribute]:
         """What is to be said of a function. Raises `RefusedError` where it is no kernel."""
         _refuse_what_no_kernel_has(function)
         refuse_agents(function)
@@ -73,18 +87,59 @@ class ConvertNvTileFuncToLLVMPass(ModulePass):
         if said not in (None, (warps.threads, 1, 1)):
             words = f"says that blocks of {said} threads run it, and its tiles are for {warps.threads}"
             refuse(function, words, f"leave out {THREADS}, or assign layouts for as many warps")
+        _refuse_other_warps(function, warps)
         launch: dict[str, Attribute] = {THREADS: DenseArrayBase.from_list(i32, [warps.threads, 1, 1])}
         registers = starting_registers(function, capability_for(function, self.compute_capability))
         if registers is not None:
             launch[REGISTERS] = IntegerAttr(registers, i32)
+        if (blocks := _cluster_of(function)) is not None:
+            launch[CLUSTER] = DenseArrayBase.from_list(i32, blocks)
         return launch
 
 
-def _has_tiles(function: func.FuncOp) -> bool:
-    return any(op_name(inner).startswith("nv_tile") for inner in function.walk())
+def _to_func(function: TileFunction) -> None:
+    """Make `function` one of `func`, with its attributes."""
+    for op in function.body.walk():
+        if isinstance(op, nv_tileaa.ReturnOp | nv_tileas.ReturnOp):
+            Rewriter.replace_op(op, func.ReturnOp(*op.operands))
+    made = func.FuncOp(
+        function.sym_name.data,
+        function.function_type,
+        function.detach_region(function.body),
+        visibility=function.sym_visibility,
+        arg_attrs=function.arg_attrs,
+        res_attrs=function.res_attrs,
+    )
+    made.attributes |= function.attributes
+    made.location = function.location
+    Rewriter.replace_op(function, made)
 
 
-def _refuse_what_no_kernel_has(function: func.FuncOp) -> None:
+def _has_tiles(function: KernelFunction) -> bool:
+    return any(op_name(inner).startswith("nv_tile") for inner in function.body.walk())
+
+
+def _cluster_of(function: KernelFunction) -> tuple[int, int, int] | None:
+    """Blocks of a cluster along x, y and z; None if `kernel_spec` names none, or clusters of one block."""
+    spec = function.attributes.get(KERNEL_SPEC)
+    found = spec.cluster_dim if isinstance(spec, KernelSpecAttr) else None
+    if found is None or prod(found) == 1:
+        return None
+    x, y, z = (*found, 1, 1)[:3]
+    return x, y, z
+
+
+def _refuse_other_warps(function: KernelFunction, warps: Warps) -> None:
+    """A launch has the warps that `kernel_spec` says, and each of them needs its part of the tiles."""
+    spec = function.attributes.get(KERNEL_SPEC)
+    said = spec.num_warps if isinstance(spec, KernelSpecAttr) else None
+    if said in (None, warps.count) or switch_in(function) is not None:
+        return
+    words = f"has a kernel_spec of {said} warps, and its tiles are for {warps.count}"
+    refuse(function, words, f"run the driver with num-warps={said}")
+
+
+def _refuse_what_no_kernel_has(function: KernelFunction) -> None:
     if function.function_type.outputs.data:
         refuse(function, "returns values, and nobody waits for those of a kernel", "store them")
     for argument in function.args:
@@ -93,7 +148,7 @@ def _refuse_what_no_kernel_has(function: func.FuncOp) -> None:
             refuse(function, f"has an argument '{argument.name_hint}' that {problem}", BEFORE)
 
 
-def _warps_of(function: func.FuncOp) -> Warps:
+def _warps_of(function: KernelFunction) -> Warps:
     """The warps of a block: those of the agents, or as many as the layouts of its tiles are for."""
     switch = switch_in(function)
     if switch is not None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i32, i64
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -37,6 +37,7 @@ from tileas_xdsl.dialects.nv_tileas.structure import AllocTensorOp
 from tileas_xdsl.dialects.nv_tileas.tma import MakeTiledTmaDescOp, TiledTmaLoadOp, TiledTmaStoreOp
 from tileas_xdsl.dialects.nv_tileas.tokens import AsyncWaitOp
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError
+from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.transforms.to_llvm.pipelines.filling import filled_with, is_by_tma
 from tileas_xdsl.transforms.to_llvm.tiles.tensor_copies import is_stored_by_tma, map_of
 from tileas_xdsl.transforms.to_llvm.tiles.values import tile_of
@@ -94,14 +95,14 @@ class LowerTmaLoadStoreToAsyncPass(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = (each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks)
+        functions = (each for each in op.ops if isinstance(each, KernelFunction) and each.body.blocks)
         rewrite_each(functions, self.name, _problems, lambda function: _lower(function, list(_copies(function))))
 
 
 # Planning -------------------------------------------------------------------------------------------------------------
 
 
-def _loads(function: func.FuncOp) -> Iterator[tuple[ProduceOneAsyncOp, int, TiledLoadOp]]:
+def _loads(function: KernelFunction) -> Iterator[tuple[ProduceOneAsyncOp, int, TiledLoadOp]]:
     """The loads that TMA does: the op that fills a slot, which tile of it, and the load."""
     for op in function.body.walk():
         if isinstance(op, ProduceOneAsyncOp) and is_by_tma(op):
@@ -110,11 +111,11 @@ def _loads(function: func.FuncOp) -> Iterator[tuple[ProduceOneAsyncOp, int, Tile
                     yield op, number, value.owner
 
 
-def _stores(function: func.FuncOp) -> Iterator[TiledStoreOp]:
+def _stores(function: KernelFunction) -> Iterator[TiledStoreOp]:
     yield from (op for op in function.body.walk() if isinstance(op, TiledStoreOp) and is_stored_by_tma(op))
 
 
-def _copies(function: func.FuncOp) -> Iterator[TensorCopy]:
+def _copies(function: KernelFunction) -> Iterator[TensorCopy]:
     for filler, number, load in _loads(function):
         yield TensorCopy(load, map_of(load.base.type, load.value.type), filler.body.block.args[number])
     for store in _stores(function):
@@ -124,7 +125,7 @@ def _copies(function: func.FuncOp) -> Iterator[TensorCopy]:
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
-def _problems(function: func.FuncOp) -> Iterator[Diagnostic]:
+def _problems(function: KernelFunction) -> Iterator[Diagnostic]:
     for filler, number, load in _loads(function):
         if load.mask is not None or load.other is not None:
             words = "a mask or another value than zero outside of the array; load whole tiles"
@@ -148,7 +149,7 @@ def _problem(op: Operation, found: tuple[str, str] | None) -> Iterator[Diagnosti
 
 def _no_map(access: Access) -> tuple[str, str] | None:
     """Why there is no tensor map for what TMA copies."""
-    if not isinstance(access.base, BlockArgument) or not isinstance(access.base.block.parent_op(), func.FuncOp):
+    if not isinstance(access.base, BlockArgument) or not isinstance(access.base.block.parent_op(), KernelFunction):
         return "copies by TMA an array that is no argument of the kernel", "hand the array over"
     try:
         map_of(access.base.type, access.value.type)
@@ -177,7 +178,7 @@ def _no_store(store: TiledStoreOp) -> tuple[str, str] | None:
 # Rewriting ------------------------------------------------------------------------------------------------------------
 
 
-def _lower(function: func.FuncOp, copies: Sequence[TensorCopy]) -> None:
+def _lower(function: KernelFunction, copies: Sequence[TensorCopy]) -> None:
     made: dict[tuple[SSAValue, TensorMap, Attribute], MakeTiledTmaDescOp] = {}
     for copy in copies:
         atom = _atom(copy)

@@ -20,6 +20,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.analysis.thread_blocks import block_shape_of
 from tileas_xdsl.diagnostics import refuse
 from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
+from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.layouts.distributed import WARP_SIZE
 from tileas_xdsl.transforms.to_llvm.agent_registers import (
@@ -83,7 +84,7 @@ def warps_of_kernel(function: func.FuncOp) -> Warps:
 # Agents ---------------------------------------------------------------------------------------------------------------
 
 
-def switch_in(function: func.FuncOp) -> AgentSwitchOp | None:
+def switch_in(function: KernelFunction) -> AgentSwitchOp | None:
     """The op that gives the agents of a function warps; None where there are no agents."""
     return next((op for op in function.body.walk() if isinstance(op, AgentSwitchOp)), None)
 
@@ -102,7 +103,7 @@ def warps_of_block(op: AgentSwitchOp) -> Warps:
     return Warps(0, -(-last // GROUP) * GROUP)
 
 
-def starting_registers(function: func.FuncOp, capability: int) -> int | None:
+def starting_registers(function: KernelFunction, capability: int) -> int | None:
     """
     Registers of each thread before agents take their own; None where they keep what they have.
 
@@ -127,7 +128,7 @@ def starting_registers(function: func.FuncOp, capability: int) -> int | None:
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
-def refuse_agents(function: func.FuncOp) -> None:
+def refuse_agents(function: KernelFunction) -> None:
     """Raises `RefusedError` on the first op that forks agents which cannot be warps of their own."""
     for op in function.body.walk():
         if isinstance(op, AgentSwitchOp):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, MemRefType, NoneAttr, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -23,6 +22,7 @@ from tileas_xdsl.dialects.nv_tileas.agents import AgentSwitchOp
 from tileas_xdsl.dialects.nv_tileas.attributes import bound_atom
 from tileas_xdsl.dialects.nv_tileas.layout import LayoutAttr, element_bits, linear_layout
 from tileas_xdsl.dialects.nv_tileas.structure import ConvertLayoutOp
+from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.layouts.atoms import FIRST_TMA, INNER_BYTES, box_of
 from tileas_xdsl.layouts.errors import LayoutError
 from tileas_xdsl.layouts.forms import Swizzled
@@ -67,7 +67,7 @@ def _stands_once(op: Operation) -> bool:
     parent = op.parent_op()
     while isinstance(parent, AgentSwitchOp):
         parent = parent.parent_op()
-    return isinstance(parent, func.FuncOp)
+    return isinstance(parent, KernelFunction)
 
 
 def _has_a_map(array: SSAValue) -> bool:
@@ -75,7 +75,7 @@ def _has_a_map(array: SSAValue) -> bool:
     Whether an array is an argument of the function, row behind row, with elements of a byte or more, and rows are
     multiples of what TMA takes.
     """
-    if not isinstance(array, BlockArgument) or not isinstance(array.block.parent_op(), func.FuncOp):
+    if not isinstance(array, BlockArgument) or not isinstance(array.block.parent_op(), KernelFunction):
         return False
     kind = array.type
     if not isinstance(kind, MemRefType) or not isinstance(cast("MemRefType[Attribute]", kind).layout, NoneAttr):

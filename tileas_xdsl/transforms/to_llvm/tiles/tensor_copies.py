@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import cast
 
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType, NoneAttr, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
@@ -38,6 +38,7 @@ from tileas_xdsl.dialects.nvvm.bulk import (
     CpAsyncBulkWaitGroupOp,
 )
 from tileas_xdsl.dialects.tensor_maps import TensorMap, TensorMapError, tensor_map_of
+from tileas_xdsl.dialects.tiles.functions import KernelFunction
 from tileas_xdsl.dialects.upstream import pointer_type
 from tileas_xdsl.layouts.atoms import box_of
 from tileas_xdsl.layouts.forms import Swizzled
@@ -76,7 +77,7 @@ def is_stored_by_tma(op: Operation) -> bool:
 def described_by(argument: SSAValue) -> TensorMap | None:
     """What an argument of the kernel says of the descriptor that it is; None where it is none, or says nothing."""
     function = argument.block.parent_op() if isinstance(argument, BlockArgument) else None
-    if not isinstance(function, func.FuncOp) or not isinstance(argument, BlockArgument):
+    if not isinstance(function, KernelFunction) or not isinstance(argument, BlockArgument):
         return None
     if function.arg_attrs is None or not isinstance(argument.type, TmaDescriptorType):
         return None
