@@ -230,6 +230,7 @@ amdg.buffer_store %t, %p[%w], %m : !tt.ptr<f16> -> {T}
 %r = amdg.async_copy_local_to_global %a, %q mask %m : {M} -> {P}
 %r = amdg.local_load_packed_transposed %a token %k : {M} -> {T}
 %r = amdg.async_wait %k {{num_inst = 4 : i32}}
+%r = amdg.async_tdm_fused_copy_global_to_local %d, %d into %a, %a : {D}, {D} -> {M}, {M}
 %r = amdg.async_tdm_copy_global_to_local %d into %a, barrier = %b {{warp_used_hint = 3 : i32}} : {D}, {B} -> {M}
 %r = amdg.async_tdm_copy_local_to_global %d from %a, barrier = %b : {M}, {B} -> {D}
 %r = amdg.async_tdm_gather %d[%w] to %a, barrier = %b : tensor<8x8xi32>, {M}, {B} -> {D}
@@ -294,6 +295,23 @@ def test_an_attribute_is_read_by_the_name_that_it_had_before() -> None:
     now = f"%r = ttng.tmem_subslice %x {{offset = 4 : i32}} : {TM} -> {TM}"
     before = now.replace("offset =", "N =")
     assert parse(within_function(before)).is_structurally_equivalent(parse(within_function(now)))
+
+
+FORMER = {
+    f"%r = amdg.buffer_load %p[%j], %m cacheModifier = cg stride = %i : {T}": "buffer_load",
+    f"%r = amdg.buffer_load %p[%j] : {T}": "buffer_load",
+    f"amdg.buffer_store %t, %p[%j] cacheModifier = wt : {T}": "buffer_store",
+    f"%r = amdg.buffer_atomic_rmw fadd, acq_rel, gpu, %t, %p[%j] : {T}": "buffer_atomic_rmw",
+    f"%r = amdg.buffer_load_to_local %p[%j] mask=%m into %a : <f16>[tensor<8x8xi32>] -> {M[12:]}": "to_local",
+}
+"""What other releases print for the same ops."""
+
+
+@pytest.mark.parametrize("line", FORMER, ids=FORMER.get)
+def test_the_form_of_another_release_is_read(line: str) -> None:
+    arguments = f"%p: !tt.ptr<f16>, %j: tensor<8x8xi32>, %m: tensor<8x8xi1>, %t: {T}, %i: i32, %a: {M}"
+    text = f"tt.func @f({arguments}) {{\n{line}\ntt.return\n}}"
+    assert_round_trips(text)
 
 
 @pytest.mark.parametrize("line", REGIONS, ids=lambda line: line.split("(")[0])

@@ -309,7 +309,7 @@ def symbolic_arguments(
     for argument, value in zip(block.args, bound, strict=True):
         base = object_behind(value)
         if base is not None:
-            base.is_open |= not _has_fixed_extents(argument.type)
+            base.is_open |= not (base.is_callers or _has_fixed_extents(argument.type))
     return bound
 
 
@@ -363,6 +363,8 @@ def _bind(argument: BlockArgument, wanted: Mapping[BlockArgument, Any], with_dat
     given = wanted.get(argument)
     if is_shaped(kind):
         element = element_type(kind.element_type)
+        if element is None and not with_data and isinstance(kind, TensorType):
+            return UNKNOWN  # A tile in registers, of addresses for example: a value like any.
         if element is None:
             raise ArgumentError(
                 f"argument '{name}' has elements of type {kind.element_type}, which have no numbers here"

@@ -16,7 +16,15 @@ import re
 from bisect import bisect_right
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    UnregisteredOp,
+)
 from xdsl.ir import AttributeInvT, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError
@@ -30,6 +38,9 @@ RESULTS = re.compile(r"(?:%[\w$.-]+\s*(?::\s*\d+\s*)?(?:,\s*)?)+=\s*")
 
 TYPE = re.compile(r"!?[A-Za-z_][\w.$]*(?:<(?:[^<>\"/]|<[^<>\"/]*>)*>)?(?![\w.$<])")
 """Matches a type up to two brackets deep, without names in quotes or comments; what comes next cannot belong to it."""
+
+NAME = re.compile(r"[\w.$]+")
+"""Matches the name of an op."""
 
 ALIAS = re.compile(r"#\w+")
 """Matches the name of an alias."""
@@ -93,6 +104,9 @@ class LocatedParser(Parser):
                 self.raise_error(complaint.removesuffix(NOT_REGISTERED) + UNKNOWN_OP, name)
             if complaint.endswith(NO_CUSTOM_FORM):
                 op_name = complaint.removesuffix(NO_CUSTOM_FORM)
+                if op_name == UnregisteredOp.name:  # Its own name is what stands in the text.
+                    written = NAME.match(self._text, name)
+                    self.raise_error(f"{written[0] if written else op_name}{UNKNOWN_OP}", name)
                 way_out = f'write "{op_name}"(...), or let mlir-opt -mlir-print-op-generic write it'
                 self.raise_error(f"xDSL reads '{op_name}' in generic form only: {way_out}", name)
             if complaint.endswith(NOT_REGISTERED):

@@ -85,10 +85,12 @@ class Case:
         self.waits: dict[Operation, dict[int | None, None]] = {}
         """The waits for counts and tokens that were executed -> how many each left unfinished; None for a token."""
 
-    def with_bounds(self, bounds: Sequence[str], fixed: Mapping[str, int] | None = None) -> Case:
-        """A fresh case of the same function, with other arguments varied and perhaps others fixed."""
+    def with_bounds(
+        self, bounds: Sequence[str], fixed: Mapping[str, int] | None = None, told: Sequence[str] = ()
+    ) -> Case:
+        """A fresh case of the same function: other arguments are varied, others perhaps fixed, and `told` of those."""
         fixed = self.fixed if fixed is None else fixed
-        extra = [name for name in fixed if name in self.subject.numbers]
+        extra = [name for name in fixed if name in self.subject.numbers or name in told]
         return Case(self.name, self.subject, fixed, bounds, self.report, self.tell, [*bounds, *extra])
 
     def check(self, values: Sequence[int]) -> None:

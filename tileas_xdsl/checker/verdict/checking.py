@@ -23,7 +23,7 @@ from tileas_xdsl.checker.verdict.checking_turns import check_turns
 from tileas_xdsl.checker.verdict.collector import seldom_collecting
 from tileas_xdsl.checker.verdict.deciding import Assumptions, Subject
 from tileas_xdsl.checker.verdict.long_loops import generalised
-from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent
+from tileas_xdsl.checker.verdict.loop_bounds import bounding_arguments, made_up_extent, switching_arguments
 from tileas_xdsl.checker.verdict.over_waits import look_for_over_waits
 from tileas_xdsl.checker.verdict.proving import check_every_trip_count, holds_with_open_loops, is_proved_at_once
 from tileas_xdsl.checker.verdict.report import Report
@@ -45,6 +45,8 @@ from tileas_xdsl.machine.parts.programs import takes_programs_over
 DEFAULT_TRIP_COUNTS = tuple(range(9))
 MOST_COMBINATIONS = 256
 """Combinations of trip counts that are run; for more of them the caller is asked to fix some arguments."""
+MOST_SWITCHES = 4
+"""Arguments of one bit of which all settings are checked, one after the other."""
 TIMEOUT = 15.0
 """Seconds of processor time for each function, unless the caller asks for more or for less."""
 
@@ -197,15 +199,16 @@ def _check_blocks(
 
     Raises `BlockDependentError` where another one decides something.
     """
-    bounds = _bounds_of(case)
-    if not numbers:
+    bounds, switches = _bounds_of(case), _switches_of(case)
+    if not numbers and not switches:
         return _check_bounds(case.with_bounds(bounds), counts, may_add_counts)
-    if len(numbers) == 1 and not bounds and not is_extent(numbers[0]):
+    if len(numbers) == 1 and not bounds and not switches and not is_extent(numbers[0]):
         return _check_bounds(case.with_bounds(numbers), counts, may_add_counts)
     tried: tuple[int, ...] | None = None
     found = assignments(numbers)
-    for assignment in found:
-        alone = case.with_bounds(bounds, {**case.fixed, **assignment})
+    settings = [dict(zip(switches, values, strict=True)) for values in product((0, 1), repeat=len(switches))]
+    for setting, assignment in product(settings, found):
+        alone = case.with_bounds(bounds, {**case.fixed, **setting, **assignment}, told=switches)
         alone.judges_waits = False
         tried = _check_bounds(alone, counts, may_add_counts)
         if alone.is_open:
@@ -217,11 +220,17 @@ def _check_blocks(
 def _bounds_of(case: Case) -> list[str]:
     """The arguments that vary: those that bound loops, and the number of turns of the loops over blocks."""
     body, loops = case.subject.body, case.subject.loops
-    taken = {*case.fixed, *(loops.arguments if loops is not None else ())}
+    taken = {*case.fixed, *_switches_of(case), *(loops.arguments if loops is not None else ())}
     bounds = [name for name in bounding_arguments(body) if name not in taken]
     if takes_programs_over(case.subject.op) and PROGRAMS not in taken:
         bounds.append(PROGRAMS)
     return bounds if loops is None else [*bounds, TURNS]
+
+
+def _switches_of(case: Case) -> list[str]:
+    """The arguments of one bit that decide something: both values of each are checked, and that is all there are."""
+    switches = [name for name in switching_arguments(case.subject.body) if name not in case.fixed]
+    return switches if len(switches) <= MOST_SWITCHES else []
 
 
 def _check_bounds(case: Case, counts: tuple[int, ...], may_add_counts: bool) -> tuple[int, ...] | None:

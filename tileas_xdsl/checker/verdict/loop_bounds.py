@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import arith, cf, llvm, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType, i1
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.memory.tail_guards import is_tail_guard
+from tileas_xdsl.checker.verdict.steering import steers
 from tileas_xdsl.interfaces import AgentLikeOpInterface, LoopLikeOpInterface
 from tileas_xdsl.machine.arguments import argument_names, is_integer_scalar
 from tileas_xdsl.machine.core.meaning import facts_of
@@ -25,6 +26,17 @@ def bounding_arguments(body: Region) -> list[str]:
         name
         for name, argument in zip(argument_names(body), block.args, strict=True)
         if is_integer_scalar(argument.type) and _decides_control(argument)
+    ]
+
+
+def switching_arguments(body: Region) -> list[str]:
+    """Names of the arguments of one bit that decide what runs, or whether an op of Triton's does anything, in order."""
+    block = body.first_block
+    assert block is not None
+    return [
+        name
+        for name, argument in zip(argument_names(body), block.args, strict=True)
+        if argument.type == i1 and (_decides_control(argument) or steers(argument))
     ]
 
 

@@ -176,24 +176,39 @@ def with_booleans(kind: Attribute) -> Attribute:
     return i1
 
 
-def _comparing_elements(parse: Any) -> Any:
-    """`parse`, which makes an op that gives an i1, so that it gives a tensor of i1 for tensors."""
+def _parse_comparison(cls: type[Any], parser: Parser) -> Operation:
+    """`slt, %a, %b fastmath<fast> {..} : i32`; the predicate may stand in quotes, as older texts have it."""
+    predicate = parser.parse_optional_str_literal() or parser.parse_identifier()
+    parser.parse_punctuation(",")
+    compared = [parser.parse_unresolved_operand()]
+    parser.parse_punctuation(",")
+    compared.append(parser.parse_unresolved_operand())
+    flags = arith.FastMathFlagsAttr("none")
+    if cls is arith.CmpfOp and parser.parse_optional_keyword("fastmath") is not None:
+        flags = arith.FastMathFlagsAttr(arith.FastMathFlagsAttr.parse_parameter(parser))
+    attributes = parser.parse_optional_attr_dict()
+    parser.parse_punctuation(":")
+    kind = parser.parse_type()
+    values = [parser.resolve_operand(value, kind) for value in compared]
+    make: Any = cls
+    op: Operation = make(*values, predicate, *([flags] if cls is arith.CmpfOp else []))
+    made = cls.create(
+        operands=values, result_types=[with_booleans(kind)], properties=op.properties, attributes=attributes
+    )
+    op.erase()
+    return made
 
-    def parse_compared(cls: type[Any], parser: Parser) -> Operation:
-        found: Operation = parse.__func__(cls, parser)
-        kind = found.operands[0].type
-        if not _is_shaped(kind):
-            return found
-        made = cls.create(
-            operands=list(found.operands),
-            result_types=[with_booleans(kind)],
-            properties=found.properties,
-            attributes=found.attributes,
-        )
-        found.erase()
-        return made
 
-    return parse_compared
+def _print_comparison(op: arith.CmpiOp | arith.CmpfOp, printer: Printer) -> None:
+    words = arith.CMPI_COMPARISON_OPERATIONS if isinstance(op, arith.CmpiOp) else arith.CMPF_COMPARISON_OPERATIONS
+    printer.print_string(f" {words[op.predicate.value.data]}, ")
+    printer.print_list(op.operands, printer.print_ssa_value)
+    if isinstance(op, arith.CmpfOp) and op.fastmath.data:
+        printer.print_string(" fastmath")
+        op.fastmath.print_parameter(printer)
+    printer.print_op_attributes(op.attributes)
+    printer.print_string(" : ")
+    printer.print_attribute(op.lhs.type)
 
 
 def _check_comparison(op: Operation) -> None:
@@ -252,9 +267,7 @@ def extended(dialect: Dialect) -> Dialect:
     arith.TruncIOp.get_irdl_definition().properties[OVERFLOW] = OptPropertyDef(base(arith.IntegerOverflowAttr))
     give_form(arith.TruncIOp, _parse_truncation, _print_truncation)
     for op in (arith.CmpiOp, arith.CmpfOp):
-        parse = getattr(op, "parse")  # noqa: B009  (pyright knows it as a method of the class)
-        if parse.__name__ != "parse_compared":
-            give_form(op, _comparing_elements(parse), op.print)
+        give_form(op, _parse_comparison, _print_comparison)
         _let_take(op, [MASKS], results=True)
         replace_check(op, _check_comparison)
     _let_take(arith.SelectOp, [MASKS])

@@ -13,10 +13,11 @@ Loops of `scf` whose turns are independent, and the custom form of `while` witho
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Self
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, i32, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, UnitAttr, i1, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -341,6 +342,48 @@ def _print_while(op: scf.WhileOp, printer: Printer) -> None:
         printer.print_op_attributes(op.attributes, print_keyword=True)
 
 
+# One type without parentheses, attributes, `no_inline` ----------------------------------------------------------------
+
+NO_INLINE = "no_inline"
+
+
+def _parse_if(cls: type[Any], parser: Parser) -> Operation:
+    condition = parser.parse_operand(i1)
+    types = types_in_parens_or_one(parser) if parser.parse_optional_punctuation("->") is not None else []
+    then = _region_with_yield(parser)
+    otherwise = _region_with_yield(parser) if parser.parse_optional_keyword("else") is not None else Region()
+    return cls(condition, types, then, otherwise, parser.parse_optional_attr_dict())
+
+
+def _region_with_yield(parser: Parser) -> Region:
+    """A region of one block, which ends with a yield that may be left out. An op without a definition ends none."""
+    region = parser.parse_region()
+    if not region.blocks:
+        region.add_block(Block())
+    last = region.blocks[-1].last_op
+    if last is None or not last.has_trait(IsTerminator, value_if_unregistered=False):
+        region.blocks[-1].add_op(scf.YieldOp())
+    return region
+
+
+def _parse_execute_region(cls: type[Any], parser: Parser) -> Operation:
+    types = types_in_parens_or_one(parser) if parser.parse_optional_punctuation("->") is not None else []
+    stays = parser.parse_optional_keyword(NO_INLINE) is not None
+    region = parser.parse_region()
+    attributes = parser.parse_optional_attr_dict() | ({NO_INLINE: UnitAttr()} if stays else {})
+    return cls.create(result_types=types, regions=[region], attributes=attributes)
+
+
+def _print_execute_region(op: scf.ExecuteRegionOp, printer: Printer) -> None:
+    if op.outs:
+        printer.print_string(" -> ")
+        with nullcontext() if len(op.outs) == 1 else printer.in_parens():
+            printer.print_list(op.outs.types, printer.print_attribute)
+    printer.print_string(f" {NO_INLINE} " if NO_INLINE in op.attributes else " ")
+    printer.print_region(op.region, print_entry_block_args=False)
+    printer.print_op_attributes({name: given for name, given in op.attributes.items() if name != NO_INLINE})
+
+
 # What xDSL's ops leave unverified -------------------------------------------------------------------------------------
 
 ITERATOR = "nv_tileas.pipeline_iter"
@@ -365,5 +408,7 @@ def extended(dialect: Dialect) -> Dialect:
     extend_for()
     give_form(scf.ParallelOp, _parse_parallel, _print_parallel)
     give_form(scf.WhileOp, _parse_while, _print_while)
+    give_form(scf.IfOp, _parse_if, scf.IfOp.print)
+    give_form(scf.ExecuteRegionOp, _parse_execute_region, _print_execute_region)
     give_check(scf.IfOp, _verify_arms)
     return with_ops(dialect, (ForallOp, InParallelOp))

@@ -9,10 +9,12 @@ here, that they know nothing of: they refuse it, or leave it alone, as any op wi
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, SignlessIntegerConstraint, UnitAttr
+from xdsl.dialects.utils import parse_assignment
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     IRDLOperation,
@@ -26,12 +28,22 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, SingleBlockImplicitTerminator
+from xdsl.traits import (
+    HasParent,
+    IsTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+    SingleBlockImplicitTerminator,
+    ensure_terminator,
+)
 from xdsl.utils.exceptions import VerifyException
 
+from tileas_xdsl.dialects.extensions import types_in_parens_or_one
+
 UNSIGNED = "unsignedCmp"
+TO_STEP = ("to", "step")
 
 
 @irdl_op_definition
@@ -84,14 +96,34 @@ class UnsignedForOp(IRDLOperation):
         )
 
 
-_parse_signed = scf.ForOp.parse.__func__  # pyright: ignore[reportFunctionMemberAccess]
 _print_signed = scf.ForOp.print
 _create_signed = scf.ForOp.create.__func__  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def _parse(cls: type[Any], parser: Parser) -> Operation:
+    """As xDSL reads it; what is carried may also have one type without parentheses."""
     is_unsigned = parser.parse_optional_keyword("unsigned") is not None
-    loop = cast(Operation, _parse_signed(cls, parser))
+    number = parser.parse_argument(expect_type=False)
+    bounds: list[UnresolvedOperand] = []
+    for parse_word in (partial(parser.parse_punctuation, "="), *(partial(parser.parse_keyword, w) for w in TO_STEP)):
+        parse_word()
+        bounds.append(parser.parse_unresolved_operand())
+    start = parser.pos
+    carried: list[tuple[Parser.UnresolvedArgument, UnresolvedOperand]] = []
+    types: list[Attribute] = []
+    if parser.parse_optional_keyword("iter_args") is not None:
+        carried = parser.parse_comma_separated_list(parser.Delimiter.PAREN, partial(parse_assignment, parser))
+        parser.parse_punctuation("->")
+        types = types_in_parens_or_one(parser)
+    values = parser.resolve_operands([value for _, value in carried], types, start)
+    kind = parser.parse_type() if parser.parse_optional_punctuation(":") is not None else IndexType()
+    limits = [parser.resolve_operand(bound, kind) for bound in bounds]
+    arguments = [argument.resolve(type_) for (argument, _), type_ in zip(carried, types, strict=True)]
+    body = parser.parse_region((number.resolve(kind), *arguments))
+    loop = cls(*limits, values, body)
+    loop.attributes |= parser.parse_optional_attr_dict()
+    if not carried:
+        ensure_terminator(loop, SingleBlockImplicitTerminator(scf.YieldOp))
     return UnsignedForOp.of(loop) if is_unsigned else loop
 
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, i1, i32
+from xdsl.dialects.builtin import IntAttr, IntegerAttr, i1, i32
 from xdsl.ir import Dialect
 from xdsl.irdl import (
+    SameVariadicOperandSize,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -34,7 +35,7 @@ from tileas_xdsl.dialects.triton.computing import Row, computing_ops
 from tileas_xdsl.dialects.triton.effects import TouchesMemory
 from tileas_xdsl.dialects.triton.forms import Rule, TritonOp, same
 from tileas_xdsl.dialects.triton.tt import SEGMENTS, mask_of
-from tileas_xdsl.dialects.triton.types import AsyncTokenType, MemDescType, like
+from tileas_xdsl.dialects.triton.types import AsyncTokenType, MemDescType, PointerType, element_of, like
 
 TOKEN = AsyncTokenType()
 CONTIGUITY = {"contiguity": IntegerAttr(1, i32)}
@@ -43,6 +44,11 @@ CONTIGUITY = {"contiguity": IntegerAttr(1, i32)}
 def _offsets_of(name: str) -> Rule:
     """The type of 32-bit offsets, one for each element of the group `name`."""
     return lambda types: [like(types[name][0], i32)]
+
+
+def _pointer_to(name: str) -> Rule:
+    """The type of a pointer to the elements of the group `name`."""
+    return lambda types: [PointerType(element_of(types[name][0]), IntAttr(1))]
 
 
 class EffectOp(TritonOp):
@@ -66,12 +72,17 @@ class BufferLoadOp(EffectOp):
     mask = opt_operand_def()
     other = opt_operand_def()
     result = result_def()
+    cache = opt_prop_def()
     cachePolicy = opt_prop_def()
     contiguity = opt_prop_def()
 
     irdl_options = (SEGMENTS,)
     FORM: ClassVar = "$ptr[$offsets](, $mask)?(, $other)?( stride = $stride)? {} : type($ptr) -> type($result)"
+    FORMER_FORMS: ClassVar = (
+        "$ptr[$offsets](, $mask)?(, $other)?( cacheModifier = $cache<cache>)?( stride = $stride)? {} : type($result)",
+    )
     IMPLIED: ClassVar = {
+        "ptr": _pointer_to("result"),
         "offsets": _offsets_of("result"),
         "stride": i32,
         "mask": mask_of("result"),
@@ -91,12 +102,21 @@ class BufferStoreOp(EffectOp):
     offsets = operand_def()
     stride = opt_operand_def(i32)
     mask = opt_operand_def()
+    cache = opt_prop_def()
     cachePolicy = opt_prop_def()
     contiguity = opt_prop_def()
 
     irdl_options = (SEGMENTS,)
     FORM: ClassVar = "$value, $ptr[$offsets](, $mask)?( stride = $stride)? {} : type($ptr) -> type($value)"
-    IMPLIED: ClassVar = {"offsets": _offsets_of("value"), "stride": i32, "mask": mask_of("value")}
+    FORMER_FORMS: ClassVar = (
+        "$value, $ptr[$offsets](, $mask)?( cacheModifier = $cache<cache>)?( stride = $stride)? {} : type($value)",
+    )
+    IMPLIED: ClassVar = {
+        "ptr": _pointer_to("value"),
+        "offsets": _offsets_of("value"),
+        "stride": i32,
+        "mask": mask_of("value"),
+    }
     DEFAULTS: ClassVar = CONTIGUITY
 
 
@@ -121,7 +141,12 @@ class BufferAtomicRMWOp(EffectOp):
         "$atomic_rmw_op<atomic>, $sem<semantic>, $scope<scope>, $value, $ptr[$offsets](, $mask)?( stride = $stride)? {}"
         " : type($ptr) -> type($result)"
     )
+    FORMER_FORMS: ClassVar = (
+        "$atomic_rmw_op<atomic>, $sem<semantic>, $scope<scope>, $value, $ptr[$offsets](, $mask)?( stride = $stride)? {}"
+        " : type($result)",
+    )
     IMPLIED: ClassVar = {
+        "ptr": _pointer_to("result"),
         "offsets": _offsets_of("result"),
         "value": same("result"),
         "stride": i32,
@@ -147,7 +172,11 @@ class BufferAtomicCASOp(EffectOp):
     FORM: ClassVar = (
         "$sem<semantic>, $scope<scope>, $cmp, $val, $ptr[$offsets]( stride = $stride)? {} : type($ptr) -> type($result)"
     )
+    FORMER_FORMS: ClassVar = (
+        "$sem<semantic>, $scope<scope>, $cmp, $val, $ptr[$offsets]( stride = $stride)? {} : type($result)",
+    )
     IMPLIED: ClassVar = {
+        "ptr": _pointer_to("result"),
         "offsets": _offsets_of("result"),
         "cmp": same("result"),
         "val": same("result"),
@@ -175,6 +204,7 @@ class BufferLoadToLocalOp(EffectOp):
     other = opt_operand_def()
     stride = opt_operand_def(i32)
     token = result_def(TOKEN)
+    cache = opt_prop_def()
     cachePolicy = opt_prop_def()
     contiguity = opt_prop_def()
 
@@ -183,6 +213,11 @@ class BufferLoadToLocalOp(EffectOp):
         "$ptr[$offsets]( mask = $mask)?( other = $other)?( stride = $stride)?( cachePolicy = $cachePolicy)? into $dest"
         " {} : type($ptr)[type($offsets)] (type($other))? -> short($dest)"
     )
+    FORMER_FORMS: ClassVar = (
+        "$ptr[$offsets]( mask = $mask)?( other = $other)?( stride = $stride)?( cacheModifier = $cache<cache>)?"
+        " into $dest {} : short($ptr)[type($offsets)] (type($other))? -> short($dest)",
+    )
+    SHORT: ClassVar = {"ptr": PointerType}
     IMPLIED: ClassVar = {"mask": mask_of("offsets"), "stride": i32, "token": TOKEN}
     DEFAULTS: ClassVar = CONTIGUITY
 
@@ -197,10 +232,16 @@ class AsyncCopyLocalToGlobalOp(EffectOp):
     dst = operand_def()
     mask = opt_operand_def()
     token = result_def(TOKEN)
+    cache = opt_prop_def()
+    evict = opt_prop_def()
     cachePolicy = opt_prop_def()
     contiguity = opt_prop_def()
 
     FORM: ClassVar = "$src, $dst( mask $mask)?( cachePolicy = $cachePolicy)? {} : type($src) -> type($dst)"
+    FORMER_FORMS: ClassVar = (
+        "$src, $dst( mask $mask)?( cacheModifier = $cache<cache>)?( evictionPolicy = $evict<eviction>)? {}"
+        " : type($src) -> type($dst)",
+    )
     IMPLIED: ClassVar = {"mask": mask_of("dst"), "token": TOKEN}
     DEFAULTS: ClassVar = CONTIGUITY
 
@@ -257,6 +298,22 @@ class AsyncTDMCopyGlobalToLocalOp(EffectOp):
     FORM: ClassVar = "$desc into $result(, barrier = $barrier)? {} : type($desc)(, type($barrier))? -> type($result)"
     IMPLIED: ClassVar = {"token": TOKEN}
     DEFAULTS: ClassVar = {"cache": IntegerAttr(1, i32)}
+
+
+@irdl_op_definition
+class AsyncTDMFusedCopyGlobalToLocalOp(EffectOp):
+    """`amdg.async_tdm_fused_copy_global_to_local %d, %e into %a, %b : .. -> ..`: boxes of several descriptors."""
+
+    name = "amdg.async_tdm_fused_copy_global_to_local"
+
+    descs = var_operand_def()
+    dests = var_operand_def(MemDescType)
+    token = result_def(TOKEN)
+    warp_used_hints = opt_prop_def()
+
+    irdl_options = (SameVariadicOperandSize(),)
+    FORM: ClassVar = "$descs into $dests {} : type($descs) -> type($dests)"
+    IMPLIED: ClassVar = {"token": TOKEN}
 
 
 @irdl_op_definition
@@ -471,6 +528,7 @@ OPS = (
     LocalLoadPackedTransposedOp,
     AsyncWaitOp,
     AsyncTDMCopyGlobalToLocalOp,
+    AsyncTDMFusedCopyGlobalToLocalOp,
     AsyncTDMCopyLocalToGlobalOp,
     AsyncTDMGatherOp,
     AsyncTDMScatterOp,

@@ -40,6 +40,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError
 
 from tileas_xdsl.dialects.triton.enums import WORDS
 from tileas_xdsl.dialects.triton.types import MemDescType
@@ -107,10 +108,22 @@ class TritonOp(IRDLOperation):
     """Attributes that the text leaves out where they have this value."""
     FORMERLY: ClassVar[Mapping[str, str]] = {}
     """Names that attributes had in earlier releases of Triton -> their names now."""
+    FORMER_FORMS: ClassVar[Sequence[str]] = ()
+    """Forms of other releases, which are read where `FORM` does not fit."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cast("Self", _Reading(parser, cls).read())
+        start = parser.pos
+        refusals: list[ParseError] = []
+        for form in (cls.FORM, *cls.FORMER_FORMS):
+            reading = _Reading(parser, cls)
+            try:
+                reading.read_text(form)
+                return cast("Self", reading.built(start))
+            except ParseError as error:
+                refusals.append(error)
+                parser._resume_from(start)  # pyright: ignore[reportPrivateUsage]
+        raise max(refusals, key=lambda error: error.span.start)
 
     def print(self, printer: Printer) -> None:
         _Writing(printer, self).write()
@@ -127,9 +140,12 @@ class _Reading:
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     signature: FunctionType | None = None
 
-    def read(self) -> TritonOp:
-        start = self.parser.pos
-        self._elements(elements_of(self.op.FORM))
+    def read_text(self, form: str) -> None:
+        """Read what `form` shows, up to its end. No value is looked up before that."""
+        self._elements(elements_of(form))
+
+    def built(self, start: int) -> TritonOp:
+        """The op that was read; its text begins at `start`."""
         definition = self.op.get_irdl_definition()
         operands = [(name, self.operands.get(name, [])) for name, _ in definition.operands]
         if self.signature is not None:

@@ -177,9 +177,8 @@ def _parse_results(parser: Parser) -> tuple[list[Attribute], list[DictionaryAttr
 
     if parser.parse_optional_punctuation("->") is None:
         return [], []
-    if (kind := parser.parse_optional_type()) is not None:
-        return [kind], [DictionaryAttr({})]
-    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_result), attributes
+    several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parse_result)
+    return ([parser.parse_type()], [DictionaryAttr({})]) if several is None else (several, attributes)
 
 
 def _print_types(printer: Printer, kinds: Sequence[Attribute]) -> None:

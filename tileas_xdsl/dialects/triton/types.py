@@ -125,6 +125,8 @@ class MemDescType(ParametrizedAttribute, TypeAttribute):
                     mutable = UnitAttr()
                 else:
                     whole = _parse_extents(parser)
+        if whole == shape:
+            whole = NoneAttr()  # What is no part of anything larger is printed without it.
         return [shape, element, encoding, space, mutable, whole]
 
     def print_parameters(self, printer: Printer) -> None:
@@ -142,6 +144,13 @@ class MemDescType(ParametrizedAttribute, TypeAttribute):
     def extents(self) -> tuple[int, ...]:
         """The shape of the view."""
         return tuple(extent.data for extent in self.shape)
+
+    @property
+    def extents_of_whole(self) -> tuple[int, ...]:
+        """The shape of what the view was cut out of; its own where that is not said, or has fewer dimensions."""
+        if isinstance(self.whole, NoneAttr) or len(self.whole) < len(self.shape):
+            return self.extents
+        return tuple(extent.data for extent in self.whole)
 
     @property
     def is_in_tensor_memory(self) -> bool:

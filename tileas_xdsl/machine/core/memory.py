@@ -70,6 +70,8 @@ class MemoryObject:
     """Byte offset -> name of each thing of `OBJECT_BYTES` that lives there, and that no ordinary access may touch."""
     holds_barriers: bool = False
     """Whether its elements are mbarriers, which messages then count."""
+    is_callers: bool = False
+    """Whether it was there before the function, with barriers in it that its caller may have made."""
     lifetime_over: bool = False
     """Set by `lifetimes.end_lifetime`; what touches it later is an error."""
     is_written: bool = False

@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.triton import amdg
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.asynchronous_work import Touch
+from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
@@ -84,21 +84,35 @@ def _tdm_out(agent: Agent, op: amdg.AsyncTDMCopyLocalToGlobalOp | amdg.AsyncTDMS
     return _move(agent, op, operands, op.src, is_write=False)
 
 
+@sync(amdg.AsyncTDMFusedCopyGlobalToLocalOp)
+def _tdm_fused(agent: Agent, op: amdg.AsyncTDMFusedCopyGlobalToLocalOp, *operands: Any) -> Any:
+    """One op of the TDM, which moves several boxes."""
+    views = [seen(agent, op, value) for value in operands[len(op.descs) :]]
+    _issue_move(agent, op, views, is_write=True)
+    return TOKEN
+
+
 def _move(agent: Agent, op: Any, operands: Sequence[Any], local: Any, *, is_write: bool) -> Any:
     """An op of the TDM: a group of its own, and where there is a barrier, an arrival of each warp at it."""
     values = dict(zip(op.operands, operands, strict=True))
-    view = seen(agent, op, values[local])
-    agent.machine.assume(GLOBAL_MEMORY)
-    label = f"a move of {view.region.byte_count} bytes"
-    work = agent.issue(op, [Touch(view, is_write, Proxy.GENERIC)], None, label=label, engine=TDM)
-    work.ends_with_grid = not is_write
-    copy_groups(agent, TDM).uncommitted.append(work)
-    commit_copies(agent, TDM, op)
+    work = _issue_move(agent, op, [seen(agent, op, values[local])], is_write=is_write)
     if op.barrier is not None:
         placed = barrier_at(agent, op, values[op.barrier])
         promise_arrival(agent, work, placed.state, threads_around(agent, op) // threads_of_warp(agent, op))
         note_signal(placed, work)
     return TOKEN
+
+
+def _issue_move(agent: Agent, op: Operation, views: Sequence[View], *, is_write: bool) -> AsyncWork:
+    """The work of an op of the TDM on `views`, in a group of its own."""
+    agent.machine.assume(GLOBAL_MEMORY)
+    label = f"a move of {sum(view.region.byte_count for view in views)} bytes"
+    touches = [Touch(view, is_write, Proxy.GENERIC) for view in views]
+    work = agent.issue(op, touches, None, label=label, engine=TDM)
+    work.ends_with_grid = not is_write
+    copy_groups(agent, TDM).uncommitted.append(work)
+    commit_copies(agent, TDM, op)
+    return work
 
 
 @suspends(amdg.AsyncTDMWaitOp)

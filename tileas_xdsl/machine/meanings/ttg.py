@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.ir import Operation
+from xdsl.ir import BlockArgument, Operation
 
 from tileas_xdsl.dialects.triton import ttg
 from tileas_xdsl.dialects.triton.partitions import (
@@ -18,7 +18,7 @@ from tileas_xdsl.dialects.triton.partitions import (
     WarpSpecializePartitionsOp,
     WarpYieldOp,
 )
-from tileas_xdsl.dialects.triton.types import MemDescType, numbers_of
+from tileas_xdsl.dialects.triton.types import AsyncTokenType, MemDescType, numbers_of
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Touch
@@ -34,7 +34,7 @@ from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
 from tileas_xdsl.machine.parts.compiler_fences import note_known
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, start_copy, wait_for_own_copies
 from tileas_xdsl.machine.parts.lifetimes import end_lifetime
-from tileas_xdsl.machine.parts.memdescs import allocate, reinterpreted, subview
+from tileas_xdsl.machine.parts.memdescs import allocate, reinterpreted, subview, view_of_caller
 
 TOKEN = ()
 """The value of a token, which orders nothing."""
@@ -43,9 +43,14 @@ terminators(WarpYieldOp, WarpReturnOp, ttg.MaskReturnOp)
 
 
 @binds_type(MemDescType.name)
-def _bind_view(_argument: object, _given: object, _with_data: bool) -> Any:
-    """A function that takes views is called from IR; checked by itself it has none."""
-    return UNKNOWN
+def _bind_view(argument: BlockArgument, _given: object, with_data: bool) -> Any:
+    """A function that is checked by itself gets memory of its caller's; in a run nobody says what is in it."""
+    return UNKNOWN if with_data else view_of_caller(argument)
+
+
+@binds_type(AsyncTokenType.name)
+def _bind_token(_argument: object, _given: object, _with_data: bool) -> Any:
+    return TOKEN
 
 
 def seen(agent: Agent, op: Operation, value: Any) -> View:

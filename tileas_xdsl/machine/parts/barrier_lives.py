@@ -21,7 +21,7 @@ from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.memory import OBJECT_BYTES
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.threads.clusters import Cluster, ClusterMemory, is_in_another_block
-from tileas_xdsl.machine.core.violations import NoMeaningError, Party, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import NoMeaningError, Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.placed_barriers import (
     BarrierLook,
     PlacedBarrier,
@@ -187,10 +187,15 @@ def use_barrier(agent: Agent, op: Operation, place: Pointer) -> PlacedBarrier:
     """
     The barrier at `place`, which `agent` uses now. Reports a race if its initialisation is unordered with this use.
 
-    Raises `NoMeaningError` after reporting a violation where there is no valid barrier.
+    Raises `NoMeaningError` after reporting a violation where there is no valid barrier, and `UndecidedError` for one
+    that the caller of the function may have made: for how many arrivals is not known.
     """
     _note_look(agent, op, place)
     found = agent.machine.part(PlacedBarriers).at.get(place.key)
+    if found is None and place.base.is_callers and place.key not in agent.machine.part(PlacedBarriers).ended:
+        raise UndecidedError(
+            op, f"uses {name_at(place)}, which the caller of the function makes: check the function that calls it"
+        )
     if found is None:
         _report_no_barrier(agent, op, place)
         raise NoMeaningError

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import FixedBitwidthType, i64
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, BlockArgument, Operation
 
 from tileas_xdsl.dialects.triton.types import MemDescType
+from tileas_xdsl.machine.arguments import ArgumentError, name_of
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
@@ -38,12 +39,43 @@ class Places(OwnPart):
 
 def element_in_memory(op: Operation, kind: Attribute) -> ElementType:
     """The element type of a view. What has no numbers here counts as bytes."""
-    known = element_type(kind)
-    if known is not None:
-        return known
-    if not isinstance(kind, FixedBitwidthType) or kind.bitwidth % 8:
+    known = _element_of(kind)
+    if known is None:
         raise UnsupportedError(op, f"allocates elements of type {kind}, whose size is not known")
+    return known
+
+
+def _element_of(kind: Attribute) -> ElementType | None:
+    known = element_type(kind)
+    if known is not None or not isinstance(kind, FixedBitwidthType) or kind.bitwidth % 8:
+        return known
     return ElementType(kind, np.dtype((np.void, kind.bitwidth // 8)))
+
+
+def view_of_caller(argument: BlockArgument) -> View:
+    """
+    The memory that an argument stands for which is a view: an object of its own, or a part of one that is as large as
+    its type says. What is in it is the caller's affair, barriers too.
+
+    Raises `ArgumentError` for elements whose size is not known.
+    """
+    kind, name = argument.type, name_of(argument)
+    assert isinstance(kind, MemDescType)
+    element = _element_of(kind.element)
+    if element is None:
+        raise ArgumentError(f"argument '{name}' has elements of type {kind.element}, whose size is not known")
+    base = MemoryObject.zeros(name, kind.extents_of_whole, element, space_of(kind), with_data=False)
+    base.holds_barriers, base.is_callers = kind.element == i64, True
+    leading = len(kind.extents_of_whole) - len(kind.extents)
+    whole = base.whole()
+    for _ in range(leading):
+        whole = whole.index(0)
+    return whole.slice([0] * len(kind.extents), kind.extents)
+
+
+def space_of(kind: MemDescType) -> str:
+    """The memory that a view lies in."""
+    return "tensor" if kind.is_in_tensor_memory else "shared"
 
 
 def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
@@ -55,8 +87,7 @@ def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
     if base is None:
         name = op.results[0].name_hint or "buffer"
         element = element_in_memory(op, kind.element)
-        space = "tensor" if kind.is_in_tensor_memory else "shared"
-        base = objects[op] = MemoryObject.zeros(name, kind.extents, element, space, with_data=False)
+        base = objects[op] = MemoryObject.zeros(name, kind.extents, element, space_of(kind), with_data=False)
         base.holds_barriers = kind.element == i64
     base.lifetime_over = False
     return base.whole()

@@ -1,0 +1,132 @@
+"""
+Functions that are checked without a caller: views of memory, tokens, tiles of pointers and switches are made up.
+
+A view is memory of its own, a switch (an argument of one bit) takes both values, and nothing is known of a barrier that
+the caller has made.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.ir import parse
+from tileas_xdsl.checker.verdict.checking import check
+from tileas_xdsl.checker.verdict.report import Report
+
+HEAD = """
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90"} {
+"""
+TILE, POINTERS = "tensor<128xf16, #blocked>", "tensor<128x!tt.ptr<f16>, #blocked>"
+VIEW, BARRIER = "!ttg.memdesc<128xf16, #shared, #smem, mutable>", "!ttg.memdesc<1xi64, #shared, #smem, mutable>"
+PART = "!ttg.memdesc<128xf16, #shared, #smem, mutable, 2x128>"
+COPY = f"%t = ttg.async_copy_global_to_local %p, %a : {POINTERS} -> <128xf16, #shared, #smem, mutable>"
+COMMIT = "%g = ttg.async_commit_group tokens %t"
+WAIT = "%w = ttg.async_wait %g {num = 0 : i32}"
+LOAD = f"%x = ttg.local_load %a : {VIEW} -> {TILE}"
+
+
+def checked(arguments: str, *lines: str) -> Report:
+    body = "\n".join(lines)
+    return check(parse(f"{HEAD}tt.func @f({arguments}) {{\n{body}\ntt.return\n}}\n}}"))
+
+
+def kinds(report: Report) -> list[str]:
+    return [str(finding.violation.kind) for finding in report.findings]
+
+
+def test_a_view_of_the_caller_is_memory() -> None:
+    arguments = f"%a: {VIEW}, %p: {POINTERS}"
+    assert checked(arguments, COPY, COMMIT, WAIT, LOAD).is_proved
+    assert kinds(checked(arguments, COPY, COMMIT, LOAD, WAIT)) == ["race"]
+
+
+def test_two_views_of_the_caller_are_two_places_and_parts_keep_their_shape() -> None:
+    other = LOAD.replace("%a", "%b").replace(VIEW, PART)
+    assert checked(f"%a: {VIEW}, %b: {PART}, %p: {POINTERS}", COPY, COMMIT, other, WAIT).is_proved
+
+
+def test_a_token_of_the_caller_is_complete_and_orders_nothing() -> None:
+    arguments = f"%a: {VIEW}, %p: {POINTERS}, %g0: !ttg.async.token"
+    wait = WAIT.replace("%g", "%g0")
+    assert checked(arguments, COPY, COMMIT, wait, LOAD).is_proved
+    assert kinds(checked(arguments, COPY, COMMIT, LOAD, wait)) == ["race"]
+
+
+def test_a_barrier_that_the_caller_has_made_leaves_it_open() -> None:
+    line = f"ttng.arrive_barrier %b, 1 : {BARRIER}"
+    report = checked(f"%b: {BARRIER}", line)
+    assert not report.findings
+    assert "which the caller of the function makes" in report.undecided[0]
+
+
+def test_a_barrier_that_is_made_where_the_caller_has_room_for_it_is_known() -> None:
+    life = [
+        f"ttng.init_barrier %b, 1 : {BARRIER}",
+        f"ttng.arrive_barrier %b, 1 : {BARRIER}",
+        "%c0 = arith.constant 0 : i32",
+        f"ttng.wait_barrier %b, %c0 : {BARRIER}",
+        f"ttng.inval_barrier %b : {BARRIER}",
+    ]
+    assert checked(f"%b: {BARRIER}", *life).is_proved
+    assert kinds(checked(f"%b: {BARRIER}", *life, life[1])) == ["phase"]
+
+
+@pytest.mark.parametrize("switches", ["%arrives: i1, %waits: i1", "%arrives: i1"])
+def test_both_values_of_a_switch_are_checked_and_no_more(switches: str) -> None:
+    """Whoever waits where nobody arrives waits for ever."""
+    waits = "%waits" if "%waits" in switches else "%arrives"
+    report = checked(
+        switches,
+        f"%b = ttg.local_alloc : () -> {BARRIER}",
+        f"ttng.init_barrier %b, 1 : {BARRIER}",
+        f"ttng.arrive_barrier %b, 1, %arrives : {BARRIER}",
+        "%c0 = arith.constant 0 : i32",
+        f"ttng.wait_barrier %b, %c0, {waits} : {BARRIER}",
+        f"ttng.inval_barrier %b : {BARRIER}",
+    )
+    if "%waits" in switches:
+        assert report.findings
+        assert report.findings[0].arguments == {"arrives": 0, "waits": 1}
+    else:
+        assert report.is_proved
+        assert not report.only_tried
+
+
+def test_a_switch_beside_a_bound_is_proved_for_every_trip_count() -> None:
+    loop = [
+        "%c0 = arith.constant 0 : i32",
+        "%c1 = arith.constant 1 : i32",
+        "scf.for %i = %c0 to %n step %c1 : i32 {",
+        COPY,
+        COMMIT,
+        "scf.if %early {",
+        WAIT,
+        "} else {",
+        "%v = ttg.async_wait %g {num = NUMBER : i32}",
+        "}",
+        LOAD,
+        "}",
+    ]
+    arguments = f"%a: {VIEW}, %p: {POINTERS}, %n: i32, %early: i1"
+    right = checked(arguments, *(line.replace("NUMBER", "0") for line in loop))
+    assert right.is_proved
+    assert "n" in right.varied
+    wrong = checked(arguments, *(line.replace("NUMBER", "1") for line in loop))
+    assert "race" in kinds(wrong)
+    assert wrong.findings[0].arguments == {"n": 1, "early": 0}
+
+
+def test_a_function_may_have_several_results() -> None:
+    text = f"""{HEAD}
+      tt.func private @pair(%a: i32) -> (i32, i32) attributes {{noinline = true}} {{ tt.return %a, %a : i32, i32 }}
+      tt.func public @f(%n: i32) {{
+        %c1 = arith.constant 1 : i32
+        %x:2 = tt.call @pair(%n) : (i32) -> (i32, i32)
+        scf.for %i = %c1 to %x#1 step %c1 : i32 {{ }}
+        tt.return
+      }}
+    }}"""
+    assert check(parse(text)).is_proved
