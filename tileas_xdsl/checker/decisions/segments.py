@@ -146,6 +146,7 @@ class _Comparison:
         self.findings = findings
         self.steps = DirectedSteps(findings.limits, findings.tells_threads_apart)
         self.moves: dict[Access | BarrierLook, Moves] = {}
+        self.repeats: dict[Access, Moves] = {}
         self.agents: list[dict[int, int]] = [{} for _ in self.others]
         begin = self.mine.begin
         self.shifts = [_distances(begin.numbers, other.begin.numbers) for other in self.others]
@@ -161,7 +162,9 @@ class _Comparison:
             self._compare(mine, [other.entries[place] for other in self.others])
         self._check_snapshots()
         cut = Cut(0, self.mine.begin, dict(enumerate(self.shifts)))
-        separation = Separation(self.mine.encounters, self.moves, both_ways=True, contested=self.findings.contested)
+        separation = Separation(
+            self.mine.encounters, self.moves, self.repeats, both_ways=True, contested=self.findings.contested
+        )
         separation.check(self.mine.entries, [cut])
         for base, op in self.steps.read_from.items():
             self.findings.read_from.setdefault(base.family, op)
@@ -209,6 +212,8 @@ class _Comparison:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
             shift = theirs.offset - region.offset
             self.moves.setdefault(mine, {})[number] = shift
+            if mine.instance is not None and other.instance is not None:
+                self.repeats.setdefault(mine, {})[number] = other.instance.times - mine.instance.times
             self.steps.room.access(mine, shift)
             if mine.is_write and shift:
                 self.findings.overwritten.add(region.base.family)

@@ -83,6 +83,11 @@ class Alignment:
         """Two for each round that the larger run has more: the state at its beginning, and at its end."""
         self.moves: dict[Access | BarrierLook, Moves] = {}
         """Access or look -> overlay -> by how many bytes it moves on."""
+        self.repeats: dict[Access, Moves] = {}
+        """
+        Store that each warp of a team makes -> overlay -> by how many executions of its op that have gone before it
+        moves on.
+        """
         self.overwritten: set[MemoryObject] = set()
         """The objects to which something is written at places that move on."""
         self._agents: dict[int, dict[int, int]] = {}
@@ -96,7 +101,7 @@ class Alignment:
             self._compare_overlays()
             raise
         self._compare_overlays()
-        Separation(self.smaller.encounters, self.moves).check(self.smaller.entries, self.cuts)
+        Separation(self.smaller.encounters, self.moves, self.repeats).check(self.smaller.entries, self.cuts)
         self._must_keep_what_is_read()
         for ring, stages in self.stages.items():
             reason = f"takes stages of {ring.name} that do not come round evenly"
@@ -223,6 +228,8 @@ class Alignment:
             if not same or mine.is_write != other.is_write or mine.proxy is not other.proxy:
                 raise IrregularError(mine.op, "reaches another number of bytes from turn to turn")
             self.moves.setdefault(mine, {})[overlay] = theirs.offset - region.offset
+            if mine.instance is not None and other.instance is not None:
+                self.repeats.setdefault(mine, {})[overlay] = other.instance.times - mine.instance.times
             self.room.access(mine, theirs.offset - region.offset)
             if mine.is_write and theirs.offset != region.offset:
                 self.overwritten.add(region.base)

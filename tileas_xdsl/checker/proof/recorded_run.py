@@ -91,6 +91,8 @@ class Encounter:
     """Accesses with which it would race if the places overlapped: it does not know of them, or a fence is missing."""
     replaced: list[Access]
     """Accesses that it replaces in the history."""
+    repeated: list[Access]
+    """Accesses that would be strangers, but are the same store, which each warp of a team makes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -165,7 +167,9 @@ class RecordedRun(Observer):
         """Record `access`, and which of the earlier accesses in `history` are unknown to `mind`, or replaced by it."""
         self.entries.append(access)
         if self.takes_notes and not access.region.is_empty:
-            self.encounters[access] = Encounter(history.strangers(access, mind), history.replaced_by(access, mind))
+            self.encounters[access] = Encounter(
+                history.strangers(access, mind), history.replaced_by(access, mind), history.repeated(access, mind)
+            )
 
     def count(self, in_flight: int) -> None:
         """Record a wait that leaves at most the youngest `in_flight` groups of a queue unfinished."""

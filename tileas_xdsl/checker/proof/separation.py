@@ -10,6 +10,11 @@ at x + k d, and may overlap one that it did not overlap before. For each access 
 
 and the distances by which the two move on must never make them overlap. What an access replaces in the history of its
 object it must replace in every round. The same holds for barriers in memory and the ops that look them up.
+
+The warps of a team make a store together: each the same one when it executes the op for the same time, and these do not
+race (`machine.core.happens_before`). A warp may execute the op more often than another one, so how often each has done
+so moves on, too. Two executions that make one store must do so in every round: their numbers move on alike. For a store
+in the snapshot it says after how many executions each warp makes it, and that must stay.
 """
 
 from __future__ import annotations
@@ -74,12 +79,13 @@ class Separation:
     """
     Checks a recorded run: no two strangers on it come to overlap in any later round.
 
-    `encounters` holds the strangers of each access, `moves` how each access and each look moves on. `check` raises
-    `IrregularError` where strangers may come to overlap.
+    `encounters` holds the strangers of each access, `moves` how each access and each look moves on, and `repeats` how
+    the number of a store of a team does. `check` raises `IrregularError` where strangers may come to overlap.
     """
 
     encounters: Mapping[Access, Encounter]
     moves: Mapping[Access | BarrierLook, Moves]
+    repeats: Mapping[Access, Moves]
     both_ways: bool = False
     """Whether places move on by any sums and differences of their distances, and not by sums alone."""
     contested: frozenset[str] | None = None
@@ -119,6 +125,9 @@ class Separation:
             for others in self._found(access, encounter.replaced):
                 goes_on = _covers_all(access) or any(self._moves_with(access, other) for other in others)
                 _must_never(access.op, access.region.base, [None if goes_on else 1])
+            for other in encounter.repeated:
+                if not self._stay_one(access, other):
+                    raise IrregularError(access.op, "makes one store with another warp in some turns, and not in all")
         self.recent[access] = None
 
     def _found(self, access: Access, earlier: Sequence[Access]) -> Iterable[list[Other]]:
@@ -156,6 +165,19 @@ class Separation:
 
     def _moves_with(self, access: Access, other: Other) -> bool:
         return all(shift == other.moves[overlay] for overlay, shift in self.moves[access].items())
+
+    def _stay_one(self, access: Access, other: Access) -> bool:
+        """Whether two executions of an op by two warps make one store in every round, as they do now."""
+        mine = self.repeats.get(access, {})
+        if other in self.recent:
+            theirs = self.repeats.get(other, {})
+            return all(theirs[overlay] == times for overlay, times in mine.items())
+        if self.cut is None:
+            return True
+        for number, store, warp in self.cut.snapshot.repetitions:
+            if store is other and warp is access.agent:
+                return not any(self.cut.moves(number, mine, access.op).values())
+        return False
 
     # Barriers in memory -----------------------------------------------------------------------------------------------
 

@@ -54,10 +54,15 @@ def _agent(drawing: Drawing, agent: Agent) -> None:
 
 @draws_thing(Team)
 def _team(drawing: Drawing, team: Team) -> None:
-    """By how often each warp has executed an op, compared with the first of them."""
+    """
+    By how often each warp has executed an op, compared with the first of them. A warp may do so alone, and so more and
+    more often: these are numbers that may move on. `proof.separation` looks after the stores that they make one.
+    """
     for op in team.ops():
+        drawing.literal(id(op))
         first, *others = (team.times(member, op) for member in team.members)
-        drawing.literal((id(op), *(times - first for times in others)))
+        for times in others:
+            drawing.number(times - first)
 
 
 def _transfers_left_out(drawing: Drawing, agent: Agent) -> int:

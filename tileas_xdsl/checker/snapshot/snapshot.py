@@ -78,6 +78,11 @@ class Snapshot:
     """(place in `numbers` of its byte offset, object) for each barrier in memory that is in no row."""
     countdowns: tuple[int, ...] = ()
     """Places in `numbers` of numbers that count down, and at 0 of which something happens."""
+    repetitions: tuple[tuple[int, Access, Agent], ...] = ()
+    """
+    (place in `numbers`, store, warp) for each warp that is still to make a store of its team: after how many executions
+    of the op.
+    """
     refusal: str | None = None
     """Why the state cannot be compared; None if it can."""
 
@@ -151,6 +156,7 @@ class Drawing:
     accesses: list[tuple[int, Access]] = field(default_factory=list[tuple[int, Access]])
     barriers: list[tuple[int, MemoryObject]] = field(default_factory=list[tuple[int, MemoryObject]])
     countdowns: list[int] = field(default_factory=list[int])
+    repetitions: list[tuple[int, Access, Agent]] = field(default_factory=list["tuple[int, Access, Agent]"])
     leftovers: list[Leftover] = field(default_factory=list["Leftover"])
     passed_over: dict[AsyncWork, list[int]] = field(default_factory=dict[AsyncWork, list[int]])
     """
@@ -299,16 +305,24 @@ class Drawing:
         self.literal(id(access.op))
         self.literal(access.relative_parts)
         if access.is_to_be_repeated:
-            assert access.instance is not None
-            team, op, times = access.instance
-            self.thing(team)
-            self.literal(times - team.times(team.members[0], op))
+            self._repetitions(access)
         self.accesses.append((len(self.numbers), access))
         self.number(region.offset)
         if access.work is not None:
             self.thing(access.work)
         else:
             self.moment(access.agent.number, access.moment)
+
+    def _repetitions(self, access: Access) -> None:
+        """After how many executions of its op each warp of a team makes the store `access`, too."""
+        assert access.instance is not None
+        self.thing(access.instance.team)
+        for warp, times in access.instance.still_to_come():
+            if times:
+                self.thing(warp)
+                self.repetitions.append((len(self.numbers), access, warp))
+                self.number(times)
+        self.literal("no further warp")
 
     # The whole -------------------------------------------------------------------------------------------------------
 
@@ -342,6 +356,7 @@ class Drawing:
             rows,
             tuple(self.barriers),
             tuple(self.countdowns),
+            tuple(self.repetitions),
         )
 
     def _gathered(self) -> tuple[DrawnRow, ...]:

@@ -115,8 +115,13 @@ class TeamStore(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether some warp has not made it yet."""
+        return any(times for _, times in self.still_to_come())
+
+    def still_to_come(self) -> Iterator[tuple[Agent, int]]:
+        """For each warp, after how many executions of the op it will have made it; 0 if it has, or is at its end."""
         team = self.team
-        return any(not warp.finished and team.times(warp, self.op) < self.times for warp in team.members)
+        for warp in team.members:
+            yield warp, 0 if warp.finished else max(0, self.times - team.times(warp, self.op))
 
 
 @dataclass(slots=True, eq=False)
@@ -346,6 +351,17 @@ class AccessHistory:
             and (not mind.knows(other) or self._must_be_fenced(other, access, mind))
         ]
         return sorted(found, key=_step)
+
+    def repeated(self, access: Access, mind: Mind) -> list[Access]:
+        """The recorded accesses that would be strangers, were they not the same store of a team."""
+        if access.instance is None:
+            return []
+        return [
+            other
+            for other in self._not_known_at_once(access, mind)
+            if other.instance == access.instance
+            and (not mind.knows(other) or self._must_be_fenced(other, access, mind))
+        ]
 
     def _not_known_at_once(self, access: Access, mind: Mind) -> Iterator[Access]:
         """
