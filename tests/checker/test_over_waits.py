@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from tests.checker.growing_programs import NEVER, copying
 from tests.checker.looping_programs import window
@@ -10,6 +13,7 @@ from tests.support.ir import parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.over_waits import OverWait
 from tileas_xdsl.checker.verdict.report import Report
+from tileas_xdsl.checker.verdict.waits_of_programs import function_without
 
 
 def advice(report: Report) -> list[str]:
@@ -197,3 +201,93 @@ def test_advice_holds_for_every_trip_count_and_not_for_those_executed_alone() ->
     assert warning.advice == "waits until at most 3 are in flight, where 11 would do"
     assert check(parse(far_ring(11))).warnings == []
     assert check(parse(far_ring(12))).kinds == ["race"]
+
+
+# What is advised is right under every rule ----------------------------------------------------------------------------
+
+BULK_STORES = """
+func.func @stores(%x: !llvm.ptr<1>, %tile: !llvm.ptr<3>) {
+  %bytes = arith.constant 64 : i32
+  nvvm.cp.async.bulk.global.shared.cta %x, %tile, %bytes : !llvm.ptr<1>, !llvm.ptr<3>
+  nvvm.cp.async.bulk.commit.group
+  nvvm.cp.async.bulk.wait_group 0 {read}
+  func.return
+}
+"""
+COPIES_AT_THE_END = """
+func.func @copies(%x: !llvm.ptr<1>, %tile: !llvm.ptr<3>) {
+  nvvm.cp.async.shared.global %tile, %x, 16, cache = ca : !llvm.ptr<3>, !llvm.ptr<1>
+  nvvm.cp.async.commit.group
+  nvvm.cp.async.wait.group 0
+  func.return
+}
+"""
+MARKS_AT_THE_END = """
+func.func @copies(%src: !llvm.ptr<1>, %tile: !llvm.ptr<3>) {
+  rocdl.global.load.async.lds %src, %tile, 4, 0, 0 : !llvm.ptr<1>, !llvm.ptr<3>
+  rocdl.asyncmark
+  rocdl.wait.asyncmark 0
+  func.return
+}
+"""
+AT_THE_END = [BULK_STORES, COPIES_AT_THE_END, MARKS_AT_THE_END]
+
+
+@pytest.mark.parametrize("text", AT_THE_END, ids=["bulk stores", "cp.async", "marks"])
+def test_a_wait_that_only_drains_the_kernel_cannot_go(text: str) -> None:
+    report = check(parse(text))
+    assert (report.kinds, advice(report)) == ([], [])
+    without = "\n".join(line for line in text.splitlines() if ".wait" not in line)
+    assert check(parse(without)).kinds == ["undrained"]
+
+
+def every_wait(module: ModuleOp) -> list[Operation]:
+    return [op for op in module.walk() if ".wait" in op.name or op.name.endswith(("await", "_wait"))]
+
+
+@pytest.mark.parametrize("text", [window(3, 2, keeping("%keep")), TOKENS, far_ring(3), CP_ASYNC, MARKS, COUNTERS])
+def test_a_program_without_a_wait_that_can_go_is_safe(text: str) -> None:
+    """The wait is found anew by its place among the waits, and removed from the program's text."""
+    module = parse(text)
+    waits = every_wait(module)
+    for warning in [each for each in check(module).warnings if each.relaxation.more is None]:
+        changed = parse(text)
+        every_wait(changed)[waits.index(warning.relaxation.op)].detach()
+        report = check(changed)
+        assert (report.kinds, report.verdict_line) == ([], "safe for every trip count")
+
+
+def test_what_a_wait_passes_on_is_used_without_it() -> None:
+    """A wait whose results are no operands of it is part of the program: there is none without it."""
+    module = parse(TOKENS)
+    function = module.body.block.first_op
+    assert isinstance(function, FuncOp)
+    first = every_wait(module)[0]
+    copied = function_without(function, function.body, first)
+    assert copied is not None
+    assert len(every_wait(module)) == 2
+    assert [op.name for op in copied[1].walk()].count("async.await") == 1
+
+
+PIPELINED = """
+func.func @doubled(%src: !llvm.ptr<1>, %tile: !llvm.ptr<3>) {
+  nvvm.cp.async.shared.global %tile, %src, 16, cache = ca : !llvm.ptr<3>, !llvm.ptr<1> loc("kernel.py":7:9)
+  nvvm.cp.async.commit.group loc("kernel.py":7:9)
+  nvvm.cp.async.wait.group 0 loc("kernel.py":WAIT)
+  nvvm.cp.async.wait.group 0 loc("kernel.py":9:5)
+  %v = llvm.load %tile : !llvm.ptr<3> -> f32 loc("kernel.py":11:5)
+  func.return loc("kernel.py":11:5)
+}
+"""
+
+
+@pytest.mark.parametrize(("place", "by_compiler"), [("7:9", True), ("8:5", False)])
+def test_a_wait_in_the_place_of_the_copy_that_it_is_for_was_put_in_by_a_compiler(place: str, by_compiler: bool) -> None:
+    """Either wait can go; the one at the place of a copy is not the user's."""
+    report = check(parse(PIPELINED.replace("WAIT", place)))
+    assert [(str(each.place), each.by_compiler) for each in report.warnings] == [
+        (f"kernel.py:{place}", by_compiler),
+        ("kernel.py:9:5", False),
+    ]
+    assert ("'nvvm.cp.async.wait.group', which the compiler put in, can go" in str(report.warnings[0])) == by_compiler
+    assert report.as_data()["warnings"][0]["by_compiler"] == by_compiler

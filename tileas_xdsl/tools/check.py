@@ -30,7 +30,7 @@ JSON (a list, where a dump has several kernels) has these keys:
 - `findings`: `kind`, `function`, `arguments`, `message`, `missing`, `parties` (`place`, `op`, `agent`, `iteration`,
   `role`) and `witness`, a list of steps (`agent`, `iteration`, `place`, `op`, `kind`, `text`; `elided` with counts per
   agent), of which those of kind `access` at the end collide
-- `warnings`: `kind`, `function`, `place`, `op`, `message`, `counts`, `more`, `cycles`
+- `warnings`: `kind`, `function`, `place`, `op`, `message`, `counts`, `more`, `by_compiler`, `cycles`
 """
 
 from __future__ import annotations

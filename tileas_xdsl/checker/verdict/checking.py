@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS, assignments, is_extent, loops_over_blocks
 from tileas_xdsl.checker.verdict.cases import Case, OutOfTime, Tell
@@ -37,6 +38,7 @@ from tileas_xdsl.machine.arguments import (
     public_functions,
     threads_given,
 )
+from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import Deadline
 from tileas_xdsl.machine.core.handles import synchronises
 from tileas_xdsl.machine.core.violations import BlockDependentError, UnsupportedError
@@ -311,9 +313,23 @@ def _decide(case: Case, counts: tuple[int, ...], *, may_add_counts: bool) -> tup
     if report.tries_every_trip_count and not case.is_open and case.out_of_time is None:
         check_every_trip_count(case, tried)
         if not case.is_open and not case.is_bounded and case.judges_waits and case.subject.judges_waits:
-            look_for_over_waits(case, tried)
+            look_for_over_waits(case, tried, partial(_is_safe_as, case, counts))
     report.left_out += [f"@{case.name}: {calls}" for calls in case.left_out.sentences()]
     return tuple(count for count in tried if (count,) not in case.left_out)
+
+
+def _is_safe_as(case: Case, counts: tuple[int, ...], op: Operation, body: Region) -> bool:
+    """Whether another function, with the arguments of the one of `case`, is judged safe for every trip count."""
+    report = Report([case.name], counts, tries_every_trip_count=True)
+    loops = None if case.subject.loops is None else loops_over_blocks(body)
+    subject = replace(case.subject, op=op, body=body, code=Code(), loops=loops, judges_waits=False)
+    other = Case(case.name, subject, case.fixed, case.bounds, report, case.tell)
+    other.target = case.target
+    try:
+        _decide(other, counts, may_add_counts=True)
+    except (BlockDependentError, UnsupportedError):
+        return False
+    return report.is_proved
 
 
 FIRST_COUNTS = 4

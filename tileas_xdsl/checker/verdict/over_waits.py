@@ -8,7 +8,9 @@ Each trial is the whole function at every trip count that was executed: a wait i
 wait and no end of a buffer relies on it. The count of a wait is raised by one as long as that stays right; a wait for a
 token is left out. What goes right at these trip counts is then proved for every one, as the function itself is: a ring
 of 12 slots needs its wait from trip count 13 on. Without such a proof nothing is said.
-Waits for phases of barriers and stages of pipelines are not judged: they synchronise agents.
+That a wait can go is said once the program without it was judged like any program, by all rules, and is safe.
+Waits for phases of barriers and stages of pipelines are not judged: they synchronise agents. A wait that a compiler put
+in is named as such (`waits_of_programs`).
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.verdict.cases import Case
 from tileas_xdsl.checker.verdict.proving import is_proved_with
+from tileas_xdsl.checker.verdict.waits_of_programs import function_without, is_put_in_by_compiler
 from tileas_xdsl.diagnostics import location_of, op_name
 from tileas_xdsl.machine.core.calling import execute
 from tileas_xdsl.machine.core.orders import Lazy
@@ -63,6 +66,8 @@ class OverWait:
     counts: tuple[int | None, ...]
     """The counts that it left unfinished in the executions; None for a token."""
     cost: WaitCost | None = None
+    by_compiler: bool = False
+    """Whether a compiler put it in, and not the user."""
 
     @property
     def place(self) -> str | None:
@@ -81,7 +86,8 @@ class OverWait:
     @property
     def message(self) -> str:
         cost = f"; {self.cost}" if self.cost is not None else ""
-        return f"'{op_name(self.relaxation.op)}' {self.advice}{cost}"
+        origin = ", which the compiler put in," if self.by_compiler else ""
+        return f"'{op_name(self.relaxation.op)}'{origin} {self.advice}{cost}"
 
     def __str__(self) -> str:
         return f"{f'{self.place}: ' if self.place else ''}over-wait: {self.message}"
@@ -95,6 +101,7 @@ class OverWait:
             "message": self.message,
             "counts": list(self.counts),
             "more": self.relaxation.more,
+            "by_compiler": self.by_compiler,
             "cycles": None
             if self.cost is None
             else {"call": self.cost.call, "as it is": self.cost.cycles, "weakened": self.cost.without},
@@ -106,6 +113,8 @@ Waits = Mapping[Operation, Mapping[int | None, None]]
 
 
 Judge = Callable[[Relaxation], bool]
+JudgeOfPrograms = Callable[[Operation, Region], bool]
+"""Whether a function, and its body, is safe under all rules for every trip count that the case is proved for."""
 
 
 def over_waits(
@@ -153,7 +162,7 @@ TIMED_AS = "generic"
 """The target whose table of cycles the cost of a wait is computed with."""
 
 
-def look_for_over_waits(case: Case, counts: Sequence[int]) -> None:
+def look_for_over_waits(case: Case, counts: Sequence[int], is_safe: JudgeOfPrograms) -> None:
     """
     Report each wait that could be weaker at every trip count, of a function that is right for every one; and where the
     time was up before all were tried. `counts` are the trip counts that were tried. Nothing is said, and nothing tried,
@@ -166,14 +175,22 @@ def look_for_over_waits(case: Case, counts: Sequence[int]) -> None:
         return _is_right_with(case, relaxation)
 
     def is_proved(relaxation: Relaxation) -> bool:
-        return is_proved_with(case, WhatIf(relaxed=relaxation), counts)
+        return is_proved_with(case, WhatIf(relaxed=relaxation), counts) and (
+            relaxation.more is not None or _is_safe_without(case, relaxation.op, is_safe)
+        )
 
     costs = _Costs(case)
     for relaxation, counts_met in over_waits(case.waits, goes_right, is_proved):
-        case.report.warnings.append(OverWait(case.name, relaxation, counts_met, costs.of(relaxation)))
+        by_compiler = is_put_in_by_compiler(relaxation.op)
+        case.report.warnings.append(OverWait(case.name, relaxation, counts_met, costs.of(relaxation), by_compiler))
     deadline = case.subject.deadline
     if case.waits and deadline.has_passed():
         case.report.cut_short.append(f"@{case.name}: the search for waits that could be weaker, after {deadline}")
+
+
+def _is_safe_without(case: Case, wait: Operation, is_safe: JudgeOfPrograms) -> bool:
+    copied = function_without(case.subject.op, case.subject.body, wait)
+    return copied is not None and is_safe(*copied)
 
 
 def _is_right_with(case: Case, relaxation: Relaxation) -> bool:
