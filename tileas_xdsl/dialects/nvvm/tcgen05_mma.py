@@ -2,7 +2,7 @@
 Products of the tensor core with its own memory (`tcgen05.mma`, sm_100a): D = A * B + D with D in tensor memory.
 
 One thread starts a product for the whole CTA; B lies in shared memory, A there or in tensor memory, and `%shape` (the
-instruction descriptor) says how many rows and columns D has. The products of a thread are made in order.
+instruction descriptor) says how many rows and columns D has. The products of a thread on one D are made in order.
 
     nvvm.tcgen05.mma %d, %a, %b, %shape, %adds {ctaGroup = #nvvm.cta_group<cta_1>,
                                                 kind = #nvvm.tcgen05_mma_kind<f16>} : (..)

@@ -507,6 +507,10 @@ def _lacks_tensor_fence(other: Access, access: Access, mind: Mind) -> bool:
     is_result = other.proxy is Proxy.TENSOR_CORE and access.proxy is Proxy.TENSOR_REGISTERS
     if other.agent is access.agent and not is_result:
         return False
+    between = mind.fenced.get(after_sync(Proxy.TENSOR_REGISTERS, access.agent.number), {})
+    if other.work is not None and between.get(other.agent.number, -1) >= other.moment:
+        # Started before a `<before>` there; that it is complete as well, a pipeline sees to.
+        return False
     return not mind.has_fenced(other, after_sync(other.proxy, access.agent.number))
 
 

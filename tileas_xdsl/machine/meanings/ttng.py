@@ -27,6 +27,7 @@ from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, continuation
+from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY
@@ -57,7 +58,7 @@ from tileas_xdsl.machine.parts.instructions.warpgroup_products import (
 )
 from tileas_xdsl.machine.parts.memdescs import allocate, place_of_barrier, subview
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
-from tileas_xdsl.machine.parts.tensor_core import start_in_order
+from tileas_xdsl.machine.parts.tensor_core import Instruction, start_commit, start_pipelined
 
 DEFAULT_WARPS = 4
 WARPS, THREADS_PER_WARP = "ttg.num-warps", "ttg.threads-per-warp"
@@ -292,35 +293,59 @@ def _read(view: View) -> Touch:
     return Touch(view, False, Proxy.UNSPECIFIED if view.base.space == "tensor" else Proxy.ASYNC)
 
 
-@sync(ttng.TCGen5MMAOp, ttng.TCGen5MMAScaledOp)
-def _mma(agent: Agent, op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp, *operands: Any) -> Any:
-    """
-    A product that the tensor core performs after all earlier work of the agent; then it arrives at its barriers.
-
-    Whether it has `is_async` makes no difference: what is left in the IR without it Triton lowers without a wait.
-    """
+@suspends(ttng.TCGen5MMAOp, ttng.TCGen5MMAScaledOp)
+def _mma(agent: Agent, op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp, *operands: Any) -> Answer:
+    """A product; where it is synchronous it is complete, like all earlier work, before the agent goes on."""
     _must_stay_in_block(op, "two_ctas", "multicast")
     values = dict(zip(op.operands, operands, strict=True))
     if not _is_on(agent, op, [values[op.pred]]):
-        return TOKEN if op.token is not None else None
+        return _give_token(agent, op, None)
     scales = [op.a_scale, op.b_scale] if isinstance(op, ttng.TCGen5MMAScaledOp) else []
     sources = [seen(agent, op, values[operand]) for operand in (op.a, op.b, *scales)]
-    product = Touch(seen(agent, op, values[op.d]), True)
+    target = seen(agent, op, values[op.d])
+    touches = [*map(_read, sources), Touch(target, True)]
     with fenced_by_compiler(agent):
-        work = start_in_order(agent, op, [*map(_read, sources), product], "a product")
+        start_pipelined(agent, op, Instruction.PRODUCT, touches, "a product", _accumulator(op, target))
     for barrier, predicate in zip(op.barriers, op.barrier_preds, strict=True):
         if _is_on(agent, op, [values[predicate]]):
-            placed = barrier_at(agent, op, values[barrier])
-            promise_arrival(agent, work, placed.state)
-            note_signal(placed, work)
-    return TOKEN if op.token is not None else None
+            _commit_to(agent, op, values[barrier])
+    if not _is_synchronous(agent, op):
+        return _give_token(agent, op, None)
+    done = agent.machine.event_of(start_commit(agent, op), "the product")
+    return agent.wait(EventCondition(done, "a product"), op).then(_give_token)
+
+
+@continuation
+def _give_token(_agent: Agent, op: Operation, _: None) -> Answer:
+    return TOKEN if op.results else None
+
+
+def _accumulator(op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp, target: View) -> tuple[object, ...]:
+    """What products have in common whose instructions accumulate in the same places, in one shape and of one kind."""
+    elements = [cast("MemDescType", operand.type).element for operand in (op.a, op.b)]
+    formats = (op.a_type, op.b_type) if isinstance(op, ttng.TCGen5MMAScaledOp) else ()
+    return (target.base, target.offset, target.shape, target.strides, *map(str, [*elements, *formats]))
+
+
+@per_op
+def _is_synchronous(op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp) -> bool:
+    """
+    Whether the pass `triton-nvidia-mma-lowering` will put a wait behind the product: before that pass a product is
+    synchronous unless it has `is_async` or barriers. Gluon does not run the pass, and does not write `is_async`: there
+    a product waits for none before it, though it has a token, or is committed by an op of its own.
+    """
+    if op.is_async is not None or op.barriers:
+        return False
+    is_of_gluon = op.token is not None and op.acc_dep is None
+    commits = any(isinstance(other, ttng.TCGen5CommitOp) for other in _module_around(op).walk())
+    return not is_of_gluon and not commits
 
 
 @sync(ttng.TMEMCopyOp)
 def _tmem_copy(agent: Agent, op: Operation, source: Any, target: Any) -> None:
-    into = seen(agent, op, target)
+    touches = [_read(seen(agent, op, source)), Touch(seen(agent, op, target), True)]
     with fenced_by_compiler(agent):
-        start_in_order(agent, op, [_read(seen(agent, op, source)), Touch(into, True)], "a copy to tensor memory")
+        start_pipelined(agent, op, Instruction.COPY, touches, "a copy to tensor memory")
 
 
 @sync(ttng.TCGen5CommitOp)
@@ -330,8 +355,13 @@ def _commit(agent: Agent, op: ttng.TCGen5CommitOp, barrier: Any, *rest: Any) -> 
     if not _is_on(agent, op, rest):
         note_switched_off(agent, op, place_of_barrier(agent, op, barrier))
         return
+    _commit_to(agent, op, barrier)
+
+
+def _commit_to(agent: Agent, op: Operation, barrier: Any) -> None:
+    """Let `barrier` track the works that the agent has started."""
     placed = barrier_at(agent, op, barrier)
-    work = start_in_order(agent, op, [], "an arrival behind the tensor core's work")
+    work = start_commit(agent, op)
     promise_arrival(agent, work, placed.state)
     note_signal(placed, work)
 

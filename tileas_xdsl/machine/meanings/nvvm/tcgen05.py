@@ -1,9 +1,10 @@
 """
 What the ops of `tcgen05` do (PTX ISA, "TensorCore 5th Generation Family Instructions").
 
-Products, copies and shifts are works of the tensor core, in order for the thread that starts them; `commit` lets an
-mbarrier track them. Loads and stores of registers are works of their own, and `wait` waits for them. What a product
-touches in tensor memory is what the instruction descriptor says: M rows and N columns of D.
+Products, copies and shifts are works of the tensor core, of which some pairs are performed in order
+(`parts.tensor_core`); `commit` lets an mbarrier track them. Loads and stores of registers are works of their own, and
+`wait` waits for them. What a product touches in tensor memory is what the instruction descriptor says: M rows and N
+columns of D.
 """
 
 from __future__ import annotations
@@ -47,10 +48,11 @@ from tileas_xdsl.machine.parts.clusters import place_in_block, ranks_in
 from tileas_xdsl.machine.parts.copy_groups import commit_copies, copy_groups
 from tileas_xdsl.machine.parts.register_works import RegistersInFlight
 from tileas_xdsl.machine.parts.tensor_core import (
-    LastOnTensorCore,
+    Instruction,
     must_be_one_thread,
     must_be_whole_warp,
-    start_in_order,
+    start_commit,
+    start_pipelined,
 )
 from tileas_xdsl.machine.parts.tensor_memory import (
     LANE_STEP,
@@ -143,15 +145,12 @@ def _wait(agent: Agent, op: tcgen05.Tcgen05WaitOp) -> Answer:
 @sync(tcgen05.Tcgen05CommitOp)
 def _commit(agent: Agent, op: tcgen05.Tcgen05CommitOp, address: Any, *mask: Any) -> None:
     _must_be_one_cta(op)
-    last = agent.part(LastOnTensorCore).work
     place: Pointer = agent.known(address, op, "uses a barrier at")
     ranks = ranks_in(agent, op, mask[0]) if mask else ()
     for each in [place_in_block(agent, op, place, rank) for rank in ranks] or [place]:
         barrier = barrier_at(agent, op, each)
         check_init_fence(agent, op, barrier)
-        before = [] if last is None else [agent.machine.event_of(last)]
-        label = "an arrival behind works of the tensor core"
-        work = agent.issue(op, [], None, label=label, engine="tensor core", dependencies=before)
+        work = start_commit(agent, op)
         promise_arrival(agent, work, barrier.state, agent.threads)
         note_signal(barrier, work)
 
@@ -302,7 +301,9 @@ def _copy(agent: Agent, op: tcgen05.Tcgen05CpOp, address: Any, word: Any) -> Non
     fetch = deliver = None
     if agent.machine.with_data:
         fetch, deliver = _copied(agent, op, number, place)
-    start_in_order(agent, op, touches, "a copy to tensor memory", fetch, deliver)
+    is_small = op.shape.data is Tcgen05CpShape.SHAPE_4X256B
+    instruction = Instruction.COPY_4X256B if is_small else Instruction.COPY
+    start_pipelined(agent, op, instruction, touches, "a copy to tensor memory", None, fetch, deliver)
 
 
 def _copied(
@@ -336,7 +337,7 @@ def _shift(agent: Agent, op: Operation, address: Any) -> None:
     _must_be_one_cta(op)
     must_be_one_thread(agent, op)
     rows = allocated_cells(agent, op, agent.known(address, op, "shifts"), LANES, SHIFTED_COLUMNS)
-    start_in_order(agent, op, [Touch(rows, True, Proxy.TENSOR_CORE)], "a shift of rows")
+    start_pipelined(agent, op, Instruction.SHIFT, [Touch(rows, True, Proxy.TENSOR_CORE)], "a shift of rows")
 
 
 @pure(tcgen05.Tcgen05MmaSmemDescOp)
@@ -394,7 +395,8 @@ def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape:
     must_be_one_thread(agent, op)
     word = unsigned(agent.known(shape, op, "takes its shape from"), op.operands[3].type)
     rows, columns = _extents(op, word)
-    sum_ = _sum(agent, op, agent.known(d, op, "adds to"), rows, columns)
+    place: Pointer = agent.known(d, op, "adds to")
+    sum_ = _sum(agent, op, place, rows, columns)
     others = [rest[number - 5] for number in op.reads]
     touches = [
         _input(agent, op, a, rows, is_transposed=bool(word >> TRANSPOSES_A & 1)),
@@ -402,7 +404,13 @@ def _mma(agent: Agent, op: tcgen05_mma.ProductOp, d: Any, a: Any, b: Any, shape:
         *(_factors(agent, op, agent.known(place, op, "reads factors or metadata at")) for place in others),
         Touch(sum_, True, Proxy.TENSOR_CORE),
     ]
-    start_in_order(agent, op, touches, f"a product of {rows} x {columns}")
+    accumulator = (place.base, place.offset, rows, columns, *_kind_of(op))
+    start_pipelined(agent, op, Instruction.PRODUCT, touches, f"a product of {rows} x {columns}", accumulator)
+
+
+def _kind_of(op: tcgen05_mma.ProductOp) -> tuple[str, bool, bool]:
+    """What products on one accumulator have in common that form a pipeline, beside the rows and columns."""
+    return cast("Any", op).kind.data.value, op.IS_SPARSE, isinstance(op, tcgen05_mma.WeightStationaryOp)
 
 
 def _sum(agent: Agent, op: Operation, place: Pointer, rows: int, columns: int) -> View:
