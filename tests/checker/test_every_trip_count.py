@@ -21,7 +21,7 @@ from tests.support.corpora import FULL, corpus, sample
 from tests.support.corpora import each as each_of
 from tests.support.ir import parse, run_passes
 from tests.tools import programs
-from tileas_xdsl.checker.proof.shifts import Growth, check_moves
+from tileas_xdsl.checker.proof.shifts import Growth, near_power, overflows_at
 from tileas_xdsl.checker.verdict.blocks import is_extent
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.deciding import Subject
@@ -384,10 +384,62 @@ def test_numbers_must_not_overflow_before_the_last_turn(turns: int, proved: bool
     growth = Growth(9, 2, target=turns)
     moving = Moving(16 * 9, (32,))
     if proved:
-        check_moves(module, moving, i32, growth)
+        overflows_at(module, moving, i32, growth)
     else:
         with pytest.raises(IrregularError, match="overflows 32 bits before trip count 200000000"):
-            check_moves(module, moving, i32, growth)
+            overflows_at(module, moving, i32, growth)
+
+
+def scaled(lower: int, factor: int, kind: str = "i32") -> str:
+    """Waits for each copy as long as `factor` times the turn is not negative, which it is when it has overflowed."""
+    return f"""
+func.func @scaled(%src: !llvm.ptr<1>, %tile: !llvm.ptr<3>, %n: {kind}) {{
+  %c0 = arith.constant 0 : {kind}
+  %lower = arith.constant {lower} : {kind}
+  %c1 = arith.constant 1 : {kind}
+  %factor = arith.constant {factor} : {kind}
+  scf.for %k = %lower to %n step %c1 : {kind} {{
+    nvvm.cp.async.shared.global %tile, %src, 16, cache =  cg : !llvm.ptr<3>, !llvm.ptr<1>
+    nvvm.cp.async.commit.group
+    %offset = arith.muli %k, %factor : {kind}
+    %inside = arith.cmpi sge, %offset, %c0 : {kind}
+    scf.if %inside {{
+      nvvm.cp.async.wait.group 0
+    }}
+    %v = llvm.load %tile : !llvm.ptr<3> -> f32
+  }}
+  nvvm.cp.async.wait.group 0
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "kind", "bound"),
+    [(1024, "i32", "2^21"), (1000, "i32", "2^21"), (1, "i32", None), (1024, "i64", None), (1 << 20, "i64", "2^43")],
+)
+def test_the_verdict_names_the_trip_count_at_which_an_integer_overflows(
+    factor: int, kind: str, bound: str | None
+) -> None:
+    report = check(parse(scaled(0, factor, kind)), judge_waits=False)
+    assert report.verdict_line == EVERY
+    named = [clause for clause in report.scope.assumed if "overflows" in clause]
+    assert named == ([] if bound is None else [f"n < {bound}, where an integer overflows"])
+    assert report.as_data()["scope"]["assumed"] == list(report.scope.assumed)
+
+
+def test_what_overflows_early_is_not_proved() -> None:
+    report = check(parse(scaled(0, 1 << 12)), judge_waits=False)
+    assert report.verdict_line == "safe for trip counts 0..8"
+    assert "overflows 32 bits before trip count 1048576" in report.bounded[0]
+    assert not any("overflows" in clause for clause in report.scope.assumed)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1 << 21, "2^21"), ((1 << 21) + 1, "2^21"), ((1 << 31) - 2, "2^31 - 2"), (3 << 20, "2^21")]
+)
+def test_a_bound_is_written_by_powers_of_two(number: int, text: str) -> None:
+    assert near_power(number) == text
 
 
 STORES = """

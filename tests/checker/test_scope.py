@@ -9,6 +9,7 @@ import pytest
 from tests.support.ir import ROOT, parse
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
+from tileas_xdsl.machine.core.assumptions import ALL
 
 HEAD = """
   %c0 = arith.constant 0 : index
@@ -34,6 +35,7 @@ LOAD = "%v = memref.load %x[%k] : memref<?xi32>"
 STORE = "memref.store %one, %y[%k] : memref<?xi32>"
 ARRAYS = "%x: memref<?xi32>, %y: memref<?xi32>"
 INSIDE, APART = "indices stay inside x", "no two of x, y overlap"
+BLOCKS = "blocks do not race with each other"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ INSIDE, APART = "indices stay inside x", "no two of x, y overlap"
         pytest.param("%x: memref<4xi32>", "%v = memref.load %x[%c0] : memref<4xi32>", [], id="fixed extents"),
         pytest.param("%x: memref<?xi32>", LOAD, [INSIDE], id="an open extent"),
         pytest.param(ARRAYS, LOAD, [INSIDE], id="an array that is not touched"),
-        pytest.param(ARRAYS, f"{LOAD}\n{STORE}", ["indices stay inside x, y", APART], id="one is written"),
+        pytest.param(ARRAYS, f"{LOAD}\n{STORE}", ["indices stay inside x, y", APART, BLOCKS], id="one is written"),
         pytest.param(
             ARRAYS,
             f"{LOAD}\n%w = memref.load %y[%k] : memref<?xi32>",
@@ -67,7 +69,7 @@ def test_what_is_assumed_is_what_this_program_rests_on(arguments: str, body: str
 
 def test_arrays_that_may_overlap_are_not_assumed_to_be_apart() -> None:
     report = check(parse(walk(ARRAYS, f"{LOAD}\n{STORE}")), may_alias=[("x", "y")])
-    assert list(report.scope.assumed) == ["n >= 0", "indices stay inside x, y"]
+    assert list(report.scope.assumed) == ["n >= 0", "indices stay inside x, y", BLOCKS]
 
 
 def test_a_function_without_a_body_is_named() -> None:
@@ -124,14 +126,30 @@ OF_BLOCKS = ["%id = nvvm.read.ptx.sreg.ctaid.x : i32", "llvm.store %id, %s : i32
 OF_A_CLUSTER = ["nvvm.cluster.arrive", "nvvm.cluster.wait"]
 ACROSS_BLOCKS = "%m = nvvm.mapa %s, %z : !llvm.ptr<3> -> !llvm.ptr<7>"
 
+FARTHER = """
+func.func @farther(%x: memref<?xi32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %ahead = arith.addi %k, %c3 : i32
+    %place = arith.index_cast %ahead : i32 to index
+    %v = memref.load %x[%place] : memref<?xi32>
+  }
+  func.return
+}
+"""
+
 NOT_LOOKED_FOR = {
     "Order inside a warp": (kernel(*BY_ONE, threads=32), "only some threads of a warp do, is ordered"),
     "Data that threads of one warp exchange": (kernel(*EXCHANGED, threads=32), "run in step"),
     "Copies of one thread of a warp": (kernel("nvvm.cp.async.wait.group 0", threads=32), "each other's copies only"),
-    "Other blocks": (kernel(*OF_BLOCKS), "blocks do not race with each other"),
+    "How many threads run a function": (kernel("nvvm.barrier0"), "one thread runs @k"),
+    "Other blocks": (kernel(*OF_BLOCKS), BLOCKS),
     "Other blocks of a cluster": (kernel(*OF_A_CLUSTER), "the blocks of a cluster are executed as one"),
     "How many blocks a cluster has": (kernel(ACROSS_BLOCKS), "a cluster has 2 blocks"),
     "Negative arguments": (walk("%x: i32", ""), "n >= 0"),
+    "Integers that overflow": (FARTHER, "n < 2^31 - 2, where an integer overflows"),
     "Indices out of bounds": (walk("%x: memref<?xi32>", LOAD), INSIDE),
     "Arguments that overlap": (walk(ARRAYS, f"{LOAD}\n{STORE}"), APART),
     "Boxes of tensor maps": (kernel(*BY_MAP), "boxes of x at different coordinates do not overlap"),
@@ -152,6 +170,13 @@ def lines_of_the_page() -> list[str]:
     text = (ROOT / "docs" / "machine.md").read_text()
     section = text.partition("## What is not looked for")[2].partition("\n## ")[0]
     return re.findall(r"^- \*([^*]+?)\.?\*", section, re.MULTILINE)
+
+
+def test_the_page_of_decisions_has_every_phrase_in_order() -> None:
+    text = (ROOT / "docs" / "decisions.md").read_text()
+    section = text.partition("## What a check assumes")[2].partition("\n## ")[0]
+    phrases = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    assert phrases == [each.what.replace("{}", "X") for each in ALL.values()]
 
 
 def test_every_line_of_the_page_has_a_program() -> None:

@@ -97,7 +97,10 @@ def test_a_bounded_verdict_says_why_it_is_not_for_every_trip_count(check: Run) -
         "reaches outside 'src' in iteration 8: index 8 of dimension 0, which has 8; run it with matching sizes, or "
         "fix the index"
     )
-    assert verdict == "safe for trip counts 0..8; assumed: no two of src, dst overlap\n"
+    assert (
+        verdict
+        == "safe for trip counts 0..8; assumed: no two of src, dst overlap; blocks do not race with each other\n"
+    )
 
 
 def test_a_place_in_front_of_an_array_is_refused_whatever_its_size(check: Run) -> None:
@@ -245,6 +248,7 @@ def test_a_terminal_shows_what_a_verdict_rests_on_line_by_line(check: Run, monke
         "safe for trip counts 0..2",
         "  assumed: indices stay inside x, y",
         "  assumed: no two of x, y overlap",
+        "  assumed: blocks do not race with each other",
         "  left out: calls in which a loop has no positive step",
     ]
 

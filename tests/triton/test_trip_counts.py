@@ -67,7 +67,7 @@ def test_what_triton_pipelines_is_proved_for_every_number_of_turns(name: str) ->
     report = check(module_of(name), timeout=60)
     assert report.findings == []
     assert report.last_line.startswith("safe for every trip count; ")
-    assert "bounds of loops that are computed from K are not negative and do not overflow" in report.last_line
+    assert "bounds computed from K are not negative and do not overflow" in report.last_line
 
 
 def test_who_has_started_partitions_begins_none_of_their_loops() -> None:

@@ -39,6 +39,11 @@ class KernelReport:
         return self.report.findings
 
     @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the verdict rests on and nothing looks for: the phrases of the last line and of JSON."""
+        return self.report.scope.assumed
+
+    @property
     def text(self) -> str:
         """What `tileas check` prints: findings by Python line, and the verdict with its scope."""
         return text_of(report_lines(self.report, Source(_file_name(self.kernel, self.target), self.ttgir)))

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, llvm, scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.checker.decisions.open_loops import integers_in
 from tileas_xdsl.checker.decisions.origins import behind_captures
 from tileas_xdsl.checker.decisions.signs import carriers_of, sources_of
+from tileas_xdsl.checker.proof.shifts import MOST_TURNS
+from tileas_xdsl.machine.arguments import is_integer_scalar
 from tileas_xdsl.machine.core.values import bit_width
 
 LARGEST = (1 << 31) - 1
@@ -84,6 +86,26 @@ class Limits:
                 return None if left is None or right is None else _of_both(op, left, right)
             case _:
                 return None
+
+
+GROWS = (arith.AddiOp, arith.MuliOp, arith.ShLIOp, llvm.AddOp, llvm.MulOp, llvm.ShlOp)
+"""The ops whose results may be larger than their operands."""
+
+
+def may_overflow(body: Region, limits: Limits) -> bool:
+    """Whether the function computes an integer that may overflow its type before its loops have turned `MOST_TURNS`."""
+    return any(_may_overflow(op, limits) for op in body.walk() if isinstance(op, GROWS))
+
+
+def _may_overflow(op: Operation, limits: Limits) -> bool:
+    result = op.results[0]
+    if not is_integer_scalar(result.type) or limits.of(result) is not None:
+        return False
+    by = 1
+    if not isinstance(op, arith.AddiOp | llvm.AddOp):
+        factor = next((found for value in op.operands if (found := _positive_constant(value)) is not None), 1)
+        by = factor if isinstance(op, arith.MuliOp | llvm.MulOp) else 1 << min(factor, 64)
+    return MOST_TURNS * by >= 1 << (bit_width(result.type) - 1)
 
 
 def _of_both(op: Operation, left: int, right: int) -> int:

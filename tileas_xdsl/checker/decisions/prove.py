@@ -21,7 +21,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from tileas_xdsl.checker.decisions.demand import demand
 from tileas_xdsl.checker.decisions.graph import Explorer, Graph, TooManyStatesError, WentWrongError, Word
-from tileas_xdsl.checker.decisions.limits import Limits
+from tileas_xdsl.checker.decisions.limits import Limits, may_overflow
 from tileas_xdsl.checker.decisions.open_loops import OpenLoops, open_loops
 from tileas_xdsl.checker.decisions.segments import Findings, check_visits
 from tileas_xdsl.checker.decisions.signs import never_negative
@@ -65,6 +65,8 @@ class ProofByDecisions:
     executions: int
     least: Mapping[str, int]
     """Count -> the number from which on its values are proved by these states; smaller ones were, one by one."""
+    overflows: bool
+    """Whether an integer may overflow that is computed from counts: nothing says how far they go."""
     reach: Reach = field(repr=False)
     """What the executions have reached."""
 
@@ -218,12 +220,14 @@ class _Attempt:
 
 def _proved(problem: Problem, most_states: int, *, gathers_leftovers: bool) -> ProofByDecisions:
     search, graph = _searched(problem, most_states, gathers_leftovers=gathers_leftovers)
-    _check(graph, search, Limits(problem.body, never_negative(problem.body, problem.counts)))
+    limits = Limits(problem.body, never_negative(problem.body, problem.counts))
+    _check(graph, search, limits)
     states, directions = graph.size
     known = problem.opened.known.items()
     least = {str(term): each.low for term, each in known if term != INDUCTION and each.high is None}
     counts, executions, reach = problem.opened.counts, search.executions, search.reach
-    return ProofByDecisions(counts, states, 2 * states, directions, executions, least, reach)
+    overflows = may_overflow(problem.body, limits)
+    return ProofByDecisions(counts, states, 2 * states, directions, executions, least, overflows, reach)
 
 
 MAY_GO_WRONG = "loops that turn differently often from one turn of an outer loop to the next may go wrong"

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, lcm
+from math import ceil, inf, lcm
 
 from tileas_xdsl.analysis.natural_loops import loop_with_turns_from
 from tileas_xdsl.checker.proof.alignment import Alignment
@@ -241,6 +241,7 @@ class _Induction:
         start, latest = min(starts), max(starts)
         most = max(seen_at, latest + 2 * period) + 2 * period
         good: list[End | None] = []
+        overflow = inf
         reason, gathering_may_help = "", bool(self.reason)
         trip_count = start - 1
         while trip_count < most or good:
@@ -254,7 +255,7 @@ class _Induction:
                 alignment = Alignment(*pair, first_turns, Growth(trip_count, period, self.target))
                 alignment.check()
             except IrregularError as error:
-                good, reason = [], sentence(error.op, error.reason)
+                good, overflow, reason = [], inf, sentence(error.op, error.reason)
                 gathering_may_help |= error.gathering_may_help
                 crossing = trip_count + error.rounds * period
                 if error.rounds and crossing <= FAREST_CROSSING:
@@ -266,11 +267,12 @@ class _Induction:
             # Neither is looked at again before there is a proof, and a run takes much memory.
             del runs[trip_count], runs[trip_count + period], pair
             good.append(alignment.room.end)
+            overflow = min(overflow, alignment.steps.overflow)
             # The loops of other agents are cut at the same time: there is no need to look at their heads, too.
             wanted = {key: wanted[key] for key in alignment.cut_at}
             if len(good) == period:
                 self._close(trip_count + period)
-                return Proof(trip_count + period, period, _first_end(good))
+                return Proof(trip_count + period, period, _first_end(good), overflow)
             del alignment
         raise NoProofError(self.reason or reason, gathering_may_help=gathering_may_help)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.ir import Operation
 
@@ -42,6 +43,8 @@ class Proof:
     """An execution with a trip count larger by this does the same and one more round of each growing loop."""
     end: End | None = None
     """Where the first array of a fixed extent ends; None if none does."""
+    overflow: float = inf
+    """The trip count from which on an integer that the proof follows may overflow."""
 
 
 class NoProofError(Exception):

@@ -3,13 +3,15 @@ How far numbers that move on may go: no integer may overflow up to the largest t
 
 The rules by which the results of operations move on are in `machine.core.moving_numbers`.
 
-Overflow. Integers of 32 bits and more are taken not to overflow beyond trip count 2^20; up to there it is checked.
-Narrower ones may not move on at all.
+Overflow. An integer that moves on overflows its type at some trip count. Where that is below `FARTHEST`, there is no
+proof. Else the proof holds below the least of these trip counts, and the verdict says so (`BELOW_OVERFLOW`), unless no
+call comes so far. Integers narrower than 32 bits may not move on at all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.ir import Attribute, Operation
 
@@ -18,6 +20,8 @@ from tileas_xdsl.machine.core.values import bit_width
 
 FARTHEST = 1 << 20
 """The trip count up to which, at least, no number may overflow."""
+MOST_TURNS = 1 << 48
+"""More turns than any loop makes: of a nanosecond each, they take more than three days."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,32 @@ class Growth:
         return max(0, (self.target - self.trip_count) // self.by)
 
 
-def check_moves(op: Operation, value: Moving, type_: Attribute, growth: Growth) -> None:
+def overflows_at(op: Operation, value: Moving, type_: Attribute, growth: Growth) -> float:
     """
-    Raises `IrregularError` if `value`, of type `type_`, moves on and that type is too narrow for it.
+    The trip count from which on `value`, of type `type_`, may overflow that type; infinity if it never does.
 
-    Fewer than `LEAST_WIDTH` bits are always too narrow; wider ones must not overflow before `growth.farthest`.
+    Raises `IrregularError` if it moves on and does so before `growth.farthest`. Fewer than `LEAST_WIDTH` bits are
+    always too narrow.
     """
     if value.stays:
-        return
+        return inf
     width = bit_width(type_)
     if width < LEAST_WIDTH:
         raise IrregularError(op, f"counts in {width} bits, which overflow")
-    farthest = abs(value.value) + growth.rounds * sum(map(abs, value.shifts))
-    if farthest >= 1 << (width - 1):
+    rounds = ((1 << (width - 1)) - 1 - abs(value.value)) // sum(map(abs, value.shifts))
+    if rounds < growth.rounds:
         raise IrregularError(op, f"overflows {width} bits before trip count {growth.farthest}")
+    return growth.trip_count + rounds * growth.by + 1
+
+
+NEAR = 64
+"""So far below a power of two a number is written as a difference from it."""
+
+
+def near_power(number: int) -> str:
+    """`2^21`, `2^31 - 2`, or the power of two below `number`: a bound that people read at a glance."""
+    above = (number - 1).bit_length()
+    below = (1 << above) - number
+    if below > NEAR:
+        return f"2^{above - 1}"
+    return f"2^{above} - {below}" if below else f"2^{above}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from tileas_xdsl.checker.proof.array_bounds import ArrayRoom
 from tileas_xdsl.checker.proof.moving_operands import positions_that_may_move
 from tileas_xdsl.checker.proof.recorded_run import TakenStep
-from tileas_xdsl.checker.proof.shifts import Growth, check_moves
+from tileas_xdsl.checker.proof.shifts import Growth, overflows_at
 from tileas_xdsl.machine.core.agents import Step
 from tileas_xdsl.machine.core.happens_before import Access
 from tileas_xdsl.machine.core.meaning import Kind, facts_of
@@ -164,14 +165,16 @@ class GrowingSteps(Steps):
     def __init__(self, growth: Growth, room: ArrayRoom, tells_threads_apart: bool = False) -> None:
         super().__init__(room, tells_threads_apart)
         self.growth = growth
+        self.overflow = inf
+        """The least trip count at which a number may overflow its type."""
 
     def moving(self, step: Step, number: int, value: int, shifts: tuple[int, ...]) -> Moving:
         moving = Moving(value, shifts)
-        check_moves(step.op, moving, step.operands[number].type, self.growth)
+        self.check_moves(step.op, moving, step.operands[number].type)
         return moving
 
     def check_moves(self, op: Operation, value: Moving, type_: Attribute) -> None:
-        check_moves(op, value, type_, self.growth)
+        self.overflow = min(self.overflow, overflows_at(op, value, type_, self.growth))
 
 
 def lanes_of(taken: TakenStep) -> int:

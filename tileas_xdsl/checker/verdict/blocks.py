@@ -32,6 +32,8 @@ MOST_ASSIGNMENTS = 64
 """The number of combinations of ids and extents that is not too large."""
 TURNS = "turns over blocks"
 """The argument that says how often loops over blocks turn. No name of an argument has spaces."""
+TRIP_COUNT = "trip count"
+"""What a verdict calls an argument that says how often loops turn, and which the user's function does not have."""
 PROGRAMS = "number of programs"
 """The argument that says how many programs a block with a persistent loop may compute."""
 OF_CLUSTERS = "clusterid."

@@ -97,6 +97,9 @@ def check(
     _must_take_programs_over(module, names, programs)
     asked = trip_counts is not None
     report = Report(names, counts, tries_every_trip_count=not asked if prove is None else prove)
+    bodies = (find_function(module, name)[1] for name in names)
+    report.threads = threads
+    report.arguments = list(dict.fromkeys(argument for body in bodies for argument in argument_names(body)))
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
 
     def tried_with(name: str) -> tuple[int, ...] | None:

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from tileas_xdsl.checker.verdict.blocks import TRIP_COUNT
 from tileas_xdsl.checker.verdict.cases import Tell
 from tileas_xdsl.checker.verdict.counted_turns import Counted, counted
 from tileas_xdsl.checker.verdict.deciding import Subject
 from tileas_xdsl.checker.verdict.report import Finding, Report, Verdict
-from tileas_xdsl.checker.verdict.scope import BOUNDS_HOLD, MULTIPLE
 from tileas_xdsl.machine.arguments import ArgumentError
-from tileas_xdsl.machine.core.opaque_numbers import BLOCKS_ALONE
+from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE, BOUNDS_HOLD, MULTIPLE, Assumption
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
 FIRST_COUNTS = tuple(range(9))
@@ -66,6 +66,8 @@ def check_turns(name: str, subject: Subject, report: Report, tell: Tell, check: 
     if general.tells_blocks:
         attempt.assumed[BLOCKS_ALONE] = None
     attempt.assumed |= {MULTIPLE.about(str(step)): None for step in general.multiples}
+    attempt.varied = [TRIP_COUNT if each in general.counts else each for each in attempt.varied]
+    attempt.assumed = {_in_words_of_the_kernel(general, each): None for each in attempt.assumed}
     attempt.may_be_negative = [each for each in attempt.may_be_negative if each not in general.counts]
     report.trip_counts = tried or FIRST_COUNTS
     report.absorb(attempt)
@@ -79,3 +81,9 @@ def _of_the_kernel(general: Counted, finding: Finding) -> Finding | None:
     if found is None:
         return None
     return replace(finding, arguments={**found, **finding.arguments})
+
+
+def _in_words_of_the_kernel(general: Counted, assumption: Assumption) -> Assumption:
+    """The same assumption, where a number of turns that the kernel has no name for is a trip count."""
+    name, below, number = assumption.subject.partition(" < ")
+    return assumption.about(f"{TRIP_COUNT}{below}{number}") if name in general.counts else assumption

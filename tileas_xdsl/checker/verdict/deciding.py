@@ -162,7 +162,8 @@ class Subject:
         machine.perform_all()
         judge_open_phases(machine)
         machine.part(PartsOfArrays).judge(machine)
-        for assumption in assumptions_about_memory(machine, self._memory_of(machine.arguments)):
+        memory = self._memory_of(machine.arguments)
+        for assumption in assumptions_about_memory(machine, memory, of_a_kernel=_is_entry(self.op)):
             machine.assume(assumption)
 
     def _memory_of(self, arguments: Sequence[Any]) -> dict[str, MemoryObject]:

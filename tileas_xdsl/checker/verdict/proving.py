@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Region
 
+from tileas_xdsl.checker.proof.shifts import MOST_TURNS, near_power
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
 from tileas_xdsl.checker.verdict.cases import Case
@@ -22,19 +24,22 @@ from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others,
 from tileas_xdsl.checker.verdict.report import Report, span
 from tileas_xdsl.checker.verdict.running_totals import with_running_totals
 from tileas_xdsl.checker.verdict.suspicions import confirm
-from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, argument_at
+from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, argument_at, argument_names
+from tileas_xdsl.machine.core.assumptions import BELOW_OVERFLOW, NONE_OVERFLOWS
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.deadline import TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
+from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.orders import InStep, Order, Prompt
+from tileas_xdsl.machine.core.values import bit_width
 from tileas_xdsl.machine.core.violations import BlockDependentError, UndecidedError, UnsupportedError
 from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.open_loops import OpenLoops
     from tileas_xdsl.checker.decisions.steered_run import PutAside
-    from tileas_xdsl.checker.proof.outcomes import SuspicionError
+    from tileas_xdsl.checker.proof.outcomes import Proof, SuspicionError
     from tileas_xdsl.checker.proof.recorded_run import RecordedRun
 
 STEPS_OF_PROOFS = 2_000_000
@@ -73,13 +78,26 @@ def _reason_against(case: Case, counts: Sequence[int]) -> str | None:
     if is_first and (not reason_against_all_at_once(case) or case.is_open):
         return None
     try:
-        case.report.proofs[case.name] = prove(partial(_execute, case), counts[-1], case.target)
+        proof = prove(partial(_execute, case), counts[-1], case.target)
     except NoProofError as error:
         return str(error) if is_first or reason_against_all_at_once(case) else None
     except WrongError as error:
         case.check((error.trip_count,))
         return f"trip count {error.trip_count} could not be shown to be right" if not case.is_open else None
+    case.report.proofs[case.name] = proof
+    _assume_no_overflow(case, proof)
     return None
+
+
+def _assume_no_overflow(case: Case, proof: Proof) -> None:
+    """Note the trip count from which on an integer may overflow that `proof` follows, if a call may have it."""
+    (name,) = case.bounds
+    names = argument_names(case.subject.body)
+    width = bit_width(argument_at(case.subject.body, name).type) if name in names else LEAST_WIDTH
+    largest = min((1 << (width - 1)) - 1, MOST_TURNS, inf if case.target is None else case.target)
+    reached = largest if proof.end is None else min(largest, proof.end.trip_count - 1)
+    if proof.overflow <= reached:
+        case.report.assumed[BELOW_OVERFLOW.about(f"{name} < {near_power(int(proof.overflow))}")] = None
 
 
 def _turns_for_each_turn(case: Case) -> bool:
@@ -164,7 +182,9 @@ def _prove_at_once(case: Case, is_wrong: Callable[[SuspicionError], bool]) -> No
     counted = _with_running_totals(case)
     problem = problem_of(counted.subject.body, counted.bounds, partial(_steer, counted))
     parts = Parts(is_wrong, case.subject.deadline.has_passed, case.failures)
-    case.report.proofs_by_decisions[case.name] = parts.prove(problem)
+    proof = case.report.proofs_by_decisions[case.name] = parts.prove(problem)
+    if proof.overflows:
+        case.report.assumed[NONE_OVERFLOWS] = None
 
 
 def _with_running_totals(case: Case) -> Case:

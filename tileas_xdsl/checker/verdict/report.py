@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
-from tileas_xdsl.checker.verdict.scope import NOT_NEGATIVE, UNFENCED_REFILLS, Scope, scope_of
+from tileas_xdsl.checker.verdict.scope import Scope, scope_of
 from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import NOT_NEGATIVE, OF_PROOFS, THREADS_GIVEN, UNFENCED_REFILLS, Assumption
 from tileas_xdsl.machine.core.violations import Party, Violation
 
 if TYPE_CHECKING:
@@ -124,6 +124,10 @@ class Report:
     proofs_by_decisions: dict[str, ProofByDecisions] = field(default_factory=dict[str, "ProofByDecisions"])
     """Of functions whose loops are bounded by several numbers, or by each other."""
     """Name of a function -> its proof for every trip count."""
+    arguments: list[str] = field(default_factory=list[str])
+    """The names of the functions' arguments, in their order."""
+    threads: int | None = None
+    """How many threads the caller said run a function that does not say so itself."""
     varies_trip_counts: bool = True
     """Whether any of the functions has an argument that takes `trip_counts`."""
     makes_up_extents: bool = False
@@ -186,7 +190,10 @@ class Report:
         tried = {} if self.is_proved else dict.fromkeys(self.varied, self.trip_counts)
         signs = map(NOT_NEGATIVE.about, self.may_be_negative if self.is_proved else ())
         asked_for = [UNFENCED_REFILLS] if self.tolerated else []
-        return scope_of(self.fixed, {**tried, **self.only_tried}, [*signs, *asked_for, *self.assumed], self.left_out)
+        asked_for += [] if self.threads is None else [THREADS_GIVEN.about(str(self.threads))]
+        of_proofs = () if self.is_proved else OF_PROOFS
+        assumed = [*signs, *asked_for, *(each for each in self.assumed if each.what not in of_proofs)]
+        return scope_of(self.fixed, {**tried, **self.only_tried}, assumed, self.left_out, self.arguments)
 
     @property
     def kinds(self) -> list[str]:

@@ -15,26 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tileas_xdsl.machine.core.assumptions import Assumption, in_words
+from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE, SEPARATE, STAYS_INSIDE, Assumption, in_words
 from tileas_xdsl.machine.core.opaque_numbers import PartsOfArrays
 from tileas_xdsl.machine.core.violations import DivisionByZeroError, NoStepError
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.memory import MemoryObject
-
-NOT_NEGATIVE = Assumption("{} >= 0")
-"""An argument that a loop bound or a branch follows takes the numbers from 0 up."""
-STAYS_INSIDE = Assumption("indices stay inside {}")
-"""An array whose extent is open is taken to be as large as the loops that walk it."""
-SEPARATE = Assumption("no two of {} overlap")
-"""Arguments that name arrays are objects of their own, unless `may_alias` pairs them."""
-BOUNDS_HOLD = Assumption("bounds of loops that are computed from {} are not negative and do not overflow")
-"""Of loops whose number of turns stands for the formula of their bound."""
-MULTIPLE = Assumption("bounds of loops by steps of {} are multiples of that")
-"""The same, where something else is computed from the bound."""
-UNFENCED_REFILLS = Assumption("an asynchronous write behind a read needs no proxy fence")
-"""Asked for by `relaxed_proxy`, and relied on."""
 
 
 @dataclass(frozen=True)
@@ -81,20 +68,24 @@ def scope_of(
     tried: Mapping[str, Sequence[int]],
     assumed: Iterable[Assumption],
     left_out: Iterable[str],
+    arguments: Sequence[str] = (),
 ) -> Scope:
-    """The scope from what a report has collected."""
+    """The scope from what a report has collected, of functions with `arguments`."""
     return Scope(
         tuple(fixed.items()),
         tuple((name, tuple(numbers)) for name, numbers in tried.items()),
-        tuple(in_words(assumed)),
+        tuple(in_words(assumed, arguments)),
         tuple(left_out),
     )
 
 
-def assumptions_about_memory(machine: Machine, arguments: Mapping[str, MemoryObject]) -> Iterable[Assumption]:
+def assumptions_about_memory(
+    machine: Machine, arguments: Mapping[str, MemoryObject], *, of_a_kernel: bool
+) -> Iterable[Assumption]:
     """
-    What an execution on `machine` rests on, of the `arguments` that name memory: their extents, and that they do not
-    overlap. Only of those that it touched, and the latter only if it writes to one of several in one space.
+    What an execution on `machine` rests on, of the `arguments` that name memory: their extents, that they do not
+    overlap, and that no other block of a kernel touches them. Only of those that it touched, and the last two only if
+    it writes: to one of several in one space, and to global memory.
     """
     parts = machine.part(PartsOfArrays)
     reached = {
@@ -104,9 +95,12 @@ def assumptions_about_memory(machine: Machine, arguments: Mapping[str, MemoryObj
     yield from (STAYS_INSIDE.about(name) for name in touched if any(part.is_open for part in reached[name]))
     for space in dict.fromkeys(base.space for base in touched.values()):
         names = {name: base for name, base in touched.items() if base.space == space}
-        several = len({id(base) for base in names.values()}) > 1
-        if several and any(_is_written(machine, part) for name in names for part in reached[name]):
+        if not any(_is_written(machine, part) for name in names for part in reached[name]):
+            continue
+        if len({id(base) for base in names.values()}) > 1:
             yield from map(SEPARATE.about, names)
+        if of_a_kernel and space == "global":
+            yield BLOCKS_ALONE
 
 
 def _is_written(machine: Machine, base: MemoryObject) -> bool:

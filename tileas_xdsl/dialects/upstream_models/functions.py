@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.ir import Region
+from xdsl.ir import Operation, Region
 
 from tileas_xdsl.interfaces import CallOpInterface, FunctionOpInterface
 
@@ -27,12 +27,17 @@ class NamedFunction(FunctionOpInterface):
         return self.op.body
 
 
+def is_marked_kernel(function: Operation) -> bool:
+    """Whether `function` is marked as one that is launched as a grid."""
+    return any(mark in function.attributes or mark in function.properties for mark in KERNEL_MARKS)
+
+
 class MarkedFunction(NamedFunction):
     """A function of a dialect that marks those which are launched as grids."""
 
     @property
     def is_entry(self) -> bool:
-        return any(mark in self.op.attributes or mark in self.op.properties for mark in KERNEL_MARKS)
+        return is_marked_kernel(self.op)
 
 
 class Call(CallOpInterface):

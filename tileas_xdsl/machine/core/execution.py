@@ -20,7 +20,7 @@ from xdsl.traits import IsTerminator, get_effects
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent, Step
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import CAPTURED_AT_ISSUE, ONLY_COMPUTES, Assumption
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.code import Code
 from tileas_xdsl.machine.core.conflicts import (
@@ -754,12 +754,6 @@ def _is_tile_arithmetic(op: Operation, kind: Kind) -> bool:
     if kind is not Kind.PURE or op.dialect_name() not in ("arith", "math", "tensor"):
         return False
     return any(isinstance(operand.type, TensorType) for operand in op.operands)
-
-
-CAPTURED_AT_ISSUE = Assumption("asynchronous work reads its sources when it is issued")
-"""Given by the caller, as `capture="issue"`."""
-ONLY_COMPUTES = Assumption("{} only computes from its operands")
-"""Of an op that the caller of a check names in `assume_pure`."""
 
 
 def _uninterpreted(agent: Agent, op: Operation, *_operands: Any) -> Any:

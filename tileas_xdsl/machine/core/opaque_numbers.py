@@ -31,7 +31,7 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core import moving_numbers as moving
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE
 from tileas_xdsl.machine.core.meaning import Kind, facts_of, meaning_of
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.op_facts import operands_called
@@ -42,9 +42,6 @@ from tileas_xdsl.machine.core.violations import BlockDependentError
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
     from tileas_xdsl.machine.core.execution import Machine
-
-BLOCKS_ALONE = Assumption("blocks do not race with each other")
-"""Of a program that asks for its place in the grid: one block is executed."""
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,14 @@ from xdsl.ir import Operation
 
 from tileas_xdsl.dialects.triton import amdg
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY, access_global
+from tileas_xdsl.machine.meanings.tt import access_global
 from tileas_xdsl.machine.meanings.ttg import TOKEN, seen
 from tileas_xdsl.machine.meanings.ttng import barrier_at, number_of, threads_around, threads_of_warp
 from tileas_xdsl.machine.parts.barrier_lives import make_barrier, note_signal

@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from tileas_xdsl.dialects.rocdl import async_lds_transfer, barriers, counted_lds_transfer, counter_of, transfers, waits
 from tileas_xdsl.dialects.rocdl.transfers import BufferGatherOp, is_store_from_lds
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import ONLY_READ
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Touch
 from tileas_xdsl.machine.core.meaning import effect, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
@@ -166,10 +166,6 @@ def _issue(
     work.channels += [agent.transfers, counted]
     agent.before_touch = _before_touch
     return work
-
-
-ONLY_READ = Assumption("buffers that vectors of four words name are only read")
-"""The words of a buffer resource hold its address (AMD, "Buffer Resource Descriptor"), and no object."""
 
 
 def _source(agent: Agent, op: Operation, source: Any, of_source: int | None, of_both: int, size: int) -> View | None:

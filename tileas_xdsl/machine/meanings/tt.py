@@ -15,7 +15,7 @@ from tileas_xdsl.dialects.triton import tt
 from tileas_xdsl.dialects.triton.types import PointerType, TensorDescType
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.handles import unknown_outcome
 from tileas_xdsl.machine.core.meaning import control, effect, pure, refused, terminators
 from tileas_xdsl.machine.core.standings import Answer, give_results
@@ -23,9 +23,6 @@ from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.parts.calls import call_symbol
 from tileas_xdsl.machine.parts.thread_numbers import block_extents, block_ids
-
-GLOBAL_MEMORY = Assumption("accesses to global memory do not race: they are not followed")
-"""Of loads, stores and copies whose addresses are computed."""
 
 terminators(tt.ReturnOp, tt.ReduceReturnOp, tt.ScanReturnOp, tt.MapElementwiseReturnOp)
 

@@ -21,6 +21,7 @@ from tileas_xdsl.dialects.triton.partitions import (
 from tileas_xdsl.dialects.triton.types import AsyncTokenType, MemDescType, numbers_of
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync, terminators
@@ -29,7 +30,6 @@ from tileas_xdsl.machine.core.standings import Answer, Done, continuation, give_
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY
 from tileas_xdsl.machine.parts.blocks_alone import must_lie_alike
 from tileas_xdsl.machine.parts.compiler_fences import note_known
 from tileas_xdsl.machine.parts.copy_groups import CP_ASYNC, commit_copies, start_copy, wait_for_own_copies

@@ -21,6 +21,7 @@ from tileas_xdsl.dialects.triton.types import Im2colDescType, MemDescType
 from tileas_xdsl.interfaces import enclosing_function
 from tileas_xdsl.machine.arguments import binds_type
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.happens_before import Proxy
@@ -30,7 +31,6 @@ from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.meanings.tt import GLOBAL_MEMORY
 from tileas_xdsl.machine.meanings.ttg import TOKEN, give_nothing, seen
 from tileas_xdsl.machine.parts.barrier_lives import (
     end_barrier,

@@ -17,7 +17,6 @@ from xdsl.ir import Attribute, Operation
 from tileas_xdsl.dialects.triton.encodings import EncodingAttr
 from tileas_xdsl.dialects.triton.types import MemDescType
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.violations import UnsupportedError
@@ -26,7 +25,6 @@ BLOCKS_OF_CLUSTER = "ttg.num-ctas"
 """Attribute of a module: how many blocks make a cluster."""
 BASES_OF_BLOCKS = re.compile(r"CGALayout = \[((?:\[[^\]]*\](?:, )?)*)\]")
 """Matches in an encoding how a tile lies over the blocks of a cluster."""
-ONE_BLOCK = Assumption("the blocks of a cluster do the same, and none reaches into another: one was executed")
 
 
 @per_op

@@ -25,7 +25,7 @@ from tileas_xdsl.dialects.nvvm.bulk import CpAsyncBulkTensorGlobalToSharedCluste
 from tileas_xdsl.dialects.nvvm.mbarrier import MBarrierArriveExpectTxOp, MBarrierExpectTxOp
 from tileas_xdsl.dialects.tensor_maps import TENSOR_MAP
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import EVEN_SHARES, FILLS_ARRAY, FILLS_PART
 from tileas_xdsl.machine.core.violations import UnsupportedError
 from tileas_xdsl.machine.tiles.llvm_types import element_offset, size_and_alignment
 from tileas_xdsl.machine.tiles.pointers import Pointer
@@ -33,10 +33,6 @@ from tileas_xdsl.machine.tiles.tensor_maps import described
 
 BOX_BYTES = "tileas.box_bytes"
 """Discardable attribute on a tensor copy: the bytes of its box, which only the descriptor knows."""
-
-FILLS_ARRAY = Assumption(f"a tensor copy without {BOX_BYTES} fills the array that its address names")
-EVEN_SHARES = Assumption(f"tensor copies without {BOX_BYTES} bring equal parts of the bytes that are expected")
-FILLS_PART = Assumption(f"a tensor store without {BOX_BYTES} reads no more than up to the next part of shared memory")
 
 
 def bytes_of_load(agent: Agent, op: CpAsyncBulkTensorGlobalToSharedClusterOp, descriptor: Pointer) -> int:

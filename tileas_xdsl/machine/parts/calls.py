@@ -16,7 +16,7 @@ from xdsl.traits import SymbolTable
 from tileas_xdsl.dialects.scalars import scalar_of
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import REACHES_ARGUMENTS_ONLY
 from tileas_xdsl.machine.core.handles import unknown_results
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Done, Request
@@ -26,9 +26,6 @@ from tileas_xdsl.machine.tiles.pointers import Pointer
 
 DEEPEST_CALL = 1000
 """How many calls may be inside each other: more of them are taken for a recursion without an end."""
-
-REACHES_ARGUMENTS_ONLY = Assumption("{} touches only what its arguments reach, and starts and awaits nothing")
-"""Of a function without a body."""
 
 
 def call_symbol(agent: Agent, op: Operation, callee: SymbolRefAttr, arguments: Sequence[Any]) -> Request:

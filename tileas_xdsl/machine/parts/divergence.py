@@ -23,7 +23,12 @@ from xdsl.ir import Operation, Region
 from tileas_xdsl.analysis.thread_blocks import OF_ONE_THREAD, is_for_tiles
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import (
+    HANDS_OVER_BEHIND_BARRIERS,
+    ORDERS_ITS_AGENT,
+    ORDERS_ITS_WARP,
+    Assumption,
+)
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.meaning import Kind, meaning_of
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation, give_results
@@ -35,16 +40,6 @@ from tileas_xdsl.machine.core.violations import UndecidedError
 
 QUIET = frozenset({Kind.PURE, Kind.TERMINATOR, Kind.CONTROL, Kind.JUMP})
 """Kinds of ops that do nothing that others could see."""
-
-
-ORDERS_ITS_WARP = Assumption("elect, and what only some threads of a warp do, is ordered with what the others do")
-"""As the page of this file says."""
-
-ORDERS_ITS_AGENT = Assumption("what only some threads of an agent do is ordered with what its others do")
-"""The same of an agent of several warps, whose threads do tiles together and meet at mbarriers each for itself."""
-
-HANDS_OVER_BEHIND_BARRIERS = Assumption("threads of a warp use each other's copies only behind a barrier of theirs")
-"""A wait covers the copies of the thread that waits (PTX, cp.async.wait_group), and an agent is a whole warp here."""
 
 
 def rests_on_own_copies(agent: Agent, works: Iterable[AsyncWork]) -> None:

@@ -24,18 +24,12 @@ from xdsl.ir import Block, Operation
 
 from tileas_xdsl.analysis.control_flow import Sides, reached, sides_of
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import ORDERS_ITS_WARP
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.threads.block_barriers import is_end_of_threads, leave_by_some_threads
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Varies
 from tileas_xdsl.machine.core.violations import UndecidedError
-from tileas_xdsl.machine.parts.divergence import (
-    ORDERS_ITS_WARP,
-    acts,
-    known_by_all,
-    merged,
-    must_not_both_act,
-    split,
-)
+from tileas_xdsl.machine.parts.divergence import acts, known_by_all, merged, must_not_both_act, split
 from tileas_xdsl.machine.parts.jumps import Join, OpenBranches, Target, enter, jump_to, loop_around
 
 

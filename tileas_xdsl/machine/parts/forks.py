@@ -18,9 +18,10 @@ from xdsl.ir import Operation, Region
 from tileas_xdsl.analysis.thread_blocks import warp_size_of
 from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
+from tileas_xdsl.machine.core.assumptions import ONE_THREAD
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
-from tileas_xdsl.machine.core.threads.blocks import are_counted, join_cohort, warps_of
+from tileas_xdsl.machine.core.threads.blocks import are_counted, is_for_threads, join_cohort, warps_of
 from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
@@ -85,6 +86,8 @@ def fork_and_join(
         first = first_warps[seat.group] * per_warp if first_warps else first
         threads = Threads(first, seat.warps * per_warp, (total, 1, 1), per_warp) if seat.warps else None
         first += seat.warps * per_warp or 1
+        if threads is None and is_for_threads(agent, op, seat.region):
+            agent.machine.assume(ONE_THREAD.about("each agent"))
         for name, team, hardware in _forked(agent, op, seat, threads):
             child = agent.fork(name, op, _take_seat, seat, tuple(operands), captures=[seat.region], hardware=hardware)
             join_cohort(child, cohort, team)

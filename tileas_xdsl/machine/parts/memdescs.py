@@ -18,11 +18,12 @@ from xdsl.ir import Attribute, BlockArgument, Operation
 from tileas_xdsl.dialects.triton.types import MemDescType
 from tileas_xdsl.machine.arguments import ArgumentError, name_of
 from tileas_xdsl.machine.core.agents import Agent
+from tileas_xdsl.machine.core.assumptions import BLOCKS_ALIKE
 from tileas_xdsl.machine.core.memory import MemoryObject, View, row_major_strides
 from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import ElementType, element_type
 from tileas_xdsl.machine.core.violations import UnsupportedError
-from tileas_xdsl.machine.parts.blocks_alone import ONE_BLOCK, blocks_of_cluster
+from tileas_xdsl.machine.parts.blocks_alone import blocks_of_cluster
 from tileas_xdsl.machine.tiles.pointers import Pointer
 
 
@@ -81,7 +82,7 @@ def space_of(kind: MemDescType) -> str:
 def allocate(agent: Agent, op: Operation, kind: MemDescType) -> View:
     """The storage of `op`, which has a result of that type; in a cluster it is that of one block."""
     if blocks_of_cluster(agent, op) != 1:
-        agent.machine.assume(ONE_BLOCK)
+        agent.machine.assume(BLOCKS_ALIKE)
     objects = agent.part(Places).objects
     base = objects.get(op)
     if base is None:

@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nvvm.wgmma import WgmmaMmaAsyncOp
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import PREPARED_IN_TIME
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
 from tileas_xdsl.machine.core.late_values import LateValue
@@ -28,9 +28,6 @@ from tileas_xdsl.machine.core.state import Canvas, OwnPart
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 from tileas_xdsl.machine.parts.written_registers import is_written_behind
-
-PREPARED_IN_TIME = Assumption("registers that wgmma is given to add to are written before the last wgmma.fence")
-"""Of an accumulator that is no result of `wgmma`: which instructions write its registers, and when, is left open."""
 
 
 class RegistersInFlight(LateValue):

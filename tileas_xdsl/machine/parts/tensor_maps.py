@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import APART, NAMED_ONCE
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.happens_before import Proxy, join, map_key
 from tileas_xdsl.machine.core.memory import MemoryObject, View
@@ -45,9 +45,6 @@ EXTENT = 1 << 32
 """Of each dimension: coordinates have 32 bits, and may be negative."""
 RELEASED = "released tensor maps"
 """The clock of what `fence.proxy.release` has covered, among those of other fences."""
-
-APART = Assumption("boxes of {} at different coordinates do not overlap")
-NAMED_ONCE = Assumption("the tensor of {} is reached through that map only")
 
 
 @dataclass
@@ -81,9 +78,9 @@ def writing_box(
 ) -> Touch:
     """The write of a box. Raises `UndecidedError` where the coordinates are not known."""
     known = [agent.known(coordinate, op, "takes as a coordinate") for coordinate in coordinates]
-    agent.machine.assume(NAMED_ONCE.about(descriptor.base.name))
+    agent.machine.assume(NAMED_ONCE.about(descriptor.base.family))
     if BOX not in op.attributes and described(descriptor) is None:
-        agent.machine.assume(APART.about(descriptor.base.name))
+        agent.machine.assume(APART.about(descriptor.base.family))
     return Touch(_box(agent, op, descriptor, known), True, Proxy.ASYNC, is_atomic)
 
 

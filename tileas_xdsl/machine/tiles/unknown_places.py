@@ -16,14 +16,11 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import LIES_INSIDE
 from tileas_xdsl.machine.core.memory import MemoryObject
 from tileas_xdsl.machine.core.values import UNKNOWN
 
 ADDRESS = "computes an address from"
-
-LIES_INSIDE = Assumption("indices that are data stay inside {}")
-"""Of an array that is read at places which are not computed when checking."""
 
 
 def places_to_read(
@@ -40,5 +37,5 @@ def places_to_read(
     if not any(index is UNKNOWN for index in seen):
         return [agent.known(index, op, ADDRESS) for index in seen], False
     agent.machine.read_somewhere(base, op)
-    agent.machine.assume(LIES_INSIDE.about(base.name))
+    agent.machine.assume(LIES_INSIDE.about(base.family))
     return [0 if index is UNKNOWN else agent.known(index, op, ADDRESS) for index in seen], True

@@ -15,13 +15,18 @@ from typing import Any
 from xdsl.ir import Operation, Region
 
 from tileas_xdsl.analysis.thread_blocks import Level, block_shape_of, level_of, warp_size_of
+from tileas_xdsl.dialects.upstream_models.functions import is_marked_kernel
 from tileas_xdsl.interfaces import FunctionOpInterface
 from tileas_xdsl.machine.core.agents import Agent, Team
+from tileas_xdsl.machine.core.assumptions import ONE_THREAD
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
 from tileas_xdsl.machine.core.threads.block_barriers import Departures, leave_block
 from tileas_xdsl.machine.core.threads.hardware import Threads
 from tileas_xdsl.machine.core.violations import UndecidedError, UnsupportedError
+
+OF_THREADS = (Level.THREADS, Level.BOTH)
+"""Levels of code of which each thread does something."""
 
 
 def threads_of(function: Operation, given: int | None) -> Threads | None:
@@ -50,6 +55,8 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
     threads = threads_of(function, given)
     agent.hardware = threads
     agent.machine.part(Departures).kernel = function
+    if threads is None:
+        _take_for_one_thread(agent, function, body)
     if threads is None or threads.count <= threads.per_warp or not are_counted(agent, function, body, threads):
         return agent.call(function, body, arguments)
     cohort: list[Agent] = []
@@ -60,6 +67,15 @@ def call_by_block(agent: Agent, function: Operation, arguments: Sequence[Any], g
         agent.machine.happened(agent, function, "fork", f"starts {child.name}", on=child)
     end = EndOfAgents(cohort)
     return agent.wait(end, function).then(_take_results, end)
+
+
+def _take_for_one_thread(agent: Agent, function: Operation, body: Region) -> None:
+    """Note that one thread is taken to run `function`, if that is code for single threads."""
+    interface = FunctionOpInterface.of(function)
+    assert interface is not None
+    level, _ = agent.machine.code.fact(_levels, function)[body]
+    if level in OF_THREADS or (level is Level.PLAIN and is_marked_kernel(function)):
+        agent.machine.assume(ONE_THREAD.about(f"@{interface.function_name}"))
 
 
 @continuation
@@ -117,6 +133,11 @@ def are_counted(agent: Agent, op: Operation, region: Region, threads: Threads) -
             "of the two an agent of its own, or one warp",
         )
     return level is not Level.TILES
+
+
+def is_for_threads(agent: Agent, op: Operation, region: Region) -> bool:
+    """Whether each thread does something of what stands in `region`, a region of `op`."""
+    return agent.machine.code.fact(_levels, op)[region][0] in OF_THREADS
 
 
 def _levels(op: Operation) -> dict[Region, tuple[Level, Operation | None]]:

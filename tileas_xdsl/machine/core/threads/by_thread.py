@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import RUN_IN_STEP
 from tileas_xdsl.machine.core.happens_before import Access, Conflict, Proxy, may_conflict
 from tileas_xdsl.machine.core.meaning import Kind
 from tileas_xdsl.machine.core.memory import ByteRegion, View
@@ -34,11 +34,6 @@ from tileas_xdsl.machine.core.violations import UndecidedError
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent, Step
 
-RUN_IN_STEP = Assumption("the threads of a warp run in step where one touches what another writes")
-"""
-Of accesses of several threads of one warp that meet, with no barrier and no `bar.warp.sync` between them. PTX promises
-no order there since sm_70 (CUDA C++ Programming Guide, "Independent Thread Scheduling").
-"""
 
 PASSED_ON = frozenset({Kind.PURE, Kind.CONTROL, Kind.TERMINATOR, Kind.JUMP})
 """Kinds of ops that hand such values on, or compute from them; what decides something there has to be known."""

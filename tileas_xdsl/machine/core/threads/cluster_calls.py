@@ -16,7 +16,7 @@ from typing import Any
 from xdsl.ir import Operation
 
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import CLUSTER_SIZE
 from tileas_xdsl.machine.core.opaque_numbers import base_of, rebased
 from tileas_xdsl.machine.core.standings import Answer, Request, continuation
 from tileas_xdsl.machine.core.synchronization import EndOfAgents
@@ -32,8 +32,6 @@ from tileas_xdsl.machine.core.threads.clusters import (
 from tileas_xdsl.machine.core.threads.crossing import cluster_shape_of, crosses_blocks, stated_cluster_shape
 from tileas_xdsl.machine.core.violations import UnsupportedError
 
-CLUSTER_SIZE = Assumption("a cluster has {} blocks")
-"""Of a kernel that does not say so."""
 MOST_BLOCKS = 16
 """Of a cluster (CUDA C++ Programming Guide, "Thread Block Clusters": 8, and 16 where the launch allows it)."""
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from xdsl.ir import Operation
 
+from tileas_xdsl.machine.core.assumptions import BLOCKS_ALONE
 from tileas_xdsl.machine.core.happens_before import Access, Knowledge, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject
-from tileas_xdsl.machine.core.opaque_numbers import BLOCKS_ALONE, OpaqueNumber, SumOfIds
+from tileas_xdsl.machine.core.opaque_numbers import OpaqueNumber, SumOfIds
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Rendezvous
 

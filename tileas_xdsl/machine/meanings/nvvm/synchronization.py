@@ -38,7 +38,7 @@ from tileas_xdsl.dialects.nvvm.barrier import (
 )
 from tileas_xdsl.dialects.nvvm.mbarrier import ArriveLikeOp, NoCompleteOp, WaitOp
 from tileas_xdsl.machine.core.agents import Agent
-from tileas_xdsl.machine.core.assumptions import Assumption
+from tileas_xdsl.machine.core.assumptions import CLUSTER_AS_ONE, ORDERS_ITS_WARP
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.happens_before import FENCE_SPACES, Knowledge
 from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
@@ -86,7 +86,7 @@ from tileas_xdsl.machine.parts.copy_groups import (
     issue_copy,
     wait_for_own_copies,
 )
-from tileas_xdsl.machine.parts.divergence import ORDERS_ITS_WARP, predicated
+from tileas_xdsl.machine.parts.divergence import predicated
 from tileas_xdsl.machine.parts.instructions.proxy_fences import fence_inits, fence_proxies
 from tileas_xdsl.machine.parts.placed_barriers import ClusterArrival, PlacedBarrier, publish_inits
 from tileas_xdsl.machine.parts.tensor_maps import acquire_map, release_maps
@@ -567,13 +567,6 @@ def _mapa(agent: Agent, op: Operation, pointer: Any, rank: Any) -> Pointer:
     """The place in another block that corresponds to one in this block."""
     place: Pointer = agent.known(pointer, op, "takes the address in another block of")
     return place_in_block(agent, op, place, agent.known(rank, op, "takes as its rank"))
-
-
-CLUSTER_AS_ONE = Assumption("the blocks of a cluster are executed as one")
-"""
-Of barriers of the cluster in a kernel whose blocks do not reach into each other: they wait for the own threads. (What
-blocks do to global memory may be written as agents of one program.)
-"""
 
 
 THREAD_REGISTERS: dict[type[Operation], Reading] = {
