@@ -62,8 +62,7 @@ def _copy_out(agent: Agent, op: Operation, source: Any, *_operands: Any) -> Any:
 def _copy(agent: Agent, op: Operation, view: View, *, is_write: bool) -> None:
     """A copy that belongs to the next group of the agent; of the two places only the one in LDS is followed."""
     agent.machine.assume(GLOBAL_MEMORY)
-    work = start_copy(agent, op, [Touch(view, is_write, Proxy.GENERIC)], view.region.byte_count)
-    work.ends_with_grid = not is_write
+    start_copy(agent, op, [Touch(view, is_write, Proxy.GENERIC)], view.region.byte_count)
 
 
 @effect(amdg.LocalLoadPackedTransposedOp)
@@ -110,7 +109,6 @@ def _issue_move(agent: Agent, op: Operation, views: Sequence[View], *, is_write:
     label = f"a move of {sum(view.region.byte_count for view in views)} bytes"
     touches = [Touch(view, is_write, Proxy.GENERIC) for view in views]
     work = agent.issue(op, touches, None, label=label, engine=TDM)
-    work.ends_with_grid = not is_write
     copy_groups(agent, TDM).uncommitted.append(work)
     commit_copies(agent, TDM, op)
     return work

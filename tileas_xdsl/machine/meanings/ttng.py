@@ -25,7 +25,7 @@ from tileas_xdsl.machine.core.assumptions import GLOBAL_MEMORY
 from tileas_xdsl.machine.core.asynchronous_work import Touch
 from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.happens_before import Proxy
-from tileas_xdsl.machine.core.meaning import effect, pure, refused, suspends, sync
+from tileas_xdsl.machine.core.meaning import effect, issues, pure, refused, suspends, sync
 from tileas_xdsl.machine.core.memory import View
 from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import EventCondition
@@ -58,6 +58,7 @@ from tileas_xdsl.machine.parts.instructions.warpgroup_products import (
 )
 from tileas_xdsl.machine.parts.memdescs import allocate, place_of_barrier, subview
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
+from tileas_xdsl.machine.parts.register_works import RegistersInFlight, fence_registers
 from tileas_xdsl.machine.parts.tensor_core import Instruction, start_commit, start_pipelined
 
 DEFAULT_WARPS = 4
@@ -258,15 +259,20 @@ def _make_descriptor(agent: Agent, _op: Operation, *_operands: Any) -> None:
 # wgmma ----------------------------------------------------------------------------------------------------------------
 
 
-@suspends(ttng.WarpGroupDotOp)
+@issues(ttng.WarpGroupDotOp)
 def _dot(agent: Agent, op: ttng.WarpGroupDotOp, *operands: Any) -> Answer:
-    """A group of its own; complete at once where it is not asynchronous. The accumulator lies in registers."""
+    """
+    A `wgmma.fence`, a product and its group; complete at once where it is not asynchronous. The sum lies in registers,
+    which the product writes until it is complete.
+    """
     views = [seen(agent, op, v) for v, o in zip(operands, op.operands, strict=True) if isinstance(o.type, MemDescType)]
+    fence_registers(agent, op)
     with fenced_by_compiler(agent):
-        start_warpgroup_product(agent, op, [Touch(view, False, Proxy.ASYNC) for view in views], "a product")
+        work = start_warpgroup_product(agent, op, [Touch(view, False, Proxy.ASYNC) for view in views], "a product")
     commit_warpgroup_products(agent, op)
     if op.isAsync is not None and op.isAsync.value.data:
-        return UNKNOWN
+        agent.machine.late_values = True
+        return RegistersInFlight(op, ttng.WarpGroupDotWaitOp.name).filled_by(work)
     return wait_for_warpgroup_products(agent, op, 0).then(_give_product)
 
 
@@ -275,7 +281,7 @@ def _give_product(_agent: Agent, _op: Operation, _: None) -> Answer:
     return UNKNOWN
 
 
-@suspends(ttng.WarpGroupDotWaitOp, may_move=("inputs",))
+@issues(ttng.WarpGroupDotWaitOp, may_move=("inputs",))
 def _dot_wait(agent: Agent, op: ttng.WarpGroupDotWaitOp, *values: Any) -> Answer:
     return wait_for_warpgroup_products(agent, op, number_of(op.pendings)).then(_pass_on, values)
 
