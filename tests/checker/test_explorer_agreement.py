@@ -214,7 +214,7 @@ FAULTS: dict[str, tuple[str, object, str, Callable[[Method], Method]]] = {
     ),
     "commits of other agents are known": ("queues", Mind, "knows_moments", lambda _: lambda self, moments: True),
     "phases are known": ("barriers", Phase, "all_known_to", lambda _: lambda self, mind: True),
-    "nothing may precede a phase": ("barriers", Phase, "comes_after", lambda _: lambda self, moments: True),
+    "nothing may precede a phase": ("barriers", Phase, "comes_after", lambda _: lambda self, agent, moment: True),
     "open phases stay open": ("barriers", deciding, "judge_open_phases", lambda _: lambda machine: None),
     "no step is tried later": ("barriers", exploration, "_want_reversal", lambda _: lambda *_: None),
     "who sleeps is not woken": ("barriers", exploration, "meet", lambda _: lambda one, other: False),

@@ -39,6 +39,7 @@ def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
     drawing.literal((barrier.counted_by_hand, barrier.valid))
     drawing.works(barrier.contributors)
     _draw_phase(drawing, barrier.current)
+    _draw_what_is_open(drawing, barrier.current)
     for phase in reversed(barrier.completed):
         drawing.literal(present - phase.index)
         _draw_phase(drawing, phase)
@@ -49,10 +50,21 @@ def _phase_barrier(drawing: Drawing, barrier: PhaseBarrier) -> None:
 def _draw_phase(drawing: Drawing, phase: Phase) -> None:
     drawing.literal((phase.arrived, phase.bytes_arrived))
     drawing.value(phase.knowledge)
-    drawing.clock(phase.order)
-    for moments in (phase.arrivals, phase.expectations, phase.waits):
+    for moments in (phase.arrivals, phase.waits):
         drawing.moments(moments)
     drawing.works(phase.works)
+
+
+def _draw_what_is_open(drawing: Drawing, phase: Phase) -> None:
+    """What decides whether the present phase waits for what it is to wait for: of no account once it is complete."""
+    drawing.clock(phase.arrival_order)
+    drawing.literal((len(phase.expectations), len(phase.deliveries)))
+    for expected in phase.expectations:
+        drawing.literal(expected.size)
+        drawing.moment(expected.agent, expected.moment)
+    for delivery in phase.deliveries:
+        drawing.literal(delivery.size)
+        drawing.clock(delivery.after)
 
 
 @draws_thing(PlacedBarrier)
@@ -71,7 +83,7 @@ def _all_know(drawing: Drawing, agent: int, moment: int) -> bool:
 
 @draws_value(Signal)
 def _signal(drawing: Drawing, signal: Signal) -> None:
-    drawing.literal((signal.count, signal.is_bytes))
+    drawing.literal((signal.count, signal.what))
     drawing.thing(signal.barrier)
 
 

@@ -211,7 +211,7 @@ def _left_barrier(drawing: Drawing, base: MemoryObject | None, offset: int, barr
 
 
 def _moments_of(phase: Phase) -> tuple[Clock, ...]:
-    return (phase.arrivals, phase.expectations, phase.waits)
+    return (phase.arrivals, phase.waits)
 
 
 def _is_at_rest(drawing: Drawing, barrier: PhaseBarrier) -> bool:

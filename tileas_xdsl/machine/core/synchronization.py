@@ -255,9 +255,6 @@ class MarkCondition(Condition):
         return "marks"
 
 
-# Barriers with phases -----------------------------------------------------------------------------------------------
-
-
 @dataclass
 class CounterCondition(Condition):
     """The oldest transfers that a counter of an AMD wave counts are complete."""
@@ -279,9 +276,46 @@ class CounterCondition(Condition):
         return f"{self.counter} to fall to {self.outstanding}"
 
 
+# Barriers with phases -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """
+    What makes a phase wait for more, and has to come before the phase completes: an agent expects bytes, or adds to
+    the pending arrivals, or makes an arrival that must not be the last.
+    """
+
+    agent: int
+    moment: int
+    size: int
+    """In bytes; 0 where it is not about bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Bytes that have arrived."""
+
+    after: Clock
+    """The moments that happen before their arrival."""
+    size: int
+
+
 @dataclass
 class Phase:
-    """One phase of a barrier: what its completion makes known, and which agents and works took part."""
+    """
+    One phase of a barrier: what its completion makes known, and which agents and works took part.
+
+    A phase completes as soon as no arrival is pending and no byte is outstanding (PTX ISA, "Phase Completion of the
+    mbarrier object"). So what makes it wait for more may come too late, after it was complete without that:
+    `mbarrier.expect_tx`, and the increment by `cp.async.mbarrier.arrive` without `.noinc`. Such an *expectation* comes
+    in time if the phase cannot complete without something that comes after it (`comes_after`). What the expectation
+    itself has brought about, its own copies and its own asynchronous arrivals, is none of that: without it the phase
+    does not wait for them. What counts is
+
+    - each arrival that the init count counts, by an agent or by a work: all of them must come (`arrival_order`);
+    - the bytes that such an arrival makes the phase wait for, if only deliveries after the expectation can bring them.
+    """
 
     index: int
     knowledge: Knowledge = field(default_factory=Knowledge)
@@ -290,15 +324,12 @@ class Phase:
     arrivals: Clock = field(default_factory=dict[int, int])
     """Latest moment of each agent that arrived."""
     works: list[AsyncWork] = field(default_factory=list[AsyncWork])
-    expectations: Clock = field(default_factory=dict[int, int])
-    """
-    Latest moment of each agent that announced bytes, and the one after each arrival that must not complete the phase:
-    the phase may complete only after these.
-    """
+    expectations: list[Expectation] = field(default_factory=list[Expectation])
+    deliveries: list[Delivery] = field(default_factory=list[Delivery])
     waits: Clock = field(default_factory=dict[int, int])
     """Latest moment of each agent that waited for this phase and went on."""
-    order: Clock = field(default_factory=dict[int, int])
-    """What comes before the arrivals that hand over nothing."""
+    arrival_order: Clock = field(default_factory=dict[int, int])
+    """What happens before one of the arrivals that the init count counts, beside what they make known."""
 
     def all_known_to(self, mind: Mind) -> bool:
         """Whether every arrival of the phase happens before what `mind` does now."""
@@ -308,12 +339,40 @@ class Phase:
         """Whether the phase is complete before what `agent` does now: it has waited for it, or knows its arrivals."""
         return agent.number in self.waits or self.all_known_to(agent.mind)
 
-    def comes_after(self, moments: Clock) -> bool:
-        """Whether each of `moments` happens before something without which the phase could not complete."""
-        if not moments:
+    @property
+    def expects_in_time(self) -> bool:
+        """Whether the phase cannot complete without any of its expectations."""
+        return all(self.comes_after(expected.agent, expected.moment) for expected in self.expectations)
+
+    def comes_after(self, agent: int, moment: int) -> bool:
+        """
+        Whether the phase cannot complete before `moment` of `agent`, in whatever order things happen that are not
+        ordered.
+
+        Either an arrival that has to come is after it, or bytes are missing: what can be delivered without it is less
+        than what such arrivals expect.
+        """
+        if self._precedes_arrival(agent, moment):
             return True
-        clocks = [self.knowledge.clock, self.order, *(work.mind.clock for work in self.works)]
-        return all(any(clock.get(agent, -1) >= moment for clock in clocks) for agent, moment in moments.items())
+        certain = sum(each.size for each in self.expectations if self._precedes_arrival(each.agent, each.moment))
+        return self._deliverable_without(agent, moment) < certain
+
+    def _precedes_arrival(self, agent: int, moment: int) -> bool:
+        return self.knowledge.clock.get(agent, -1) >= moment or self.arrival_order.get(agent, -1) >= moment
+
+    def _deliverable_without(self, agent: int, moment: int) -> int:
+        """
+        The most bytes that can come without `moment` of `agent`, less those for which the phase then has to wait beside
+        the certain ones: who needs an expectation that is not certain brings at most what is beyond that.
+        """
+        left = [(each.after, each.size) for each in self.deliveries if each.after.get(agent, -1) < moment]
+        for expected in self.expectations:
+            owed = 0 if self._precedes_arrival(expected.agent, expected.moment) else expected.size
+            for place, (after, size) in enumerate(left):
+                if after.get(expected.agent, -1) >= expected.moment:
+                    paid = min(owed, size)
+                    owed, left[place] = owed - paid, (after, size - paid)
+        return sum(size for _, size in left)
 
 
 class PhaseBarrier:
@@ -368,22 +427,28 @@ class PhaseBarrier:
                 break
         return known if (known & 1) == parity else known + 1
 
-    def arrive(
-        self, knowledge: Knowledge, agent: int, moment: int, count: int = 0, size: int = 0, *, hands_over: bool = True
-    ) -> None:
+    def arrive(self, knowledge: Knowledge, agent: int, moment: int, count: int, *, hands_over: bool = True) -> None:
         """
-        Count `count` arrivals of `agent`, and `size` bytes that it reports itself. It knows `knowledge`, which it hands
-        over or not, and does it at `moment`.
+        Count `count` arrivals of `agent`, which knows `knowledge`, and hands it over or not. It does it at `moment`.
         """
         phase = self.current
         if hands_over:
             phase.knowledge.merge(knowledge)
         else:
-            join(phase.order, knowledge.clock)
+            join(phase.arrival_order, knowledge.clock)
         phase.arrivals[agent] = moment
         phase.arrived += count
-        phase.bytes_arrived += size
         self.pending -= count
+        self._flip_if_complete()
+
+    def report_bytes(self, knowledge: Knowledge, agent: int, moment: int, size: int) -> None:
+        """Count `size` bytes that `agent`, which knows `knowledge` and hands nothing over, reports at `moment`."""
+        self.current.arrivals[agent] = moment
+        self._deliver(knowledge.clock, size)
+
+    def _deliver(self, after: Clock, size: int) -> None:
+        self.current.deliveries.append(Delivery(after, size))
+        self.current.bytes_arrived += size
         self.bytes_outstanding -= size
         self._flip_if_complete()
 
@@ -405,25 +470,38 @@ class PhaseBarrier:
 
     def expect(self, bytes_expected: int, agent: int, moment: int) -> None:
         """Let the present phase complete only after `bytes_expected` bytes more, as `agent` announces at `moment`."""
-        self.current.expectations[agent] = moment
+        self.current.expectations.append(Expectation(agent, moment, bytes_expected))
         self.bytes_outstanding += bytes_expected
 
-    def complete_bytes(self, work: AsyncWork, bytes_arrived: int) -> None:
-        self.contributors.pop(work, None)
-        self.current.knowledge.merge(work.event_knowledge)
-        self.current.works.append(work)
-        self.current.bytes_arrived += bytes_arrived
-        self.bytes_outstanding -= bytes_arrived
-        self._flip_if_complete()
+    def add_pending(self, count: int, agent: int, moment: int) -> None:
+        """Let the present phase complete only after `count` arrivals more, as `agent` announces at `moment`."""
+        self.must_not_end_before(agent, moment)
+        self.pending += count
 
-    def arrive_by(self, work: AsyncWork, count: int = 1) -> None:
-        """An arrival made by asynchronous work when it completes."""
-        self.contributors.pop(work, None)
-        self.current.knowledge.merge(work.event_knowledge)
-        self.current.works.append(work)
+    def must_not_end_before(self, agent: int, moment: int) -> None:
+        """The present phase has to wait for `moment` of `agent`; whether it does is judged when it is complete."""
+        self.current.expectations.append(Expectation(agent, moment, 0))
+
+    def complete_bytes(self, work: AsyncWork, bytes_arrived: int) -> None:
+        self._take_part(work)
+        self._deliver(work.mind.clock, bytes_arrived)
+
+    def arrive_by(self, work: AsyncWork, count: int, *, was_added: bool = False) -> None:
+        """
+        Count `count` arrivals made by asynchronous work when it completes; they were added to those that the init count
+        counts, or are among them.
+        """
+        self._take_part(work)
+        if not was_added:
+            join(self.current.arrival_order, work.mind.clock)
         self.current.arrived += count
         self.pending -= count
         self._flip_if_complete()
+
+    def _take_part(self, work: AsyncWork) -> None:
+        self.contributors.pop(work, None)
+        self.current.knowledge.merge(work.event_knowledge)
+        self.current.works.append(work)
 
     def _flip_if_complete(self) -> None:
         if self.pending > 0 or self.bytes_outstanding != 0:

@@ -8,9 +8,9 @@ An execution is *phase-determinate* if happens-before orders
 
 Then every interleaving passes through the same phases and groups. For a barrier two conditions suffice. Whoever takes
 part in a phase (by arriving, by expecting bytes, by asynchronous work that signals) knows that the phase before is
-complete. Whatever may precede the completion of a phase (the waits for the phase before, the expected bytes) happens
-before one of the arrivals that complete it. A pair that is not ordered is a doubt. A wait whose phase is already
-followed by another complete phase is a violation.
+complete. Whatever must precede the completion of a phase (the waits for the phase before, the bytes and arrivals that
+are expected beside the init count) happens before something without which it cannot complete (`Phase`). A pair that is
+not ordered is a doubt. A wait whose phase is already followed by another complete phase is a violation.
 
 Scopes. An arrive of block scope at another block's barrier counts, but hands nothing over. Nor does a relaxed one, a
 relaxed arrival at the barrier of the cluster, or `complete_tx`; a wait that is relaxed learns nothing. They count for
@@ -21,6 +21,7 @@ scope learns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
@@ -63,7 +64,7 @@ def arrive(
     moment, too_many = agent.moment, count > barrier.pending
     knowledge = agent.release()
     if not may_complete:
-        barrier.current.expectations[agent.number] = agent.moment
+        barrier.must_not_end_before(agent.number, agent.moment)
     barrier.arrive(knowledge, agent.number, moment, count, hands_over=hands_over)
     is_last = barrier.phases_completed != phase
     # Arrivals change places with each other and with waits, unless one of them is the last of its phase, or must not.
@@ -82,12 +83,21 @@ def expect_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) 
     barrier.expect(size, agent.number, agent.moment)
 
 
+def expect_arrivals(agent: Agent, barrier: PhaseBarrier, op: Operation, count: int) -> None:
+    """Let the present phase complete only when `count` arrivals have come beside those that the barrier is made for."""
+    agent.machine.shares(barrier.name, alone=True)
+    _must_know_last_phase(agent, barrier, op, "expects arrivals")
+    barrier.add_pending(count, agent.number, agent.moment)
+    phase, arrivals = barrier.phases_completed, "1 arrival" if count == 1 else f"{count} arrivals"
+    agent.machine.happened(agent, op, "expect", f"expects {arrivals} more at {barrier.name}", on=barrier, turn=phase)
+
+
 def report_bytes(agent: Agent, barrier: PhaseBarrier, op: Operation, size: int) -> None:
     """`agent` itself reports that `size` of the expected bytes have arrived, which hands over nothing."""
     agent.machine.shares(barrier.name, alone=True)
     _must_know_last_phase(agent, barrier, op, "reports bytes")
     phase, moment = barrier.phases_completed, agent.moment
-    barrier.arrive(agent.release(), agent.number, moment, size=size, hands_over=False)
+    barrier.report_bytes(agent.release(), agent.number, moment, size)
     _judge_if_completed(agent.machine, barrier, phase, op)
 
 
@@ -110,9 +120,9 @@ def _judge_if_completed(machine: Machine, barrier: PhaseBarrier, phase: int, op:
     if barrier.phases_completed == phase:
         return
     last, before = barrier.completed[-1], barrier.completed[-2]
-    if not last.comes_after(before.waits):
+    if not all(last.comes_after(agent, moment) for agent, moment in before.waits.items()):
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with a wait for phase {before.index}")
-    if not last.comes_after(last.expectations):
+    if not last.expects_in_time:
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, unordered with what must come before")
     if barrier.contributors:
         machine.doubt(op, f"completes phase {phase} of {barrier.name}, which work under way might have signalled, too")
@@ -127,7 +137,7 @@ def judge_open_phases(machine: Machine) -> None:
         phase, outstanding = barrier.current, barrier.bytes_outstanding
         if barrier.pending > 0 or outstanding == 0:
             continue
-        if outstanding < 0 or not phase.comes_after(phase.expectations):
+        if outstanding < 0 or not phase.expects_in_time:
             machine.doubt(
                 barrier.op,
                 f"makes {barrier.name}, in phase {phase.index} of which bytes and their expectation are unordered",
@@ -235,12 +245,25 @@ def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operati
 
 def promise_bytes(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, size: int) -> None:
     """When `work` completes, `size` bytes arrive at `barrier`."""
-    _promise(agent, work, Signal(barrier, size, is_bytes=True))
+    _promise(agent, work, Signal(barrier, size, Signalled.BYTES))
 
 
 def promise_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count: int = 1) -> None:
-    """When `work` completes, it arrives `count` times at `barrier`."""
-    _promise(agent, work, Signal(barrier, count, is_bytes=False))
+    """When `work` completes, it arrives `count` times at `barrier`, which is made for these arrivals."""
+    _promise(agent, work, Signal(barrier, count, Signalled.ARRIVALS))
+
+
+def promise_added_arrival(agent: Agent, work: AsyncWork, barrier: PhaseBarrier, count: int) -> None:
+    """The same for arrivals that `expect_arrivals` has added to those that `barrier` is made for."""
+    _promise(agent, work, Signal(barrier, count, Signalled.ADDED_ARRIVALS))
+
+
+class Signalled(Enum):
+    """What a work tells a barrier when it completes."""
+
+    BYTES = auto()
+    ARRIVALS = auto()
+    ADDED_ARRIVALS = auto()
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +272,7 @@ class Signal:
 
     barrier: PhaseBarrier
     count: int
-    is_bytes: bool
+    what: Signalled
 
     def __call__(self, work: AsyncWork) -> None:
         machine, barrier = work.issuer.machine, self.barrier
@@ -258,11 +281,11 @@ class Signal:
         work.phases.append((barrier, phase))
         if not barrier.last_completed.all_known_to(work.mind):
             barrier.hand_on()
-        if self.is_bytes:
+        if self.what is Signalled.BYTES:
             barrier.complete_bytes(work, self.count)
         else:
             too_many = self.count > barrier.pending
-            barrier.arrive_by(work, self.count)
+            barrier.arrive_by(work, self.count, was_added=self.what is Signalled.ADDED_ARRIVALS)
             if too_many:
                 _too_many_arrivals(work.issuer, barrier, work.op, self.count)
         _judge_if_completed(machine, barrier, phase, work.op)

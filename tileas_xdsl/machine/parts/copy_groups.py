@@ -27,7 +27,13 @@ from tileas_xdsl.machine.core.synchronization import CommitGroup, GroupQueue
 from tileas_xdsl.machine.core.threads.by_thread import report_collisions, windows_of_all
 from tileas_xdsl.machine.core.threads.own_copies import parts_of_some
 from tileas_xdsl.machine.parts.barrier_lives import note_signal
-from tileas_xdsl.machine.parts.barriers import commit, promise_arrival, wait_for_queue
+from tileas_xdsl.machine.parts.barriers import (
+    commit,
+    expect_arrivals,
+    promise_added_arrival,
+    promise_arrival,
+    wait_for_queue,
+)
 from tileas_xdsl.machine.parts.divergence import rests_on_own_copies
 from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 
@@ -166,10 +172,11 @@ def arrive_behind_copies(agent: Agent, op: Operation, barrier: PlacedBarrier, co
     in addition to those that it was made for (PTX ISA, "cp.async.mbarrier.arrive": without `.noinc`).
     """
     if increments:
-        barrier.state.pending += count
+        expect_arrivals(agent, barrier.state, op, count)
     events = [agent.machine.event_of(work) for work in copies_in_flight(agent, CP_ASYNC)]
     work = agent.issue(op, [], None, label="an arrival behind copies", engine=CP_ASYNC, dependencies=events)
-    promise_arrival(agent, work, barrier.state, count)
+    promise = promise_added_arrival if increments else promise_arrival
+    promise(agent, work, barrier.state, count)
     note_signal(barrier, work)
 
 
