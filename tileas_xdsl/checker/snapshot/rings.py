@@ -19,6 +19,7 @@ def _ring(drawing: Drawing, ring: Ring) -> None:
         drawing.thing(other)
     for k in (ring.produced, *(ring.consumed.get(agent.number, 0) for agent in drawing.machine.live)):
         _draw_count(drawing, ring, k, free)
+    drawing.moments(ring.takers)
     drawing.literal(str(sorted(k - free for k in ring.acquired if k not in ring.committed)))
     drawing.literal(str([k - free for k in ring.left]))
     for agent, k in sorted(ring.held):
@@ -30,9 +31,15 @@ def _ring(drawing: Drawing, ring: Ring) -> None:
             drawing.works(works)
     for place, slot in _slots_in_order(drawing, ring, free):
         drawing.literal((place, None if slot.live is None else slot.live - free, slot.releases))
+        drawing.literal(_rounds_ahead(ring, slot, free))
         drawing.thing(slot.full)
         drawing.thing(slot.empty)
         drawing.sequence(slot.storage)
+
+
+def _rounds_ahead(ring: Ring, slot: Slot, free: int) -> tuple[int, ...]:
+    """By how many rounds the first free stage is ahead of the phases of a slot, which waits compare."""
+    return tuple(ring.round(free) - barrier.current.index for barrier in (slot.full, slot.empty))
 
 
 def _turns(drawing: Drawing, ring: Ring) -> bool:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
+from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
@@ -177,10 +178,24 @@ def wait_for_parity(
     """
     if op is agent.machine.what_if.inverted:
         parity ^= 1
-    meant = barrier.phase_named(parity, agent)
-    if barrier.phases_completed - 1 > meant:
-        _phase_ran_away(agent, barrier, meant, op)
-    condition = PhaseCondition(barrier, parity, meant, acquires)
+    return _wait(agent, PhaseCondition(barrier, parity, barrier.phase_named(parity, agent), acquires), op)
+
+
+def wait_for_phase(agent: Agent, barrier: PhaseBarrier, phase: int, op: Operation, *, acquires: bool = True) -> Request:
+    """
+    The same where it is known which phase is meant: number `phase`, -1 for the one before the first.
+
+    All that the barrier is asked for is the parity, which an earlier phase may have, too. To pass on that is a
+    violation; so it is a doubt if the agent does not know that the phase before the one meant is complete.
+    """
+    if barrier.phase_named(phase & 1, agent) < phase:
+        agent.machine.doubt(op, f"waits for phase {phase} of {barrier.name}, unordered with the one before")
+    return _wait(agent, PhaseCondition(barrier, phase & 1, phase, acquires), op)
+
+
+def _wait(agent: Agent, condition: PhaseCondition, op: Operation) -> Request:
+    if condition.barrier.phases_completed - 1 > condition.meant:
+        _phase_ran_away(agent, condition.barrier, condition.meant, op)
     return agent.wait(condition, op).then(_saw_phase, condition)
 
 
@@ -215,8 +230,11 @@ def _doubt_if_passed_by(agent: Agent, barrier: PhaseBarrier, meant: int, op: Ope
 def _saw_phase(agent: Agent, op: Operation, _: None, condition: PhaseCondition) -> Answer:
     barrier = condition.barrier
     agent.machine.shares(barrier.name, alone=False)
-    if barrier.phases_completed - 1 > condition.meant:
+    seen = barrier.phases_completed - 1
+    if seen > condition.meant:
         _phase_ran_away(agent, barrier, condition.meant, op)
+    elif seen < condition.meant:
+        _passes_too_early(agent, barrier, condition.meant, op)
     _saw_phase_now(agent, op, barrier)
 
 
@@ -239,6 +257,19 @@ def _phase_ran_away(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operati
         f"{barrier.name} ran {seen - meant} phase(s) ahead of a waiting agent: its parity now means another phase",
         (party, Party(barrier.op, "", (), "makes the barrier")),
         f"an edge from this wait to the arrivals of phase {meant + 1} ({who or 'asynchronous work'})",
+    )
+    agent.machine.report(violation, Misuse(agent, [barrier], [party]))
+
+
+def _passes_too_early(agent: Agent, barrier: PhaseBarrier, meant: int, op: Operation) -> None:
+    seen = barrier.phases_completed - 1
+    role = f"passes on phase {seen} of {barrier.name}, asking for parity {seen & 1}"
+    party = Party(op, agent.name, agent.iteration, role)
+    violation = Violation(
+        ViolationKind.PHASE,
+        f"'{op_name(op)}' passes on phase {seen} of {barrier.name} where phase {meant} is meant",
+        (party, Party(barrier.op, "", (), "makes the barrier")),
+        f"an edge from the completion of phase {meant - 1} to this wait",
     )
     agent.machine.report(violation, Misuse(agent, [barrier], [party]))
 

@@ -33,7 +33,7 @@ from tileas_xdsl.machine.arguments import default_array
 from tileas_xdsl.machine.core.agents import Activation, Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork, Event, Touch
 from tileas_xdsl.machine.core.evidence import Misuse
-from tileas_xdsl.machine.core.happens_before import Knowledge, Proxy
+from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Proxy
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.observer import Look
 from tileas_xdsl.machine.core.standings import Answer, Done, Request, continuation
@@ -41,7 +41,7 @@ from tileas_xdsl.machine.core.state import Canvas, OwnPart, SharedPart
 from tileas_xdsl.machine.core.synchronization import PhaseBarrier
 from tileas_xdsl.machine.core.values import UNKNOWN, ElementType, element_type
 from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
-from tileas_xdsl.machine.parts.barriers import arrive, expect_bytes, promise_bytes, wait_for_parity
+from tileas_xdsl.machine.parts.barriers import arrive, expect_bytes, promise_bytes, wait_for_phase
 from tileas_xdsl.machine.parts.shared_storage import take_storage
 from tileas_xdsl.machine.tiles.tiles import VIEW_SPACES, read_tile, residency_of
 
@@ -100,6 +100,8 @@ class Ring:
     slots: dict[int, Slot] = field(default_factory=dict[int, Slot])
     produced: int = 0
     """Stages handed out to producers that do not name theirs."""
+    takers: Clock = field(default_factory=dict[int, int])
+    """Which agent took the last of these, at which moment; empty at first."""
     consumed: dict[int, int] = field(default_factory=dict[int, int])
     """Agent -> stages handed out to it as a consumer that does not name them."""
     acquired: set[int] = field(default_factory=set[int])
@@ -118,8 +120,24 @@ class Ring:
     def slot_number(self, k: int) -> int:
         return k if self.depth is None else k % self.depth
 
+    def round(self, k: int) -> int:
+        """How often the slot of stage `k` has been filled before: the phase of its full barrier."""
+        return 0 if self.depth is None else k // self.depth
+
     def parity(self, k: int) -> int:
-        return 0 if self.depth is None else (k // self.depth) & 1
+        return self.round(k) & 1
+
+    def take_next_stage(self, agent: Agent, op: Operation) -> int:
+        """
+        The next stage, for `op` of a producer that does not name its stage. Doubt, if another producer might have come
+        first: which stage each gets depends on who does.
+        """
+        agent.machine.shares(f"the next stage of {self.name}", alone=True)
+        if not agent.mind.knows_moments(self.takers):
+            agent.machine.doubt(op, f"takes the next stage of {self.name}, unordered with another producer")
+        self.takers = {agent.number: agent.moment}
+        self.produced += 1
+        return self.produced - 1
 
     @property
     def turns(self) -> int:
@@ -270,11 +288,11 @@ def acquire(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
 def _wait_empty(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
     slot = slot_of(agent, ring, k, op)
     if ring.depth is not None:
-        return wait_for_parity(agent, slot.empty, ring.parity(k) ^ 1, op)
+        return wait_for_phase(agent, slot.empty, ring.round(k) - 1, op)
     if ring.slots_relied_on is None or k < ring.slots_relied_on:
         return Done()
     before = slot_of(agent, ring, k - ring.slots_relied_on, op)
-    return wait_for_parity(agent, before.empty, 0, op, acquires=False)
+    return wait_for_phase(agent, before.empty, 0, op, acquires=False)
 
 
 @continuation
@@ -382,7 +400,7 @@ def commit(agent: Agent, ring: Ring, k: int, op: Operation) -> Event:
 def wait_full(agent: Agent, ring: Ring, k: int, op: Operation) -> Request:
     """Wait until stage `k` has been published; the consumer holds it then."""
     slot = slot_of(agent, ring, k, op)
-    return wait_for_parity(agent, slot.full, ring.parity(k), op).then(_hold, StageIndex(ring, k))
+    return wait_for_phase(agent, slot.full, ring.round(k), op).then(_hold, StageIndex(ring, k))
 
 
 @continuation

@@ -123,10 +123,11 @@ def _put(agent: Agent, op: PutOp, queue: Any, *operands: Any) -> Answer:
     if isinstance(queue, SourceQueue):
         return _run_body(agent, op, _unknown_slots(op.queue_type), op.body)
     payload = list(operands)
-    turn: int = queue.produced
-    if op.index is not None:
+    if op.index is None:
+        turn = queue.take_next_stage(agent, op)
+    else:
         turn = agent.known(payload.pop(0), op, "takes as its slot")
-    queue.produced = turn + 1
+        queue.produced = turn + 1
     return rings.acquire(agent, queue, turn, op).then(_fill_slot, StageIndex(queue, turn), tuple(payload))
 
 

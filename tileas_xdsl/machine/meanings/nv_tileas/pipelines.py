@@ -170,8 +170,7 @@ def _stage_to_produce(agent: Agent, op: Operation, ring: Ring, stage: Any, *, ex
     named = _named_stage(agent, op, ring, stage) if explicit else None
     if named is not None:
         return named
-    ring.produced += 1
-    return ring.produced - 1
+    return ring.take_next_stage(agent, op)
 
 
 def _stage_to_consume(agent: Agent, op: Operation, ring: Ring, token: StageToken, stage: Any) -> int:
