@@ -62,6 +62,7 @@ POSSIBLE = {
     "queues": {"race", "undrained"},
     "marks": {"race", "undrained"},
     "barriers": {"race", "deadlock", "undrained"},
+    "expectations": {"race", "deadlock", "undrained"},
 }
 """What can go wrong in each model: queues and marks cannot lock."""
 
@@ -172,7 +173,7 @@ def test_agreement(model: str) -> None:
     assert min(tally.safe, tally.unsafe) * 4 >= tally.programs
     assert set(tally.kinds) <= POSSIBLE[model]
     assert set(tally.kinds) == POSSIBLE[model] or not FULL
-    assert (tally.explored > 0) == (model in ("queues", "barriers"))
+    assert (tally.explored > 0) == (model in ("queues", "barriers", "expectations"))
 
 
 def test_programs_follow_from_model_and_seed() -> None:

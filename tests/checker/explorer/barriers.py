@@ -12,6 +12,7 @@ what is made of it here:
   before `inval`, by happens-before. Each lane of a warp executes `init`: the second of them finds a valid object.
 * An arrival takes its count off the pending count. More than are pending is a violation; a phase that is completed by
   an arrival with `.noComplete` too. `expect-tx` adds to the tx-count, and completes nothing; `complete-tx` takes off.
+  `cp.async.mbarrier.arrive` without `.noinc` adds to the pending count, and its arrival behind the copies takes off.
 * A test or a wait for parity p succeeds while the last completed phase has parity p; before phase 0 is complete that
   is parity 1. With the state that an arrival returned it succeeds when that phase is complete; of a phase that is older
   than the one before the current it may not be asked.
@@ -20,8 +21,8 @@ what is made of it here:
 
 What decides what. For the search, an arrival meets each arrival of other phases: in another order it would have been
 counted elsewhere, in the place of any of them. Within a phase arrivals and bytes may change places: only all of them
-together complete it. That is not so for `expect-tx` without arrival, which the phase may not wait for, and for
-`.noComplete`: these meet everything.
+together complete it. That is not so for `expect-tx` without arrival and for what adds arrivals, which the phase may
+not wait for, and for `.noComplete`: these meet everything.
 A wait meets the completion that takes away what it waits for.
 """
 
@@ -130,7 +131,7 @@ class Barrier:
         """An arrival, bytes that are expected, or bytes that are there (negative)."""
         self.check_live()
         meet_each(search, self.before, thread, mind)
-        is_strict = not step.completes or (not step.count and step.expected > 0)
+        is_strict = not step.completes or step.adds > 0 or (not step.count and step.expected > 0)
         if is_strict or self.has_strict:
             meet(search, self.now, thread, mind)
             mind.follow(self.open)
@@ -146,7 +147,7 @@ class Barrier:
         if step.count > self.pending:
             text = f"{step.count} arrivals where {self.pending} are pending"
             raise UndefinedError(text, is_overrun=True)
-        self.pending -= step.count
+        self.pending += step.adds - step.count
         self.bytes += step.expected
         self.count -= step.drops
         is_complete = self.pending == 0 and self.bytes == 0 and (step.count > 0 or step.expected < 0)

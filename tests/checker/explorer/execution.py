@@ -72,7 +72,8 @@ class Run:
         self.queues: dict[int, Queue] = {}
         self.groups: dict[int, list[tuple[int, Mind]]] = {group: [] for group in program.groups}
         self.counters = {n: Counter(n, start, program, self.size) for n, start in program.counters.items()}
-        self.histories = Histories(program.shared, self.first_operation)
+        of_async_proxy = {self.first_operation + n for n, each in program.operations.items() if each.is_async_proxy}
+        self.histories = Histories(program.shared, frozenset(of_async_proxy))
         self.found: dict[str, list[str]] = {}
         """For each kind of mistake the way there."""
         self.way: list[tuple[int, int]] = []
@@ -256,7 +257,7 @@ class Run:
     def arrival_of(self, number: int) -> steps.Arrive:
         operation = self.program.operations[number]
         assert operation.barrier is not None
-        return steps.Arrive(operation.barrier, 0, -operation.size)
+        return steps.Arrive(operation.barrier, operation.arrivals, -operation.size)
 
     def land(self, number: int) -> None:
         mind = self.landing.pop(number)
@@ -341,6 +342,8 @@ def _issue(run: Run, thread: Going, step: steps.Issue) -> None:
     operation, itself = run.program.operations[step.operation], run.first_operation + step.operation
     thread.mind.tick(thread.number)
     mind = thread.mind.copy()
+    for before in operation.after:
+        mind.join(run.issued[before])
     mind.tick(itself)
     reads, writes = (Touch.ASYNC_READ, Touch.ASYNC_WRITE) if operation.is_async_proxy else (Touch.READ, Touch.WRITE)
     run.access(itself, mind, reads, operation.reads, None)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
 
+from tests.checker.explorer.expectations import FAMILIES as EXPECTATIONS
 from tests.checker.explorer.statements import (
     GIVEN,
     VALUE,
@@ -519,4 +520,5 @@ FAMILIES: dict[str, tuple[Family, ...]] = {
     "queues": (queue_pipeline, two_stages, queue_per_slot, groups_of_several, queue_agents, open_queue, random_queues),
     "marks": (mark_pipeline, uneven_blocks, marks_and_calls, reused_buffers, mark_agents, random_marks),
     "barriers": (barrier_ring, barrier_ring, rendezvous, chain, copies_of_one_thread, open_phases, random_barriers),
+    "expectations": EXPECTATIONS,
 }

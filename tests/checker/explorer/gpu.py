@@ -34,6 +34,16 @@ def _copy(unroller: Unroller, frame: Frame, op: Any) -> None:
     _counted(frame, "open copies").append(issued)
 
 
+def _arrive_behind(unroller: Unroller, frame: Frame, op: Any) -> None:
+    """Each thread arrives when all its copies are complete; without `noinc` the phase is made to wait for that."""
+    barrier = unroller.barrier_at(frame, frame.values[op.operands[0]])
+    if not bool(op.properties["noinc"].value.data):
+        frame.emit(steps.Arrive(barrier, 0, releases=False, adds=frame.threads), op)
+    issued = sum(_counted(frame, "copies")) | sum(_counted(frame, "open copies"))
+    after = tuple(n for n in frame.issued if issued >> n & 1)
+    unroller.issue(frame, op, steps.Operation(op, barrier=barrier, arrivals=frame.threads, after=after))
+
+
 def _bulk_store(unroller: Unroller, frame: Frame, op: Any) -> None:
     """
     Two operations: the read of the source, for which alone a wait may be, and the write of the target, which is over
@@ -186,6 +196,7 @@ def _pass_on(unroller: Unroller, frame: Frame, op: Any) -> None:
 
 MEANINGS: dict[str, Meaning] = {
     "nvvm.cp.async.shared.global": _copy,
+    "nvvm.cp.async.mbarrier.arrive": _arrive_behind,
     "nvvm.cp.async.commit.group": _closes("copies"),
     "nvvm.cp.async.wait.group": _wait_copies,
     "nvvm.cp.async.bulk.global.shared.cta": _bulk_store,

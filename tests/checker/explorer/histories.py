@@ -52,10 +52,10 @@ Last = tuple[int, tuple[object, ...] | None]
 class Histories:
     """All touches of one run."""
 
-    def __init__(self, shared: int, first_operation: int) -> None:
+    def __init__(self, shared: int, of_async_proxy: frozenset[int]) -> None:
         self.shared = shared
-        self.first_operation = first_operation
-        """The threads from here on are asynchronous operations."""
+        self.of_async_proxy = of_async_proxy
+        """The asynchronous operations, as threads, that take the asynchronous proxy."""
         self.touches: dict[int, list[dict[int, Last]]] = {}
         self.overlaps: dict[int, list[int]] = {}
 
@@ -92,5 +92,5 @@ class Histories:
         self.touches[cells][kind][thread] = mind.order[thread], one_of
 
     def _is_async(self, thread: int, kind: Touch) -> bool:
-        """Whether it is of the asynchronous proxy; the bytes that an operation tells a barrier of are."""
-        return kind in (AR, AW) or (kind is USE and thread >= self.first_operation)
+        """Whether it is of the asynchronous proxy; the bytes that an operation of it tells a barrier of are."""
+        return kind in (AR, AW) or (kind is USE and thread in self.of_async_proxy)

@@ -16,7 +16,7 @@ from tests.checker.explorer.families import FAMILIES
 from tests.checker.explorer.statements import LAYOUT, Source, Stmt, fresh
 from tests.checker.explorer.text import text_of
 
-SYNCHRONISING = frozenset(LAYOUT) - {"load", "store", "loop", "call", "scope", "copy"}
+SYNCHRONISING = frozenset(LAYOUT) - {"load", "store", "loop", "call", "scope", "copy", "cp"}
 """Kinds where a mutation is more likely to break something."""
 FIXED = frozenset({"init", "agents"})
 """Kinds that stay where they are: a barrier is made once, before anybody may use it."""

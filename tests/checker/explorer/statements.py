@@ -11,7 +11,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
-MODELS = ("tokens", "functions", "queues", "marks", "barriers")
+MODELS = ("tokens", "functions", "queues", "marks", "barriers", "expectations")
+ON_POINTERS = ("marks", "barriers", "expectations")
+"""The models whose programs take pointers; the others take memrefs."""
 CELLS = 4
 """Elements of an array; 32 bits each."""
 
@@ -71,6 +73,8 @@ LAYOUT: dict[str, tuple[int, ...]] = {
     "expect": (3, 2, 2, 2),
     "wait_phase": (3, 2, 2, 1, 2),  # place of the barrier, parity, depth of the ring that the parity goes round
     "bulk": (3, 2, 2, 3, 3, 2, 2, 2),  # place of the target, source, place of the barrier, words
+    "cp": (3, 2, 2, 3),  # place of the target, source
+    "arrive_behind": (3, 2, 2, 1),  # place of the barrier, whether the init count counts it
 }
 """For each kind its numbers, as the largest value that a mutation gives each."""
 
@@ -86,6 +90,8 @@ PLACES: dict[str, tuple[int, ...]] = {
     "expect": (0,),
     "wait_phase": (0,),
     "bulk": (0, 4),
+    "cp": (0,),
+    "arrive_behind": (0,),
 }
 """Where the places begin among the numbers."""
 
@@ -95,6 +101,7 @@ VOCABULARY: dict[str, tuple[str, ...]] = {
     "queues": ("commit", "commit", "wait", "load", "store", "loop"),
     "marks": ("copy", "copy", "mark", "mark", "wait_marks", "load", "store", "call"),
     "barriers": ("arrive", "wait_phase", "load", "store", "arrive_expect", "bulk", "expect"),
+    "expectations": ("arrive", "wait_phase", "load", "arrive_expect", "bulk", "expect", "cp", "arrive_behind"),
 }
 """What is found in a random program, some of it more often."""
 
@@ -215,7 +222,7 @@ def fresh(rng: Random, model: str) -> Stmt:
     numbers = [rng.randint(0, most) for most in LAYOUT[kind]]
     for place in PLACES.get(kind, ()):
         numbers[place + 1 : place + 3] = [0, 0]
-    if kind in ("arrive", "arrive_expect", "expect", "wait_phase"):
+    if kind in ("arrive", "arrive_expect", "arrive_behind", "expect", "wait_phase"):
         numbers[0] %= 2
     if kind == "bulk":
         numbers[4] %= 2

@@ -147,7 +147,7 @@ class Arrive:
 
     barrier: int
     count: int
-    expected: int
+    expected: int = 0
     releases: bool = True
     completes: bool = True
     """Whether it may be the one that completes the phase."""
@@ -155,6 +155,8 @@ class Arrive:
     """How many arrivals less every later phase expects."""
     state: int | None = None
     """Where the thread keeps the number of the phase."""
+    adds: int = 0
+    """How many arrivals more the current phase waits for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,8 +274,11 @@ class Operation:
     batch: int | None = None
     """The batch with which it completes; None: by itself, at any time."""
     barrier: int | None = None
-    """The barrier that is told of its `size` bytes when it is complete."""
+    """The barrier that is told of its `size` bytes, or at which it arrives, when it is complete."""
     size: int = 0
+    arrivals: int = 0
+    after: tuple[int, ...] = ()
+    """The operations of its own thread that must be complete before it is."""
     is_async_proxy: bool = False
     """Whether it touches memory through the asynchronous proxy."""
     rank: int = 0

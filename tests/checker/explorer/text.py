@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.checker.explorer.statements import BARRIERS, CELLS, GIVEN, RETURNS, VALUE, Source, Stmt, at
+from tests.checker.explorer.statements import BARRIERS, CELLS, GIVEN, ON_POINTERS, RETURNS, VALUE, Source, Stmt, at
 
 
 def text_of(source: Source) -> str:
@@ -27,7 +27,7 @@ class _Writer:
         """Token or group -> its kind and its SSA name."""
 
     def module(self) -> str:
-        on_pointers = self.source.model in ("marks", "barriers")
+        on_pointers = self.source.model in ON_POINTERS
         header = POINTER_ARGUMENTS if on_pointers else MEMREF_ARGUMENTS
         for number, body in enumerate(self.source.helpers):
             self.last_helper = number
@@ -102,7 +102,7 @@ class _Writer:
 
     def write_load(self, statement: Stmt) -> None:
         array, *place = statement.numbers
-        if self.source.model in ("marks", "barriers"):
+        if self.source.model in ON_POINTERS:
             name, space = POINTERS[array]
             self.value(f"llvm.load {self.pointer(name, place, space, 'i32')} : !llvm.ptr<{space}> -> i32")
         else:
@@ -110,7 +110,7 @@ class _Writer:
 
     def write_store(self, statement: Stmt) -> None:
         array, *place = statement.numbers
-        if self.source.model in ("marks", "barriers"):
+        if self.source.model in ON_POINTERS:
             name, space = POINTERS[array]
             self.emit(f"llvm.store %n7, {self.pointer(name, place, space, 'i32')} : i32, !llvm.ptr<{space}>")
         else:
@@ -296,6 +296,16 @@ class _Writer:
             f"nvvm.cp.async.bulk.shared.cluster.global {into}, {out_of}, {self.barrier(barrier)}, %n{4 * words} "
             ": !llvm.ptr<3>, <1>"
         )
+
+    def write_cp(self, statement: Stmt) -> None:
+        *target, source = statement.numbers
+        into, out_of = self.pointer("%l", target, 3, "i32"), self.pointer("%g", at(source), 1, "i32")
+        self.emit(f"nvvm.cp.async.shared.global {into}, {out_of}, 4, cache =  ca : !llvm.ptr<3>, !llvm.ptr<1>")
+
+    def write_arrive_behind(self, statement: Stmt) -> None:
+        *place, is_counted = statement.numbers
+        noinc = " {noinc = true}" if is_counted else ""
+        self.emit(f"nvvm.cp.async.mbarrier.arrive {self.barrier(place)}{noinc} : !llvm.ptr<3>")
 
 
 TYPES = {"token": "!async.token", "value": "!async.value<i32>"}
