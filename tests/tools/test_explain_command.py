@@ -59,7 +59,7 @@ EDGES = ROOT / "tests" / "checker" / "edges"
     ("program", "option", "said"),
     [
         ("tid_specialised", [], "undecided"),
-        ("tid_specialised", ["--threads", "64"], "unsafe: phase, deadlock"),
+        ("tid_specialised", ["--threads", "64"], "unsafe: deadlock, phase"),
         ("ctaid_bound", ["--arg", "ctaid.x=1"], "unsafe: deadlock"),
     ],
 )

@@ -17,7 +17,7 @@ from tileas_xdsl.checker.witnesses.witness import Witness, witness_of
 from tileas_xdsl.diagnostics import op_name, sentence
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT
 from tileas_xdsl.machine.core.assumptions import NOT_NEGATIVE, OF_PROOFS, THREADS_GIVEN, UNFENCED_REFILLS, Assumption
-from tileas_xdsl.machine.core.violations import Party, Violation
+from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from tileas_xdsl.checker.decisions.prove import ProofByDecisions
@@ -197,8 +197,9 @@ class Report:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of violation found, each once, in the order in which they were found."""
-        return list(dict.fromkeys(str(finding.violation.kind) for finding in self.findings))
+        """The kinds of violation found, each once, in the order of `ViolationKind`: agents may change places."""
+        found = {finding.violation.kind for finding in self.findings}
+        return [str(kind) for kind in ViolationKind if kind in found]
 
     @property
     def bounds_that_matter(self) -> list[str]:
