@@ -42,7 +42,7 @@ from tileas_xdsl.machine.core.standings import (
     continuation,
 )
 from tileas_xdsl.machine.core.state import OwnPart, OwnPartT, Parts
-from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence
+from tileas_xdsl.machine.core.synchronization import Condition, EventCondition, MarkSequence, NotYetError
 from tileas_xdsl.machine.core.threads import by_thread, own_copies
 from tileas_xdsl.machine.core.threads.clusters import BlockOfCluster, name_in_block
 from tileas_xdsl.machine.core.threads.hardware import Active, PerThread, Threads
@@ -556,7 +556,10 @@ class Agent:
                 outcome = self._run_pure(step, operands)
             else:
                 if clock is None and step.sight < pauses_from and self._acts_at_once(kind):
-                    outcome = step.function(self, step.op, *operands)
+                    try:
+                        outcome = step.function(self, step.op, *operands)
+                    except NotYetError as error:
+                        outcome = self._act_once(error.condition, step, operands)
                 else:
                     outcome = self.begin(step, operands)
                 if isinstance(outcome, Request):
@@ -639,11 +642,18 @@ class Agent:
         return outcome
 
     def _run_effect(self, step: Step, operands: list[Any]) -> Answer:
-        if self.machine.tells_threads_apart and step.kind not in by_thread.PASSED_ON:
-            for operand in operands:
-                if type(operand) is PerThread:
-                    return by_thread.act(self, step, operands)
-        return step.function(self, step.op, *operands)
+        try:
+            if self.machine.tells_threads_apart and step.kind not in by_thread.PASSED_ON:
+                for operand in operands:
+                    if type(operand) is PerThread:
+                        return by_thread.act(self, step, operands)
+            return step.function(self, step.op, *operands)
+        except NotYetError as error:
+            return self._act_once(error.condition, step, operands)
+
+    def _act_once(self, condition: Condition, step: Step, operands: list[Any]) -> Request:
+        """Wait for what the op of `step` needs before it can do anything, and then do what it does."""
+        return self.wait(condition, step.op).then(_act, step, operands)
 
     def _run_pure(self, step: Step, operands: list[Any]) -> Any:
         if self.machine.tells_threads_apart:

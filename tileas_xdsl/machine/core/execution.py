@@ -431,6 +431,11 @@ class Machine:
         if self.guide is not None and hoping(self.live):
             self.hopes_in_vain = True
             return
+        mistakes = [each.waiting_for.mistake(each) for each in self.live if each.waiting_for is not None]
+        for mistake in filter(None, mistakes):
+            self.report(*mistake)
+        if any(mistakes):
+            return
         known = self.observer.standstill(self)
         if known is not None:
             self.report(known)

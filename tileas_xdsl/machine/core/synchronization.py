@@ -20,6 +20,8 @@ from tileas_xdsl.machine.core.happens_before import Clock, Knowledge, Mind, join
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.agents import Agent
+    from tileas_xdsl.machine.core.evidence import Evidence
+    from tileas_xdsl.machine.core.violations import Violation
 
 MOST_NAMED = 8
 """The number of agents that are named where many are waited for."""
@@ -62,6 +64,18 @@ class Condition(ABC):
     def doubt(self) -> str | None:
         """For a condition that never held: why it might have held in another interleaving; None if it cannot have."""
         return None
+
+    def mistake(self, agent: Agent) -> tuple[Violation, Evidence] | None:
+        """For a condition that never held: the mistake that `agent`, which waits, makes; None if it is locked out."""
+        return None
+
+
+class NotYetError(Exception):
+    """Raised by the meaning of an op that has done nothing so far, and cannot before `condition` holds."""
+
+    def __init__(self, condition: Condition) -> None:
+        self.condition = condition
+        super().__init__(condition.describe())
 
 
 # Tokens -------------------------------------------------------------------------------------------------------------

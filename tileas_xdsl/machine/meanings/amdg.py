@@ -95,9 +95,9 @@ def _tdm_fused(agent: Agent, op: amdg.AsyncTDMFusedCopyGlobalToLocalOp, *operand
 def _move(agent: Agent, op: Any, operands: Sequence[Any], local: Any, *, is_write: bool) -> Any:
     """An op of the TDM: a group of its own, and where there is a barrier, an arrival of each warp at it."""
     values = dict(zip(op.operands, operands, strict=True))
+    placed = None if op.barrier is None else barrier_at(agent, op, values[op.barrier])
     work = _issue_move(agent, op, [seen(agent, op, values[local])], is_write=is_write)
-    if op.barrier is not None:
-        placed = barrier_at(agent, op, values[op.barrier])
+    if placed is not None:
         promise_arrival(agent, work, placed.state, threads_around(agent, op) // threads_of_warp(agent, op))
         note_signal(placed, work)
     return TOKEN

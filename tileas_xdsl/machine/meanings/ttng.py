@@ -310,11 +310,12 @@ def _mma(agent: Agent, op: ttng.TCGen5MMAOp | ttng.TCGen5MMAScaledOp, *operands:
     sources = [seen(agent, op, values[operand]) for operand in (op.a, op.b, *scales)]
     target = seen(agent, op, values[op.d])
     touches = [*map(_read, sources), Touch(target, True)]
+    told = zip(op.barriers, op.barrier_preds, strict=True)
+    barriers = [barrier_at(agent, op, values[each]) for each, on in told if _is_on(agent, op, [values[on]])]
     with fenced_by_compiler(agent):
         start_pipelined(agent, op, Instruction.PRODUCT, touches, "a product", _accumulator(op, target))
-    for barrier, predicate in zip(op.barriers, op.barrier_preds, strict=True):
-        if _is_on(agent, op, [values[predicate]]):
-            _commit_to(agent, op, values[barrier])
+    for barrier in barriers:
+        _commit_to(agent, op, barrier)
     if not _is_synchronous(agent, op):
         return _give_token(agent, op, None)
     done = agent.machine.event_of(start_commit(agent, op), "the product")
@@ -361,15 +362,14 @@ def _commit(agent: Agent, op: ttng.TCGen5CommitOp, barrier: Any, *rest: Any) -> 
     if not _is_on(agent, op, rest):
         note_switched_off(agent, op, place_of_barrier(agent, op, barrier))
         return
-    _commit_to(agent, op, barrier)
+    _commit_to(agent, op, barrier_at(agent, op, barrier))
 
 
-def _commit_to(agent: Agent, op: Operation, barrier: Any) -> None:
+def _commit_to(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:
     """Let `barrier` track the works that the agent has started."""
-    placed = barrier_at(agent, op, barrier)
     work = start_commit(agent, op)
-    promise_arrival(agent, work, placed.state)
-    note_signal(placed, work)
+    promise_arrival(agent, work, barrier.state)
+    note_signal(barrier, work)
 
 
 @effect(ttng.TMEMAllocOp)

@@ -12,14 +12,17 @@ threads of a warp execute one, all but the first find a valid object already, or
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
-from tileas_xdsl.machine.core.evidence import Misuse
+from tileas_xdsl.machine.core.evidence import Evidence, Misuse
 from tileas_xdsl.machine.core.memory import OBJECT_BYTES
-from tileas_xdsl.machine.core.synchronization import PhaseBarrier
+from tileas_xdsl.machine.core.synchronization import Condition, NotYetError, PhaseBarrier
 from tileas_xdsl.machine.core.threads.clusters import Cluster, ClusterMemory, is_in_another_block
 from tileas_xdsl.machine.core.violations import NoMeaningError, Party, UndecidedError, Violation, ViolationKind
 from tileas_xdsl.machine.parts.placed_barriers import (
@@ -110,7 +113,7 @@ def end_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
     barriers = agent.machine.part(PlacedBarriers)
     barrier = barriers.at.pop(place.key, None)
     if barrier is None:
-        _report_no_barrier(agent, op, place)
+        agent.machine.report(*_no_barrier(agent, op, place))
         return
     del place.base.objects[place.offset]
     _judge_end(agent, op, barrier)
@@ -134,7 +137,7 @@ def end_barriers_of_block(agent: Agent, op: Operation) -> None:
             barrier = barriers.at.pop((base.serial, offset))
             late = _still_in_use(agent, barrier, from_other_blocks=True)
             if late:
-                _report_gone(agent, (*late, _end_of(agent, op)), barrier.state.name)
+                agent.machine.report(*_gone(agent, (*late, _end_of(agent, op)), barrier.state.name))
             barriers.ended[base.serial, offset] = _end_of(agent, op)
             del base.objects[offset]
 
@@ -143,7 +146,7 @@ def _end_of(agent: Agent, op: Operation) -> Party:
     return Party(op, agent.name, (), "ends the block, and its shared memory")
 
 
-def _report_gone(agent: Agent, parties: tuple[Party, ...], name: str, *, stuck: bool = False) -> None:
+def _gone(agent: Agent, parties: tuple[Party, ...], name: str, *, stuck: bool = False) -> tuple[Violation, Misuse]:
     violation = Violation(
         ViolationKind.ABSENT,
         f"{name} may be gone: nothing lets its block stay until the last use from another block",
@@ -151,7 +154,7 @@ def _report_gone(agent: Agent, parties: tuple[Party, ...], name: str, *, stuck: 
         "a barrier of the cluster between the last use from another block and the end of the block",
         stuck,
     )
-    agent.machine.report(violation, Misuse(agent, (), parties[-1:]))
+    return violation, Misuse(agent, (), parties[-1:])
 
 
 def _still_in_use(agent: Agent, barrier: PlacedBarrier, *, from_other_blocks: bool = False) -> list[Party]:
@@ -187,23 +190,54 @@ def use_barrier(agent: Agent, op: Operation, place: Pointer) -> PlacedBarrier:
     """
     The barrier at `place`, which `agent` uses now. Reports a race if its initialisation is unordered with this use.
 
-    Raises `NoMeaningError` after reporting a violation where there is no valid barrier, and `UndecidedError` for one
-    that the caller of the function may have made: for how many arrivals is not known.
+    Raises `NotYetError` if nobody has made one there yet: another agent may. It is a violation if none does
+    (`MadeCondition`), and else the race that it is where that agent comes first. Raises `NoMeaningError` after
+    reporting a violation where the barrier is gone, or would be in another block.
     """
     _note_look(agent, op, place)
-    found = agent.machine.part(PlacedBarriers).at.get(place.key)
-    if found is None and place.base.is_callers and place.key not in agent.machine.part(PlacedBarriers).ended:
-        raise UndecidedError(
-            op, f"uses {name_at(place)}, which the caller of the function makes: check the function that calls it"
-        )
+    barriers = agent.machine.part(PlacedBarriers)
+    found = barriers.at.get(place.key)
     if found is None:
-        _report_no_barrier(agent, op, place)
+        if place.key not in barriers.ended and not is_in_another_block(agent, place.base):
+            raise NotYetError(MadeCondition(place, op, barriers))
+        agent.machine.report(*_no_barrier(agent, op, place))
         raise NoMeaningError
     found.uses[agent.number] = agent.moment
     found.users[agent.number] = op
     if not knows_init(agent, found):
         _report_unordered_init(agent, op, found)
     return found
+
+
+@dataclass
+class MadeCondition(Condition):
+    """There is a barrier at `place`, where `op` uses one."""
+
+    place: Pointer
+    op: Operation
+    barriers: PlacedBarriers
+
+    def holds(self) -> bool:
+        return self.place.key in self.barriers.at
+
+    def helpers(self) -> Iterable[AsyncWork]:
+        return ()
+
+    def observe(self, agent: Agent) -> None:
+        """Nothing orders the two."""
+
+    def describe(self) -> str:
+        return f"{name_at(self.place)} to be made"
+
+    def mistake(self, agent: Agent) -> tuple[Violation, Evidence]:
+        """
+        Raises `UndecidedError` for a barrier that the caller of the function may have made: for how many arrivals is
+        not known.
+        """
+        if self.place.base.is_callers:
+            maker = "which the caller of the function makes: check the function that calls it"
+            raise UndecidedError(self.op, f"uses {name_at(self.place)}, {maker}")
+        return _no_barrier(agent, self.op, self.place)
 
 
 def note_signal(barrier: PlacedBarrier, work: AsyncWork) -> None:
@@ -226,12 +260,11 @@ def _note_look(agent: Agent, op: Operation, place: Pointer) -> None:
         agent.machine.observer.looks(BarrierLook(op, place.base, place.offset))
 
 
-def _report_no_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
+def _no_barrier(agent: Agent, op: Operation, place: Pointer) -> tuple[Violation, Misuse]:
     ended = agent.machine.part(PlacedBarriers).ended.get(place.key)
     user = Party(op, agent.name, agent.iteration, f"uses {name_at(place)}")
     if is_in_another_block(agent, place.base):
-        _report_no_barrier_there(agent, place, user, ended)
-        return
+        return _no_barrier_there(agent, place, user, ended)
     why = "nobody has made it yet" if ended is None else f"'{op_name(ended.op)}' has invalidated it"
     parties = (user,) if ended is None else (ended, user)
     violation = Violation(
@@ -241,18 +274,17 @@ def _report_no_barrier(agent: Agent, op: Operation, place: Pointer) -> None:
         "an nvvm.mbarrier.init before every use, and an nvvm.mbarrier.inval only after the last one",
         stuck=True,
     )
-    agent.machine.report(violation, Misuse(agent, (), parties))
+    return violation, Misuse(agent, (), parties)
 
 
-def _report_no_barrier_there(agent: Agent, place: Pointer, user: Party, ended: Party | None) -> None:
+def _no_barrier_there(agent: Agent, place: Pointer, user: Party, ended: Party | None) -> tuple[Violation, Misuse]:
     """
     The same where the barrier is to be in another block: whatever has not been made there yet, or is gone already,
     may be there in another interleaving.
     """
     name = name_at(place)
     if ended is not None:
-        _report_gone(agent, (ended, user), name, stuck=True)
-        return
+        return _gone(agent, (ended, user), name, stuck=True)
     violation = Violation(
         ViolationKind.RACE,
         f"{name} is used by {agent.name} with nothing that orders its initialisation before, if there is one",
@@ -260,7 +292,7 @@ def _report_no_barrier_there(agent: Agent, place: Pointer, user: Party, ended: P
         "a barrier of the cluster between the initialisation and the first use from another block",
         stuck=True,
     )
-    agent.machine.report(violation, Misuse(agent, (), (user,)))
+    return violation, Misuse(agent, (), (user,))
 
 
 def _report_unordered_init(agent: Agent, op: Operation, barrier: PlacedBarrier) -> None:

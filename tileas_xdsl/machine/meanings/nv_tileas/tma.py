@@ -28,6 +28,7 @@ from tileas_xdsl.machine.meanings.nv_tileas.memory import store_later
 from tileas_xdsl.machine.meanings.nv_tileas.structure import whole_array
 from tileas_xdsl.machine.parts.barrier_lives import check_init_fence, note_signal, use_barrier
 from tileas_xdsl.machine.parts.barriers import promise_bytes
+from tileas_xdsl.machine.parts.placed_barriers import PlacedBarrier
 from tileas_xdsl.machine.parts.rings import StageToken
 from tileas_xdsl.machine.parts.tile_works import issue_move
 from tileas_xdsl.machine.tiles.numerics import view_of
@@ -87,6 +88,7 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
     descriptor = _descriptor(agent, op, given)
     target = storage_of(whole_array(op, destination), op)
     window = _window(agent, op, descriptor, operands[: len(op.coords)], op.destination.type)
+    told = [use_barrier(agent, op, each) for each in operands[len(op.coords) :] if isinstance(each, Pointer)]
     pieces, machine = window.pieces(), agent.machine
     lanes = Lanes(window.of.tile, descriptor.array.element, descriptor.padding)
     token = issue_move(
@@ -99,16 +101,13 @@ def _tma_load(agent: Agent, op: tma.TiledTmaLoadOp, given: Any, destination: Any
         label=f"the TMA load into '{target.base.name}'",
         engine="tma",
     )
-    for address in operands[len(op.coords) :]:
-        _count_bytes(agent, op, address, token, target.region.byte_count)
+    for barrier in told:
+        _count_bytes(agent, op, barrier, token, target.region.byte_count)
     return token
 
 
-def _count_bytes(agent: Agent, op: Operation, address: Any, token: StageToken, size: int) -> None:
-    """Let the bytes of a transfer arrive at the mbarrier that the op names by a pointer."""
-    if not isinstance(address, Pointer):
-        return
-    barrier = use_barrier(agent, op, address)
+def _count_bytes(agent: Agent, op: Operation, barrier: PlacedBarrier, token: StageToken, size: int) -> None:
+    """Let the bytes of a transfer arrive at an mbarrier that the op names by a pointer."""
     check_init_fence(agent, op, barrier)
     for work in token.event.source:
         promise_bytes(agent, work, barrier.state, size * agent.threads)

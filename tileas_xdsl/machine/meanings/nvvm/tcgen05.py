@@ -147,8 +147,8 @@ def _commit(agent: Agent, op: tcgen05.Tcgen05CommitOp, address: Any, *mask: Any)
     _must_be_one_cta(op)
     place: Pointer = agent.known(address, op, "uses a barrier at")
     ranks = ranks_in(agent, op, mask[0]) if mask else ()
-    for each in [place_in_block(agent, op, place, rank) for rank in ranks] or [place]:
-        barrier = barrier_at(agent, op, each)
+    places = [place_in_block(agent, op, place, rank) for rank in ranks] or [place]
+    for barrier in [barrier_at(agent, op, each) for each in places]:
         check_init_fence(agent, op, barrier)
         work = start_commit(agent, op)
         promise_arrival(agent, work, barrier.state, agent.threads)
