@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 
 def constant_integer(value: SSAValue) -> int | None:
     """The constant that `value` is, read as signed; None if it is no constant."""
-    if not isinstance(value, OpResult) or not isinstance(value.op, arith.ConstantOp):
+    if not isinstance(value, OpResult) or not isinstance(value.op, arith.ConstantOp | llvm.ConstantOp):
         return None
     attribute = value.op.value
     if not isinstance(attribute, IntegerAttr):

@@ -20,20 +20,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import gcd, lcm
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects import arith, llvm
 from xdsl.ir import Operation, Region, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
+from tileas_xdsl.checker.decisions.derived_counts import PRODUCTS, SHIFTS_RIGHT
 from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
+from tileas_xdsl.checker.decisions.origins import SUMS, WIDENING
+from tileas_xdsl.machine.core.values import bit_width
 
 MOST = 1 << 16
 """A demand modulo more than this is no demand: there would be too many states."""
 COUNTERS = range(1, 65)
 """The ends of counters that are told apart number by number."""
-REMAINDERS = (arith.RemUIOp, arith.RemSIOp)
-QUOTIENTS = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp)
-PASSED_ON = (arith.AddiOp, arith.SubiOp, arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp)
+REMAINDERS = (arith.RemUIOp, arith.RemSIOp, llvm.URemOp, llvm.SRemOp)
+QUOTIENTS = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp, llvm.UDivOp, llvm.SDivOp)
+PASSED_ON = (*SUMS, *WIDENING)
 
 
 def demand(body: Region, *, of_counters: bool = False) -> Mapping[SSAValue, int]:
@@ -74,10 +76,9 @@ def _of(use: Use, moduli: Mapping[SSAValue, int]) -> int:
     names = names_at(use)
     if names:
         return lcm(*(moduli.get(name, 1) for name in names))
-    if isinstance(op, arith.TruncIOp):
-        kind = op.result.type
-        assert isinstance(kind, IntegerType)
-        return gcd(1 << kind.width.data, MOST) if kind.width.data <= 8 else moduli.get(op.result, 1)
+    if isinstance(op, arith.TruncIOp | llvm.TruncOp):
+        width = bit_width(op.results[0].type)
+        return gcd(1 << width, MOST) if width <= 8 else moduli.get(op.results[0], 1)
     if isinstance(op, PASSED_ON):
         return moduli.get(op.results[0], 1)
     return _of_product(op, use.index, moduli)
@@ -90,9 +91,9 @@ def _of_product(op: Operation, index: int, moduli: Mapping[SSAValue, int]) -> in
     wanted = moduli.get(op.results[0], 1)
     if other is None or other <= 0:
         return 1
-    if isinstance(op, arith.MuliOp):
+    if isinstance(op, PRODUCTS):
         return wanted // gcd(wanted, other)
-    if isinstance(op, arith.AndIOp):
+    if isinstance(op, arith.AndIOp | llvm.AndOp):
         return 1 << other.bit_length()
     if index == 1:
         return 1
@@ -100,4 +101,4 @@ def _of_product(op: Operation, index: int, moduli: Mapping[SSAValue, int]) -> in
         return other
     if isinstance(op, QUOTIENTS):
         return other * wanted
-    return (1 << other) * wanted if isinstance(op, arith.ShRUIOp | arith.ShRSIOp) and other < MOST.bit_length() else 1
+    return (1 << other) * wanted if isinstance(op, SHIFTS_RIGHT) and other < MOST.bit_length() else 1

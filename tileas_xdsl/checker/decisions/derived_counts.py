@@ -8,7 +8,8 @@ Counts that are computed from arguments and constants: each is a number of its o
     %rest  = arith.remui %m, %c4        m mod 4
 
 Two that are computed alike from one argument are the same number in every call: that is all that is claimed of them,
-and that they are not negative. That m and m / 2 have to do with each other is not followed, which only adds executions.
+and that they are not negative. So `m >> 1` is `m / 2`, `ceil(m / 64)` is `(m + 63) / 64`, and `n * m` is `m * n`. What
+m and m / 2 have to do with each other is not followed, which only adds executions.
 None may overflow: what is multiplied by more than `MOST_TIMES` is no count.
 """
 
@@ -18,45 +19,40 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, llvm
 from xdsl.ir import Operation, SSAValue, Use
 
 from tileas_xdsl.analysis.induction import constant_integer
-from tileas_xdsl.checker.decisions.origins import behind_captures, origin_of
+from tileas_xdsl.checker.decisions.origins import Origin, behind_captures, origin_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 
-TIMES = {arith.MuliOp: "{} * {}", arith.ShLIOp: "{} << {}"}
-PER = {
-    arith.DivUIOp: "{} / {}",
-    arith.DivSIOp: "{} / {}",
-    arith.FloorDivSIOp: "{} / {}",
-    arith.CeilDivUIOp: "ceil({} / {})",
-    arith.CeilDivSIOp: "ceil({} / {})",
-    arith.ShRUIOp: "{} >> {}",
-    arith.ShRSIOp: "{} >> {}",
+SHIFTS_LEFT = (arith.ShLIOp, llvm.ShlOp)
+SHIFTS_RIGHT = (arith.ShRUIOp, arith.ShRSIOp, llvm.LShrOp, llvm.AShrOp)
+PRODUCTS = (arith.MuliOp, llvm.MulOp)
+TIMES = (*PRODUCTS, *SHIFTS_LEFT)
+CEILINGS = (arith.CeilDivUIOp, arith.CeilDivSIOp)
+PER = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp, llvm.UDivOp, llvm.SDivOp, *SHIFTS_RIGHT, *CEILINGS)
+WRITTEN: Mapping[type[Operation], str] = {
+    **dict.fromkeys(TIMES, "{} * {}"),
+    **dict.fromkeys(PER, "{} / {}"),
+    **dict.fromkeys((arith.RemUIOp, arith.RemSIOp, llvm.URemOp, llvm.SRemOp), "{} mod {}"),
+    **dict.fromkeys((arith.MinSIOp, arith.MinUIOp), "min({}, {})"),
+    **dict.fromkeys((arith.MaxSIOp, arith.MaxUIOp), "max({}, {})"),
 }
-AS_IT_IS = {
-    arith.MinSIOp: "min({}, {})",
-    arith.MinUIOp: "min({}, {})",
-    arith.MaxUIOp: "max({}, {})",
-    arith.MaxSIOp: "max({}, {})",
-    arith.RemUIOp: "{} mod {}",
-    arith.RemSIOp: "{} mod {}",
-}
-WRITTEN: Mapping[type[Operation], str] = {**TIMES, **PER, **AS_IT_IS}
-"""The ops that compute such a count, and how it is written."""
+"""The ops that compute such a count, and how it is written: alike where the numbers are, none of which is negative."""
 MOST_TIMES = 1 << 11
 """With more than that a count of 2^20 turns, up to which nothing may overflow, would do so in 32 bits."""
-SHIFTS = (arith.ShLIOp, arith.ShRUIOp, arith.ShRSIOp)
-COMMUTATIVE = (arith.MuliOp, arith.MinSIOp, arith.MinUIOp, arith.MaxSIOp, arith.MaxUIOp)
+SHIFTS = (*SHIFTS_LEFT, *SHIFTS_RIGHT)
+COMMUTATIVE = (*PRODUCTS, arith.MinSIOp, arith.MinUIOp, arith.MaxSIOp, arith.MaxUIOp)
 
 
 @dataclass(frozen=True)
 class DerivedCount:
-    """A count that is computed from `argument`; it reads `text`, which says all of it."""
+    """A count that is computed from `arguments`; it reads `text`, which says all of it."""
 
     text: str
-    argument: str = field(compare=False)
+    arguments: tuple[str, ...] = field(compare=False)
+    """One; or two, of which it is the product."""
     scale: Fraction = field(compare=False)
     """About how many times the argument it is."""
     added: int = field(compare=False)
@@ -64,8 +60,12 @@ class DerivedCount:
     def __str__(self) -> str:
         return self.text
 
-    def arguments(self, count: int) -> Iterator[int]:
-        """Numbers of the argument with which it may be `count`."""
+    def numbers_of(self, name: str, count: int) -> Iterator[int]:
+        """Numbers of the argument `name` with which it may be `count`; of two arguments, where one of them is 1."""
+        if name not in self.arguments:
+            return
+        if len(self.arguments) > 1:
+            yield 1
         for near in (count, count + 1):
             yield max(0, int(near / self.scale) - self.added)
 
@@ -80,22 +80,39 @@ def derived_count(use: Use, names: Mapping[SSAValue, Term]) -> DerivedCount | No
     if written is None or (use.index and not isinstance(op, COMMUTATIVE)):
         return None
     constant = constant_integer(behind_captures(op.operands[1 - use.index]))
+    if constant is None and isinstance(op, PRODUCTS):
+        return _product(op, names)
     origin = origin_of(op.operands[use.index])
     term = names.get(origin.root)
     if constant is None or constant <= 0 or term is None or not (origin.is_clipped or origin.offset >= 0):
         return None
     if isinstance(op, SHIFTS) and constant >= LEAST_WIDTH:
         return None
-    number = str(term)
-    if origin.offset:
-        number = f"({number} {'+' if origin.offset > 0 else '-'} {abs(origin.offset)})"
-    if origin.is_clipped:
-        number = f"max({number}, 0)"
     factor = 1 << constant if isinstance(op, SHIFTS) else constant
     scale = Fraction(factor) if type(op) in TIMES else Fraction(1, factor) if type(op) in PER else Fraction(1)
-    argument, around, added = (
-        (term, Fraction(1), 0) if isinstance(term, str) else (term.argument, term.scale, term.added)
+    arguments, around, added = (
+        ((term,), Fraction(1), 0) if isinstance(term, str) else (term.arguments, term.scale, term.added)
     )
     if type(op) in TIMES and scale * around > MOST_TIMES:
         return None
-    return DerivedCount(written.format(number, constant), argument, scale * around, added + origin.offset)
+    more = factor - 1 if isinstance(op, CEILINGS) else 0
+    number = _written(str(term), origin, more)
+    return DerivedCount(written.format(number, factor), arguments, scale * around, added + origin.offset + more)
+
+
+def _product(op: Operation, names: Mapping[SSAValue, Term]) -> DerivedCount | None:
+    """The product of two arguments, in whatever order; None if it is none."""
+    origins = [origin_of(operand) for operand in op.operands]
+    terms = [names.get(origin.root) for origin in origins if origin == Origin(origin.root)]
+    factors = sorted(term for term in terms if isinstance(term, str))
+    return DerivedCount(" * ".join(factors), tuple(factors), Fraction(1), 0) if len(factors) == 2 else None
+
+
+def _written(term: str, origin: Origin, more: int) -> str:
+    """The count `term`, with what is added to it, clipped at 0 where it is, and then `more`."""
+    clipped = f"max({_sum(term, origin.offset)}, 0)" if origin.is_clipped else term
+    return _sum(clipped, more if origin.is_clipped else origin.offset + more)
+
+
+def _sum(number: str, offset: int) -> str:
+    return f"({number} {'+' if offset > 0 else '-'} {abs(offset)})" if offset else number

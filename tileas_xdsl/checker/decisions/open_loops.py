@@ -26,6 +26,7 @@ from tileas_xdsl.analysis.value_flow import carried_to
 from tileas_xdsl.checker.decisions.derived_counts import DerivedCount, Term, derived_count
 from tileas_xdsl.checker.decisions.origins import (
     MIRRORED,
+    SUMS,
     Origin,
     behind_captures,
     clipped_at_zero,
@@ -200,7 +201,7 @@ def _deciding(argument: SSAValue) -> Iterator[Use]:
         for use in stack.pop().uses:
             further = names_at(use)
             op, value = use.operation, use.operation.operands[use.index]
-            is_sum = isinstance(op, arith.AddiOp | arith.SubiOp) and all(
+            is_sum = isinstance(op, SUMS) and all(
                 operand is value or constant_integer(operand) is not None for operand in op.operands
             )
             if is_sum or keeps_number(op) or clipped_at_zero(op) is value:

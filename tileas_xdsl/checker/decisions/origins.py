@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, llvm
 from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -22,8 +22,11 @@ from tileas_xdsl.interfaces import AgentLikeOpInterface
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
 
-WIDENING = (arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp)
+ZERO_EXTENSIONS = (arith.ExtUIOp, llvm.ZExtOp)
+WIDENING = (arith.IndexCastOp, *ZERO_EXTENSIONS, arith.ExtSIOp, llvm.SExtOp)
 """Ops that leave a number that is not negative as it is, if there is room for it."""
+ADDITIONS = (arith.AddiOp, llvm.AddOp)
+SUMS = (*ADDITIONS, arith.SubiOp, llvm.SubOp)
 GREATER = {"sge": 0, "uge": 0, "sgt": 1, "ugt": 1}
 """Predicate -> a such that x p y if, and only if, x is at least y + a, of numbers that are not negative."""
 MIRRORED = {
@@ -58,10 +61,10 @@ def origin_of(value: SSAValue) -> Origin:
     owner = value.owner
     found: Origin | None = None
     if isinstance(owner, WIDENING):
-        found = origin_of(owner.input) if keeps_number(owner) else None
-    elif isinstance(owner, arith.AddiOp | arith.SubiOp) and (step := constant_integer(owner.rhs)) is not None:
-        found = origin_of(owner.lhs).plus(step if isinstance(owner, arith.AddiOp) else -step)
-    elif isinstance(owner, arith.AddiOp) and (step := constant_integer(owner.lhs)) is not None:
+        found = origin_of(owner.operands[0]) if keeps_number(owner) else None
+    elif isinstance(owner, SUMS) and (step := constant_integer(owner.rhs)) is not None:
+        found = origin_of(owner.lhs).plus(step if isinstance(owner, ADDITIONS) else -step)
+    elif isinstance(owner, ADDITIONS) and (step := constant_integer(owner.lhs)) is not None:
         found = origin_of(owner.rhs).plus(step)
     elif (clipped := clipped_at_zero(owner)) is not None:
         found = replace(origin_of(clipped), is_clipped=True)
@@ -70,10 +73,13 @@ def origin_of(value: SSAValue) -> Origin:
 
 def keeps_number(op: object) -> bool:
     """Whether `op` is another name of its operand: one with room for it, and which is not taken for a large number."""
-    if not isinstance(op, WIDENING) or bit_width(op.result.type) < min(bit_width(op.input.type), LEAST_WIDTH):
+    if not isinstance(op, WIDENING):
         return False
-    number = origin_of(op.input)
-    return not isinstance(op, arith.ExtUIOp) or number.is_clipped or number.offset >= 0
+    narrow = op.operands[0]
+    if bit_width(op.results[0].type) < min(bit_width(narrow.type), LEAST_WIDTH):
+        return False
+    number = origin_of(narrow)
+    return not isinstance(op, ZERO_EXTENSIONS) or number.is_clipped or number.offset >= 0
 
 
 def clipped_at_zero(op: object) -> SSAValue | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, llvm, scf
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
@@ -21,6 +21,7 @@ FROM_ALL = (
     arith.DivSIOp,
     arith.FloorDivSIOp,
     arith.CeilDivSIOp,
+    arith.CeilDivUIOp,
     arith.RemSIOp,
     arith.RemUIOp,
     arith.MinSIOp,
@@ -33,9 +34,22 @@ FROM_ALL = (
     arith.IndexCastOp,
     arith.ExtUIOp,
     arith.ExtSIOp,
+    llvm.AddOp,
+    llvm.MulOp,
+    llvm.UDivOp,
+    llvm.SDivOp,
+    llvm.URemOp,
+    llvm.SRemOp,
+    llvm.ShlOp,
+    llvm.LShrOp,
+    llvm.AShrOp,
+    llvm.OrOp,
+    llvm.XOrOp,
+    llvm.ZExtOp,
+    llvm.SExtOp,
 )
 """Ops whose result is not negative if no operand is."""
-FROM_ANY = (arith.AndIOp, arith.MaxSIOp)
+FROM_ANY = (arith.AndIOp, arith.MaxSIOp, llvm.AndOp)
 """Ops whose result is not negative if one operand is not."""
 
 

@@ -34,7 +34,7 @@ from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from tileas_xdsl.analysis.induction import constant_integer
 from tileas_xdsl.checker.decisions.open_loops import integers_in, names_at
-from tileas_xdsl.checker.decisions.origins import WIDENING
+from tileas_xdsl.checker.decisions.origins import ADDITIONS, SUMS, WIDENING
 from tileas_xdsl.checker.decisions.signs import sources_of
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
 from tileas_xdsl.machine.core.values import bit_width
@@ -103,14 +103,14 @@ def _wanted(value: SSAValue, ends: Thresholds) -> Iterator[int]:
 
 def _sum_with_constant(op: Operation) -> tuple[SSAValue, int] | None:
     """(x, c) if `op` computes x + c, and c is small."""
-    if not isinstance(op, arith.AddiOp | arith.SubiOp):
+    if not isinstance(op, SUMS):
         return None
     number, constant = op.lhs, constant_integer(op.rhs)
-    if constant is None and isinstance(op, arith.AddiOp):
+    if constant is None and isinstance(op, ADDITIONS):
         number, constant = op.rhs, constant_integer(op.lhs)
     if constant is None or abs(constant) > MOST:
         return None
-    return number, constant if isinstance(op, arith.AddiOp) else -constant
+    return number, constant if isinstance(op, ADDITIONS) else -constant
 
 
 def _followed(values: Iterable[SSAValue], counts: Container[SSAValue]) -> frozenset[SSAValue]:
@@ -139,8 +139,8 @@ def _is_followed(value: SSAValue, sources: Mapping[SSAValue, list[SSAValue]], fo
             step = constant_integer(op.step)
             return constant_integer(op.lb) is not None and step is not None and step > 0
     elif isinstance(op, WIDENING):
-        return op.input in found
-    elif isinstance(op, arith.AddiOp | arith.SubiOp):
+        return op.operands[0] in found
+    elif isinstance(op, SUMS):
         sum_ = _sum_with_constant(op)
         return sum_ is not None and sum_[0] in found
     elif not isinstance(op, (*CARRYING, arith.SelectOp)):

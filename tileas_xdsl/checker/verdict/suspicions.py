@@ -58,8 +58,8 @@ def _numbers_of(name: str, counts: Mapping[Hashable, Sequence[int]]) -> list[int
 
     found = list(counts.get(name, ()))
     for term, numbers in counts.items():
-        if isinstance(term, DerivedCount) and term.argument == name:
-            found += [number for count in numbers for number in term.arguments(count)]
+        if isinstance(term, DerivedCount):
+            found += [number for count in numbers for number in term.numbers_of(name, count)]
     return found
 
 

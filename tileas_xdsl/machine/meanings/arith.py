@@ -197,13 +197,15 @@ MOVES: dict[type[Operation], moving.Rule] = {
     arith.DivSIOp: moving.quotient,
     arith.DivUIOp: moving.quotient,
     arith.FloorDivSIOp: moving.quotient,
+    arith.CeilDivSIOp: moving.quotient,
+    arith.CeilDivUIOp: moving.quotient,
     arith.RemSIOp: moving.remainder,
     arith.RemUIOp: moving.remainder,
     arith.ShLIOp: moving.shifted_left,
     arith.ShRUIOp: moving.shifted_right,
     arith.ShRSIOp: moving.shifted_right,
 }
-"""How the results of the ops above move on. What bits come of `or`, `xor` and a ceiling is irregular."""
+"""How the results of the ops above move on. What bits come of `or` and `xor` is irregular."""
 
 for _op, _entry in INTEGER_OPS.items():
     pure(_op, moves=MOVES.get(_op))(_integer(_entry))

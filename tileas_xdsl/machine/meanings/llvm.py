@@ -121,6 +121,9 @@ MOVES: dict[type[Operation], moving.Rule] = {
     llvm.UDivOp: moving.quotient,
     llvm.SRemOp: moving.remainder,
     llvm.URemOp: moving.remainder,
+    llvm.ShlOp: moving.shifted_left,
+    llvm.LShrOp: moving.shifted_right,
+    llvm.AShrOp: moving.shifted_right,
 }
 """How the results of the ops above move on; those of the others do irregularly."""
 
