@@ -315,8 +315,16 @@ def test_far_away_the_distance_between_two_numbers_tells_which_call_goes_wrong(
 
 
 def test_two_arguments_that_are_taken_for_each_other_are_not_linked() -> None:
-    """n tiles of m steps, consumed as m tiles of n steps: right, for the products are equal, but not by the links."""
-    text = nest(2, consumer_tiles="%c0 to %m step %c1", consumer_steps="%c0 to %n step %c1")
+    """
+    n tiles of m steps, consumed as m tiles of n steps: right, for the products are equal, but not by the links. And a
+    tile is more than its steps, so that the nest is not flat.
+    """
+    text = nest(
+        2,
+        consumer_tiles="%c0 to %m step %c1",
+        consumer_steps="%c0 to %n step %c1",
+        consumer_after_tile="%twice = arith.addi %t, %t : i32",
+    )
     assert wrong_pairs(text) == []
     report = check(parse(text), timeout=10)
     assert not report.is_proved

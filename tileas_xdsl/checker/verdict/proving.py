@@ -13,12 +13,13 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Region
+from xdsl.ir import Operation, Region
 
 from tileas_xdsl.checker.proof.shifts import MOST_TURNS, near_power
 from tileas_xdsl.checker.verdict.answers import Unguided
 from tileas_xdsl.checker.verdict.blocks import PROGRAMS, TURNS
 from tileas_xdsl.checker.verdict.cases import Case
+from tileas_xdsl.checker.verdict.flat_nests import with_flat_nests
 from tileas_xdsl.checker.verdict.long_loops import LONG, constant_bounds
 from tileas_xdsl.checker.verdict.loop_bounds import has_loops_as_long_as_others, made_up_extent
 from tileas_xdsl.checker.verdict.report import Report, span
@@ -179,7 +180,7 @@ def _prove_at_once(case: Case, is_wrong: Callable[[SuspicionError], bool]) -> No
     from tileas_xdsl.checker.decisions.parts import Parts
     from tileas_xdsl.checker.decisions.prove import problem_of
 
-    counted = _with_running_totals(case)
+    counted = _counted(case)
     problem = problem_of(counted.subject.body, counted.bounds, partial(_steer, counted))
     parts = Parts(is_wrong, case.subject.deadline.has_passed, case.failures)
     proof = case.report.proofs_by_decisions[case.name] = parts.prove(problem)
@@ -187,9 +188,14 @@ def _prove_at_once(case: Case, is_wrong: Callable[[SuspicionError], bool]) -> No
         case.report.assumed[NONE_OVERFLOWS] = None
 
 
-def _with_running_totals(case: Case) -> Case:
-    """The case, with the function in which products of turns and counts are counted, if there are any."""
-    copied = with_running_totals(case.subject.op, case.name, case.bounds)
+def _counted(case: Case) -> Case:
+    """The case, where a copy of the function counts what nests and products of turns come to."""
+    flat = _in_copy(case, with_flat_nests(case.subject.op, case.subject.body, case.name, case.bounds))
+    return _in_copy(flat, with_running_totals(flat.subject.op, flat.name, flat.bounds))
+
+
+def _in_copy(case: Case, copied: tuple[Operation, Region] | None) -> Case:
+    """The case with another function, if there is one, and its body."""
     if copied is None:
         return case
     op, body = copied

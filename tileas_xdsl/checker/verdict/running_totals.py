@@ -92,12 +92,12 @@ def _turn_and_count(op: arith.MuliOp) -> tuple[scf.ForOp, SSAValue] | None:
     for turn, count in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
         origin = origin_of(turn)
         loop = origin.root.owner.parent_op() if isinstance(origin.root.owner, Block) else None
-        if isinstance(loop, scf.ForOp) and origin == Origin(loop.body.block.args[0]) and _counts_turns(loop):
+        if isinstance(loop, scf.ForOp) and origin == Origin(loop.body.block.args[0]) and counts_turns(loop):
             return loop, count
     return None
 
 
-def _counts_turns(loop: scf.ForOp) -> bool:
+def counts_turns(loop: scf.ForOp) -> bool:
     """Whether its induction variable is the number of its turn."""
     return _constant(loop.lb) == 0 and _constant(loop.step) == 1
 
@@ -130,7 +130,7 @@ def _steps_of(product: _Product) -> scf.ForOp | None:
     """The loop that runs in every tile and turns as often as the count says."""
     count = origin_of(product.count)
     for op in product.tiles.body.block.ops:
-        if isinstance(op, scf.ForOp) and _counts_turns(op) and origin_of(op.ub) == count:
+        if isinstance(op, scf.ForOp) and counts_turns(op) and origin_of(op.ub) == count:
             return op
     return None
 
