@@ -134,19 +134,31 @@ def test_what_is_wrong_is_found(name: str) -> None:
     assert kinds & set(report.kinds)
 
 
-REFUSED = {
-    "a number of columns that cannot be allocated": (LOAD, 48, "powers of 2 from 32 to 512"),
+MALFORMED = {
+    "a number of columns that cannot be allocated": (LOAD, 48, "48 columns"),
     "lanes of another warp": (LOAD.replace("%mine", "%t"), 32, "reaches lanes 0 to 31, and this warp has 32 to 63"),
     "columns that are not allocated": (LOAD.replace("32xi32", "64xi32"), 32, "32 columns are allocated"),
-    "a product by a whole warp": (
-        PRODUCT.format(shape=SHAPE_128_32).replace("%el, ^issue, ^behind", "%yes, ^issue, ^behind"),
-        32,
-        "is executed by 32 threads",
-    ),
     "a product wider than its columns": (
         PRODUCT.format(shape=SHAPE_128_32 + (8 << 17)),
         32,
         "reaches 96 columns of 128 lanes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_what_the_manual_leaves_undefined_is_a_mistake(name: str) -> None:
+    body, columns, role = MALFORMED[name]
+    report = judged(body, columns)
+    assert report.kinds == ["malformed"]
+    assert role in str(report)
+
+
+REFUSED = {
+    "a product by a whole warp": (
+        PRODUCT.format(shape=SHAPE_128_32).replace("%el, ^issue, ^behind", "%yes, ^issue, ^behind"),
+        32,
+        "is executed by 32 threads",
     ),
     "a product of rows that no instruction has": (
         PRODUCT.format(shape=SHAPE_128_32 + (1 << 24)),
@@ -154,12 +166,6 @@ REFUSED = {
         "144 x 32; there are 64 or 128 rows",
     ),
     "a pair of CTAs": (PRODUCT.format(shape=SHAPE_128_32).replace("cta_1", "cta_2"), 32, "speaks for a pair of CTAs"),
-    "allocation behind a promise": (
-        "llvm.cond_br %first, ^again, ^on\n^again:\n  nvvm.tcgen05.relinquish_alloc_permit\n"
-        "  nvvm.tcgen05.alloc %slot, %n : !llvm.ptr<3>, i32\n  llvm.br ^on\n^on:",
-        32,
-        "after the block has given up its permit",
-    ),
 }
 
 

@@ -148,3 +148,4 @@ def _promise_group(drawing: Drawing, group: PromiseGroup) -> None:
     known.works = [work for work in dict.fromkeys(known.works) if not drawing.is_settled(work)]
     drawing.value(known)
     drawing.sequence(member for member in group.members if not member.complete)
+    drawing.moments(group.comers)

@@ -4,7 +4,7 @@ The canvas on which the parts of the machine draw themselves: a drawing, and wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -48,6 +48,9 @@ class PartCanvas:
 
     def moment(self, agent: Agent, moment: int) -> None:
         self.drawing.moment(agent.number, moment)
+
+    def moments(self, moments: Mapping[int, int]) -> None:
+        self.drawing.moments(dict(moments))
 
     def works(self, works: Iterable[AsyncWork]) -> None:
         self.drawing.works(works)

@@ -272,6 +272,8 @@ class _Inquest:
         self.executions = 0
         self.runs_out = False
         """Whether some execution has asked more than the script answers."""
+        self.undecided: UndecidedError | None = None
+        """Why an interleaving was not executed to its end, if one was not."""
 
     def standstill(self) -> Decision:
         """Report that with these answers an agent asks for ever."""
@@ -297,6 +299,8 @@ class _Inquest:
         reason = UndecidedError(doubt.op, doubt.reason)
         exploration = explore(self._under)
         violations = list({**machine.violations, **exploration.violations}.values())
+        if self.undecided is not None and not violations:
+            raise self.undecided
         if exploration.exhausted and not self.runs_out:
             return self._decision(machine, violations)
         tried = f"{reason}; {exploration.runs} interleavings were tried"
@@ -331,6 +335,11 @@ class _Inquest:
         try:
             return self._executed(machine), True
         except RedundantRunError:
+            return machine, False
+        except TimeUpError:
+            raise
+        except UndecidedError as error:
+            self.undecided = self.undecided or error
             return machine, False
 
     def _with_inverted(self, wait: Operation) -> Machine:

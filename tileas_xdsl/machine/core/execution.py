@@ -45,7 +45,14 @@ from tileas_xdsl.machine.core.standstill import deadlock_of
 from tileas_xdsl.machine.core.state import Parts, SharedPart, SharedPartT
 from tileas_xdsl.machine.core.trace import Happening, Trace
 from tileas_xdsl.machine.core.values import UNKNOWN
-from tileas_xdsl.machine.core.violations import StuckError, UndecidedError, UnsupportedError, Violation, violation_key
+from tileas_xdsl.machine.core.violations import (
+    NoMeaningError,
+    StuckError,
+    UndecidedError,
+    UnsupportedError,
+    Violation,
+    violation_key,
+)
 from tileas_xdsl.machine.core.what_if import AS_WRITTEN, WhatIf
 
 if TYPE_CHECKING:
@@ -55,6 +62,8 @@ if TYPE_CHECKING:
 
 STEP_BUDGET = 20_000_000
 """Steps after which an execution counts as endless."""
+STEPS_AFTER_HALT = 20_000
+"""Steps that others make after an agent has halted."""
 STEPS_BETWEEN_LOOKS = 256
 """How many steps are made between two looks at the limits, at least."""
 CHOICES_BETWEEN_LOOKS = 2_048
@@ -114,6 +123,8 @@ class Machine:
     """How often the answer was no since all had come to a standstill."""
     hopes_in_vain: bool = False
     """Whether the execution has come to a standstill in which an agent hopes for yes: with these answers it is none."""
+    halted_by: UndecidedError | None = None
+    """Why the first agent has halted that came to what depends on data which are not computed."""
     waits_met: dict[Operation, dict[int | None, None]] = field(
         default_factory=dict[Operation, "dict[int | None, None]"]
     )
@@ -209,16 +220,43 @@ class Machine:
             runnable = [agent for agent in self.live if agent.can_step]
             choice = self.order.choose(self, runnable)
             if isinstance(choice, Agent):
-                choice.resume()
-                self._let_look(choice)
+                self._resume(choice)
             elif choice is not None:
                 self.perform(choice)
             elif not (self._force() or self._give_up_hope()):
+                self._end_if_halted()
                 raise StuckError
+        self._end_if_halted()
         self._complete_the_rest()
         for check in self.at_end:
             check(first)
         return first
+
+    def _resume(self, agent: Agent) -> None:
+        """
+        Let `agent` step. Where it comes to what depends on data that are not computed, it halts there. The others go on
+        for a while: they may show a mistake, as where it has read what another has not written yet.
+        """
+        try:
+            agent.resume()
+            self._let_look(agent)
+        except TimeUpError:
+            raise
+        except UndecidedError as error:
+            if self.with_data:
+                raise
+            self.halted_by = self.halted_by or error
+            self.live.remove(agent)
+            self.step_budget = min(self.step_budget, self.step_number + STEPS_AFTER_HALT)
+            self._next_look = 0
+
+    def _end_if_halted(self) -> None:
+        """
+        Where an agent has halted, the execution ends when no other can go on. Raises `NoMeaningError` if a mistake was
+        found, else the reason why it has halted.
+        """
+        if self.halted_by is not None:
+            raise NoMeaningError if self.violations else self.halted_by
 
     def _complete_the_rest(self) -> None:
         """With simulated time, let the works complete at their times for which nobody waits."""

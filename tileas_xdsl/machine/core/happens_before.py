@@ -146,6 +146,8 @@ class Access:
     """The part of each thread of the agent, by its lane, where they differ."""
     instance: TeamStore | None = None
     """For a store that the other warps of the agent make as well: which one it is."""
+    known_from: Clock | None = None
+    """Moments of other agents from which on it is known as well, though what else its agent did is not."""
     bounds_block: bool = False
     """Whether it stands for the start of a block of a cluster, or for its end: its shared memory is there between."""
 
@@ -180,7 +182,10 @@ class Mind:
         """Whether `access` happens before whatever this mind does now."""
         if access.work is not None:
             return self.knows_work(access.work)
-        return self.clock.get(access.agent.number, -1) >= access.moment
+        if self.clock.get(access.agent.number, -1) >= access.moment:
+            return True
+        known_from = access.known_from
+        return known_from is not None and any(self.knows_moment(*each) for each in known_from.items())
 
     def knows_moment(self, agent: int, moment: int) -> bool:
         return self.clock.get(agent, -1) >= moment

@@ -12,7 +12,7 @@ so (`Canvas.refuse`); none is skipped.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 
 from xdsl.ir import Operation
@@ -48,6 +48,10 @@ class Canvas(Protocol):
 
     def moment(self, agent: Agent, moment: int) -> None:
         """Draw a moment of `agent`."""
+        ...
+
+    def moments(self, moments: Mapping[int, int]) -> None:
+        """Draw one moment each of several agents, by their numbers."""
         ...
 
     def works(self, works: Iterable[AsyncWork]) -> None: ...

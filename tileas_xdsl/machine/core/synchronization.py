@@ -108,10 +108,13 @@ class EventCondition(Condition):
 class PromiseGroup:
     """`async.create_group`: a set of promises whose size is fixed in advance."""
 
-    def __init__(self, size: int, op: Operation) -> None:
+    def __init__(self, size: int, op: Operation, name: str) -> None:
         self.size = size
         self.op = op
+        self.name = name
         self.members: list[Event] = []
+        self.comers: Clock = {}
+        """The moment at which each agent added a member last, where ranks matter."""
 
 
 @dataclass

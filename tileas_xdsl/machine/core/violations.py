@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from xdsl.ir import Operation
 
 from tileas_xdsl.diagnostics import location_of, op_name
 
 if TYPE_CHECKING:
+    from tileas_xdsl.machine.core.agents import Agent
     from tileas_xdsl.machine.core.execution import Machine
     from tileas_xdsl.machine.core.trace import Happening
 
@@ -30,6 +31,7 @@ class ViolationKind(StrEnum):
     MISSING_FENCE = "missing-fence"
     UNDRAINED = "undrained"
     ABSENT = "absent"
+    MALFORMED = "malformed"
 
 
 @dataclass(frozen=True)
@@ -168,3 +170,19 @@ class NoMeaningError(Exception):
 
 class StuckError(Exception):
     """No agent can step and no issued work can complete. The machine turns this into a violation."""
+
+
+# What an op may not do by its manual --------------------------------------------------------------------------------
+
+
+def report_malformed(agent: Agent, op: Operation, role: str, rule: str, *, stuck: bool = False) -> None:
+    """Report `op`, which does `role` ("takes 16 as its barrier"); `rule` says in words what it may do."""
+    party = Party(op, agent.name, agent.iteration, role)
+    message = "an op is used in a way that its manual leaves undefined"
+    agent.machine.report(Violation(ViolationKind.MALFORMED, message, (party,), rule, stuck=stuck))
+
+
+def end_malformed(agent: Agent, op: Operation, role: str, rule: str) -> NoReturn:
+    """The same for an op after which nothing that follows has a meaning. Raises `NoMeaningError`."""
+    report_malformed(agent, op, role, rule, stuck=True)
+    raise NoMeaningError

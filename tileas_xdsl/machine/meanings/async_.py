@@ -15,12 +15,14 @@ from tileas_xdsl.dialects.async_ import coroutines, runtime
 from tileas_xdsl.machine.arguments import bind_arguments, binds_type, is_scalar
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import Event
+from tileas_xdsl.machine.core.code import per_op
 from tileas_xdsl.machine.core.meaning import refused, suspends, sync, terminators
 from tileas_xdsl.machine.core.op_facts import EVERY_OPERAND
 from tileas_xdsl.machine.core.standings import Answer, continuation
 from tileas_xdsl.machine.core.synchronization import GroupCondition, PromiseGroup
 from tileas_xdsl.machine.core.values import UNKNOWN
 from tileas_xdsl.machine.core.violations import UnsupportedError
+from tileas_xdsl.machine.parts.barriers import come_for
 from tileas_xdsl.machine.parts.tasks import all_awaited, awaited, start_task
 
 terminators(async_.YieldOp, async_.ReturnOp)
@@ -117,11 +119,23 @@ def _take_payload(_agent: Agent, _op: Operation, _: None, promise: Event) -> Ans
 
 @sync(async_.CreateGroupOp, may_move=("size",))
 def _create_group(agent: Agent, op: async_.CreateGroupOp, size: Any) -> PromiseGroup:
-    return PromiseGroup(agent.known(size, op, "takes as the size of the group"), op)
+    name = f"the group of {agent.name} at moment {agent.moment}"
+    return PromiseGroup(agent.known(size, op, "takes as the size of the group"), op, name)
+
+
+@per_op
+def _ranks_matter(op: async_.AddToGroupOp) -> bool:
+    """Whether anything in the program depends on the rank of a member."""
+    program: Operation = op
+    while (above := program.parent_op()) is not None:
+        program = above
+    return any(isinstance(other, async_.AddToGroupOp) and other.rank.first_use is not None for other in program.walk())
 
 
 @sync(async_.AddToGroupOp, gives_count=True)
-def _add_to_group(_agent: Agent, op: async_.AddToGroupOp, member: Event, group: PromiseGroup) -> int:
+def _add_to_group(agent: Agent, op: async_.AddToGroupOp, member: Event, group: PromiseGroup) -> int:
+    if _ranks_matter(agent, op):
+        come_for(agent, op, "a rank in a group", group.name, group.comers)
     if len(group.members) == group.size:
         reason = f"adds a member to a group of {group.size} that has them all; create the group for as many as it gets"
         raise UnsupportedError(op, reason)

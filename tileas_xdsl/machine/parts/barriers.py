@@ -3,8 +3,9 @@ Arriving at a barrier and waiting for its phases, with the checks that make one 
 
 An execution is *phase-determinate* if happens-before orders
 
-- any two arrivals or waits that belong to different phases of a barrier, and
-- any commit to a queue and any commit to it or wait for it by another agent.
+- any two arrivals or waits that belong to different phases of a barrier,
+- any commit to a queue and any commit to it or wait for it by another agent, and
+- all who ask for what is given to whoever comes first: ranks in a group, columns of tensor memory.
 
 Then every interleaving passes through the same phases and groups. For a barrier two conditions suffice. Whoever takes
 part in a phase (by arriving, by expecting bytes, by asynchronous work that signals) knows that the phase before is
@@ -43,6 +44,7 @@ from tileas_xdsl.machine.core.violations import Party, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from tileas_xdsl.machine.core.execution import Machine
+    from tileas_xdsl.machine.core.happens_before import Clock
 
 
 def arrive(
@@ -373,3 +375,17 @@ def _saw_groups(agent: Agent, op: Operation, _: None, condition: QueueCondition)
     queue, ordinal = condition.queue, condition.ordinal
     groups = f"groups up to {ordinal}" if ordinal else "no group"
     agent.machine.happened(agent, op, "wait", f"waits for {groups} of queue {queue.name}", on=queue, turn=ordinal)
+
+
+# What is given to whoever comes first ---------------------------------------------------------------------------------
+
+
+def come_for(agent: Agent, op: Operation, what: str, name: str, comers: Clock) -> None:
+    """
+    `agent` comes for `what`, of which `name` gives each comer another, in every interleaving the same if they are
+    ordered. `comers` has the moment at which each agent has come last.
+    """
+    agent.machine.shares(name, alone=True)
+    if not agent.mind.knows_moments(comers):
+        agent.machine.doubt(op, f"gets {what} by who comes first, unordered with another agent")
+    comers[agent.number] = agent.moment

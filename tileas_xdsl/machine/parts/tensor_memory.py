@@ -18,12 +18,13 @@ from tileas_xdsl.layouts.tensor_threads import Cells
 from tileas_xdsl.machine.core.agents import Agent
 from tileas_xdsl.machine.core.asynchronous_work import AsyncWork
 from tileas_xdsl.machine.core.evidence import Misuse
-from tileas_xdsl.machine.core.happens_before import BEFORE_SYNC, Proxy, after_sync, join
+from tileas_xdsl.machine.core.happens_before import BEFORE_SYNC, Clock, Proxy, after_sync, join
 from tileas_xdsl.machine.core.memory import MemoryObject, View
 from tileas_xdsl.machine.core.state import Canvas, SharedPart
 from tileas_xdsl.machine.core.synchronization import Condition
 from tileas_xdsl.machine.core.threads.clusters import name_in_block
-from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind
+from tileas_xdsl.machine.core.violations import Party, UnsupportedError, Violation, ViolationKind, end_malformed
+from tileas_xdsl.machine.parts.barriers import come_for
 from tileas_xdsl.machine.tiles.pointers import BYTE, Pointer
 
 LANES = 128
@@ -43,6 +44,16 @@ class Allocation:
     party: Party
 
 
+@dataclass(frozen=True)
+class GivenBack:
+    """Columns that were given back, and by whom."""
+
+    columns: range
+    op: Operation
+    agent: int
+    moment: int
+
+
 @dataclass
 class TensorMemory:
     """The tensor memory of a block."""
@@ -52,6 +63,10 @@ class TensorMemory:
     )
     allocations: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
     """By their first columns."""
+    given_back: list[GivenBack] = field(default_factory=list[GivenBack])
+    """What nobody has allocated since."""
+    comers: Clock = field(default_factory=dict[int, int])
+    """The moment at which each agent has allocated columns last, or has given some back."""
     is_relinquished: bool = False
     """Whether the block has promised to allocate no more."""
     words: Cells = field(default_factory=lambda: np.zeros((LANES, COLUMNS), np.uint32), repr=False, compare=False)
@@ -60,8 +75,12 @@ class TensorMemory:
     def draw(self, canvas: Canvas) -> None:
         canvas.thing(self.base)
         canvas.literal(self.is_relinquished)
+        canvas.moments(self.comers)
         for start in sorted(self.allocations):
             canvas.literal((start, self.allocations[start].count))
+        for each in self.given_back:
+            canvas.literal(each.columns)
+            canvas.moments({each.agent: each.moment})
 
     def pointer(self, number: int) -> Pointer:
         return Pointer(self.base, number)
@@ -134,16 +153,32 @@ class RoomCondition(Condition):
     def describe(self) -> str:
         return f"{self.count} free columns of tensor memory"
 
+    @property
+    def may_pass_by(self) -> str:
+        return self.memory.base.name
+
 
 # Allocation -----------------------------------------------------------------------------------------------------------
 
 
-def check_count(op: Operation, count: int) -> None:
-    """Raises `UnsupportedError` for a number of columns that cannot be allocated."""
+def check_count(agent: Agent, op: Operation, count: int) -> None:
+    """Report a number of columns that cannot be allocated. Raises `NoMeaningError` then."""
     if not LEAST_COLUMNS <= count <= COLUMNS or count & (count - 1):
-        raise UnsupportedError(
-            op, f"speaks of {count} columns; they are allocated by powers of 2 from {LEAST_COLUMNS} to {COLUMNS}"
-        )
+        end_malformed(agent, op, f"speaks of {count} columns", f"a power of 2 from {LEAST_COLUMNS} to {COLUMNS}")
+
+
+def check_permit(agent: Agent, op: Operation) -> None:
+    """Report an allocation after the block has given up its permit to allocate. Raises `NoMeaningError` then."""
+    if tensor_memory(agent).is_relinquished:
+        role = "allocates after the block has given up its permit to"
+        end_malformed(agent, op, role, "allocations only before tcgen05.relinquish_alloc_permit")
+
+
+def give_up_permit(agent: Agent, op: Operation) -> None:
+    """Nobody in the block may allocate any more."""
+    memory = tensor_memory(agent)
+    come_for(agent, op, "an end of allocations", memory.base.name, memory.comers)
+    memory.is_relinquished = True
 
 
 def take_columns(agent: Agent, op: Operation, count: int) -> int:
@@ -156,20 +191,46 @@ def take_columns(agent: Agent, op: Operation, count: int) -> int:
         machine.at_end.append(report_what_is_kept)
     party = Party(op, agent.name, agent.iteration, f"allocates {count} columns of tensor memory")
     memory.allocations[start] = Allocation(start, count, party)
-    machine.shares(memory.base.name, alone=True)
+    come_for(agent, op, "columns", memory.base.name, memory.comers)
+    _open_again(agent, memory, range(start, start + count))
     return start
 
 
+def _open_again(agent: Agent, memory: TensorMemory, columns: range) -> None:
+    """
+    Whoever knows of this allocation may use the columns, though it need not know who gave them back: the allocation
+    has waited for that.
+    """
+    reused = [each for each in memory.given_back if _overlap(each.columns, columns)]
+    memory.given_back = [each for each in memory.given_back if each not in reused]
+    history = agent.machine.history_of(memory.base)
+    for access in history.all() if history is not None else ():
+        if any(each.op is access.op and each.moment == access.moment for each in reused):
+            access.known_from = {**(access.known_from or {}), agent.number: agent.moment}
+
+
+def _overlap(one: range, other: range) -> bool:
+    return one.start < other.stop and other.start < one.stop
+
+
 def give_columns_back(agent: Agent, op: Operation, place: Pointer, count: int) -> None:
-    """Whoever still uses them races with it. Raises `UnsupportedError` unless they were allocated just so."""
+    """
+    Whoever still uses them races with it. Reports columns that were not allocated just so, and raises `NoMeaningError`
+    then.
+    """
     memory = tensor_memory(agent)
     agent.touch(cells(op, place, LANES, count), op, write=True, proxy=Proxy.UNSPECIFIED)
-    agent.machine.shares(memory.base.name, alone=True)
     if place.base is not memory.base:
+        agent.machine.shares(memory.base.name, alone=True)
         return
-    taken = memory.allocations.pop(place.offset, None)
+    come_for(agent, op, "an end of columns", memory.base.name, memory.comers)
+    taken = memory.allocations.get(place.offset)
     if taken is None or taken.count != count:
-        raise UnsupportedError(op, f"gives {count} columns back from {place.offset} on, which nobody has allocated so")
+        role = f"gives {count} columns back from {place.offset} on"
+        end_malformed(agent, op, role, "the columns that one tcgen05.alloc has given, all of them, and once")
+    del memory.allocations[place.offset]
+    columns = range(place.offset, place.offset + count)
+    memory.given_back.append(GivenBack(columns, op, agent.number, agent.moment))
 
 
 def report_what_is_kept(first: Agent) -> None:
@@ -198,28 +259,35 @@ def cells(op: Operation, place: Pointer, lanes: int, columns: int) -> View:
 
 
 def allocated_cells(agent: Agent, op: Operation, place: Pointer, lanes: int, columns: int) -> View:
-    """The same; raises `UnsupportedError` too where some of them are not allocated."""
-    left = tensor_memory(agent).columns_left(place)
+    """The same; reports cells that are not allocated, and raises `NoMeaningError` then."""
+    memory = tensor_memory(agent)
+    left = memory.columns_left(place)
     lane, column = divmod(place.offset, LANE_STEP) if place.base.shape == (LANES, LANE_STEP) else (0, 0)
-    if columns > left or lane + lanes > LANES:
-        raise UnsupportedError(
-            op,
+    is_outside = lane + lanes > LANES or column + columns > COLUMNS
+    if is_outside or (columns > left and not _races_with_end(agent, memory, range(column, column + columns))):
+        role = (
             f"reaches {columns} columns of {lanes} lanes from lane {lane}, column {column} on, of which {left} columns "
-            "are allocated",
+            "are allocated"
         )
+        end_malformed(agent, op, role, "columns that a tcgen05.alloc has given, before their tcgen05.dealloc")
     return cells(op, place, lanes, columns)
 
 
+def _races_with_end(agent: Agent, memory: TensorMemory, columns: range) -> bool:
+    """Whether some of `columns` were given back, unordered with `agent`: then the access itself is reported."""
+    ends = [each for each in memory.given_back if _overlap(each.columns, columns)]
+    return any(not agent.mind.knows_moment(each.agent, each.moment) for each in ends)
+
+
 def check_lanes_of_warp(agent: Agent, op: Operation, place: Pointer, lanes: int) -> None:
-    """Raises `UnsupportedError` where a warp reaches for lanes that are not its own: 32 (w % 4) and the 31 behind."""
+    """Report lanes that are not those of the warp, 32 (w % 4) and the 31 behind. Raises `NoMeaningError` then."""
     if agent.hardware is None or place.base.shape != (LANES, LANE_STEP):
         return
     own = agent.hardware.first // LANES_OF_WARP % 4 * LANES_OF_WARP
     lane = place.offset // LANE_STEP
     if not own <= lane <= own + LANES_OF_WARP - lanes:
-        raise UnsupportedError(
-            op, f"reaches lanes {lane} to {lane + lanes - 1}, and this warp has {own} to {own + LANES_OF_WARP - 1}"
-        )
+        role = f"reaches lanes {lane} to {lane + lanes - 1}, and this warp has {own} to {own + LANES_OF_WARP - 1}"
+        end_malformed(agent, op, role, "an address in the lanes of the warp: 32 (w % 4) and the 31 behind")
 
 
 # Fences ---------------------------------------------------------------------------------------------------------------

@@ -61,9 +61,11 @@ from tileas_xdsl.machine.parts.tensor_memory import (
     allocated_cells,
     check_count,
     check_lanes_of_warp,
+    check_permit,
     fence_after,
     fence_before,
     give_columns_back,
+    give_up_permit,
     take_columns,
     tensor_memory,
 )
@@ -86,15 +88,15 @@ def _alloc(agent: Agent, op: Operation, slot: Any, columns: Any) -> Answer:
     _must_be_one_cta(op)
     must_be_whole_warp(agent, op)
     memory, count = tensor_memory(agent), agent.known(columns, op, "allocates")
-    check_count(op, count)
-    if memory.is_relinquished:
-        raise UnsupportedError(op, "allocates after the block has given up its permit to; allocate before")
+    check_count(agent, op, count)
+    check_permit(agent, op)
     place: Pointer = agent.known(slot, op, "writes the address to")
     return agent.wait(RoomCondition(memory, count), op).then(_take, place, count)
 
 
 @continuation
 def _take(agent: Agent, op: Operation, _: None, slot: Pointer, count: int) -> Answer:
+    check_permit(agent, op)
     word = element_type(op.operands[1].type)
     assert word is not None
     agent.store(slot.view((), word), take_columns(agent, op, count), op)
@@ -104,7 +106,7 @@ def _take(agent: Agent, op: Operation, _: None, slot: Pointer, count: int) -> An
 def _relinquish(agent: Agent, op: Operation) -> None:
     _must_be_one_cta(op)
     must_be_whole_warp(agent, op)
-    tensor_memory(agent).is_relinquished = True
+    give_up_permit(agent, op)
 
 
 @sync(tcgen05.Tcgen05DeallocOp)
@@ -112,7 +114,7 @@ def _dealloc(agent: Agent, op: Operation, address: Any, columns: Any) -> None:
     _must_be_one_cta(op)
     must_be_whole_warp(agent, op)
     count = agent.known(columns, op, "gives back")
-    check_count(op, count)
+    check_count(agent, op, count)
     give_columns_back(agent, op, agent.known(address, op, "gives columns back at"), count)
 
 
