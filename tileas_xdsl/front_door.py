@@ -86,7 +86,8 @@ def check(
     threads: int | None = None,
     prove: bool | None = None,
     judge_waits: bool = True,
-    timeout: float | None = TIMEOUT,
+    timeout: float | None = checking.TIMEOUT,
+    steps: float | None = None,
 ) -> Report:
     """
     Races, deadlocks and the like in `function`, or in every public function, or a proof that there are none.
@@ -108,6 +109,7 @@ def check(
         prove=prove,
         judge_waits=judge_waits,
         timeout=timeout,
+        steps=steps,
     )
 
 

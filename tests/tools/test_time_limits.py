@@ -1,5 +1,6 @@
 """
-`--timeout`: a command that uses the machine ends with what is known by then, however hostile its few lines are.
+`--timeout` and `--steps`: a command that uses the machine ends with what is known by then, however hostile its few
+lines are.
 
 Each command runs in a process of its own that may take 20 seconds of processor time, and not more.
 """
@@ -11,13 +12,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from tests.support.ir import parse
 from tests.tools.conftest import Run
+from tileas_xdsl.checker.verdict import checking
 from tileas_xdsl.checker.verdict.checking import check
 from tileas_xdsl.checker.verdict.report import Verdict
+from tileas_xdsl.machine.core import deadline
 from tileas_xdsl.machine.core.deadline import NO_DEADLINE, Deadline
 from tileas_xdsl.machine.running import run
 
@@ -227,6 +231,66 @@ def test_the_limit_of_the_pass(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode != 0
     assert "is still running after 1 s of processor time" in done.stderr
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+EDGES = Path(__file__).parent.parent / "checker" / "edges"
+LITTLE = ("coprime_4_7", "warps_elect_race", "gemm_persistent_arg")
+
+
+def judged(name: str, steps: float) -> tuple[str, int, list[str], list[str]]:
+    report = check(parse((EDGES / f"{name}.mlir").read_text()), steps=steps)
+    return report.last_line, report.steps, report.bounded, report.cut_short
+
+
+@pytest.mark.parametrize("name", LITTLE)
+@pytest.mark.parametrize("steps", [3_000, 30_000])
+def test_a_check_has_one_verdict_however_fast_the_computer_is(
+    name: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processor time that runs ten thousand times as fast changes nothing, and neither does another run."""
+    first = judged(name, steps)
+    assert judged(name, steps) == first
+    monkeypatch.setattr(deadline, "process_time", lambda: 1e4 * process_time())
+    assert judged(name, steps) == first
+
+
+def test_what_there_was_no_time_for_in_steps_is_said_with_the_option_that_helps() -> None:
+    report = check(parse(GROWING), steps=100_000)
+    assert report.verdict_line == "safe for trip counts 0..3"
+    (reason,) = report.bounded
+    assert "'scf.for' op is still running after 100,000 steps; give it more by --steps" in reason
+    assert 100_000 <= report.steps < 110_000
+
+
+def test_a_proof_that_takes_too_many_steps_says_so() -> None:
+    name = "coprime_4_7"
+    (reason,) = check(parse((EDGES / f"{name}.mlir").read_text()), steps=200_000).bounded
+    assert "the proof was stopped after 200,000 steps" in reason
+    assert reason.endswith("give it more by --steps")
+
+
+def test_seconds_alone_are_no_limit_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "STEPS", 10_000)
+    text = GROWING.replace("10000000000", "20000")
+    assert check(parse(text), trip_counts=[4]).verdict is Verdict.UNDECIDED
+    assert check(parse(text), trip_counts=[4], timeout=None).steps > 10_000
+    assert check(parse(text), trip_counts=[4], steps=1_000_000).verdict is Verdict.SAFE
+
+
+def test_the_command_takes_steps(tileas: Run) -> None:
+    _, out, _ = tileas("check", GROWING, "--steps", "100_000", "--format", "json")
+    report = json.loads(out)
+    assert (report["every_trip_count"], report["steps"] < 110_000) == (False, True)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "soon", "1.5"])
+def test_steps_are_a_number_of_steps(text: str, tileas: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        tileas("check", GROWING, f"--steps={text}")
+    assert stopped.value.code == 2
+    assert f"'{text}' is no number of steps above 0; none is no limit" in capsys.readouterr().err
 
 
 # The option -----------------------------------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ class Twins:
         """Id of an object -> its twin."""
         self._hollow: list[tuple[Fill, Any, Any]] = []
         """(how to fill it, twin, original), for twins that are hollow: else the depth of objects would be limited."""
+        self.filled = 0
+        """How many twins were filled: what making them takes."""
         self._keyed: list[tuple[Any, Any]] = []
         """Dictionaries and sets, and what belongs into them: filled last, when their keys can be hashed."""
 
@@ -74,6 +76,7 @@ class Twins:
         twin = self.twin(original)
         hollow = self._hollow
         while hollow:
+            self.filled += 1
             fill, shell, source = hollow.pop()
             fill(self, shell, source)
         for shell, contents in self._keyed:

@@ -23,6 +23,7 @@ JSON (a list, where a dump has several kernels) has these keys:
 - `scope`: `fixed` (arguments with their numbers), `tried` (what took some numbers and is not proved for others),
   `assumed` and `left_out` (clauses)
 - `functions`, `trip_counts`, `executions`, `undecided` (reasons), `left_out` (calls without a positive step)
+- `steps` (how many it took, the same on every computer)
 - `every_trip_count` (whether that is proved, with nothing fixed), `bounded` (why not), `cut_short` (searches for which
   there was no time)
 - `proofs`, by function: the largest trip count that was executed, the period, and at which trip count an array of a
@@ -40,7 +41,7 @@ import re
 import sys
 from math import prod
 
-from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, check
+from tileas_xdsl.checker.verdict.checking import MOST_COMBINATIONS, TIMEOUT, check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.tools.errors import InputError
 from tileas_xdsl.tools.machine_input import (
@@ -55,7 +56,7 @@ from tileas_xdsl.tools.machine_input import (
 )
 from tileas_xdsl.tools.progress import progress
 from tileas_xdsl.tools.rendering import report_lines, write_lines
-from tileas_xdsl.tools.time_limit import TIMEOUT, add_timeout
+from tileas_xdsl.tools.time_limit import add_steps, add_timeout
 
 LEAST, GREATEST = -(2**63), 2**64 - 1
 """The least and the greatest integer that 64 bits hold, signed or unsigned."""
@@ -104,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not look for waits that could be weaker, which takes longer than the proof",
     )
+    add_steps(parser)
     add_timeout(parser, TIMEOUT, "the check of a function")
     parser.add_argument(
         "--dump-stage",
@@ -152,6 +154,7 @@ def _report(
             programs=None if arguments.programs is None else prod(arguments.programs),
             judge_waits=not arguments.no_advice,
             timeout=arguments.timeout,
+            steps=arguments.steps,
             tell=tell,
         )
 

@@ -33,6 +33,7 @@ from tileas_xdsl.tools.inputs import full_context, parse_module, read_text
 from tileas_xdsl.tools.machine_input import asked_function, machine_errors, named_values
 from tileas_xdsl.tools.output_files import write_text
 from tileas_xdsl.tools.rendering import Source
+from tileas_xdsl.tools.time_limit import NO_TIMEOUT, for_a_run
 from tileas_xdsl.tools.timeline import (
     add_run_arguments,
     chosen_trip_count,
@@ -52,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--passes", metavar="PASSES", default="", help="the passes, as for xdsl-opt -p")
     parser.add_argument("-o", "--out", metavar="OUT.html", help="the file to write")
     add_run_arguments(parser)
+    # Without seconds, the check is limited by its work.
+    parser.set_defaults(timeout=NO_TIMEOUT)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -181,7 +184,9 @@ def _drawn(module: ModuleOp, arguments: argparse.Namespace) -> tuple[Timeline | 
         function, body = find_function(module, asked_function(arguments))
         values = run_values(body, arguments.arg, arguments.trip_count)
         target = arguments.target or stated_target(function)
-        timed = timed_run_of(module, function, values, target, arguments.threads, arguments.timeout, arguments.programs)
+        timed = timed_run_of(
+            module, function, values, target, arguments.threads, for_a_run(arguments.timeout), arguments.programs
+        )
         return timeline(timed), None
     except (ArgumentError, UndecidedError, UnsupportedError) as error:
         return None, f"no timeline: {_reason(error)}"

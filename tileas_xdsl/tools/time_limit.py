@@ -1,24 +1,47 @@
-"""The option `--timeout` of the subcommands that use the machine: seconds of processor time, or `none`."""
+"""
+The options `--timeout` and `--steps` of the subcommands that use the machine: seconds of processor time for a run, and
+steps for a check, which are the same on every computer.
+"""
 
 from __future__ import annotations
 
 import argparse
-from math import isfinite
+from math import inf, isfinite
 
-from tileas_xdsl.checker.verdict.checking import TIMEOUT as TIMEOUT
+from tileas_xdsl.checker.verdict.checking import STEPS
+from tileas_xdsl.checker.verdict.checking import TIMEOUT as NO_TIMEOUT
 
 NONE = "none"
+TIMEOUT = 15.0
+"""Seconds of processor time for a run, unless the caller asks for more or for less."""
 
 
 def add_timeout(parser: argparse.ArgumentParser, default: float, what: str) -> None:
     """Add `--timeout SECONDS`, after which `what` ends with what is known by then. Its value is None for `none`."""
+    by_default = "none" if default == NO_TIMEOUT else f"{default:g}"
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=default,
         metavar="SECONDS",
-        help=f"processor time after which {what} ends with what is known; none for no limit (default: {default:g})",
+        help=f"processor time after which {what} ends with what is known; none for no limit (default: {by_default})",
     )
+
+
+def add_steps(parser: argparse.ArgumentParser) -> None:
+    """Add `--steps N`, after which the check of a function ends. Its value is infinity for `none`."""
+    parser.add_argument(
+        "--steps",
+        type=number_of_steps,
+        metavar="N",
+        help="steps after which the check of a function ends with what is known, the same on every computer; "
+        f"none for no limit (default: {STEPS:,}, or none where --timeout is given)",
+    )
+
+
+def for_a_run(timeout: float | None) -> float | None:
+    """The seconds for a run, of a command that also checks: those that were given, or the default."""
+    return TIMEOUT if timeout == NO_TIMEOUT else timeout
 
 
 def seconds(text: str) -> float | None:
@@ -32,3 +55,12 @@ def seconds(text: str) -> float | None:
     if not (isfinite(number) and number > 0):
         raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds above 0; {NONE} is no limit")
     return number
+
+
+def number_of_steps(text: str) -> float:
+    """The steps that `text` says; infinity for `none`. Raises `ArgumentTypeError` for what is no integer above 0."""
+    if text == NONE:
+        return inf
+    if not text.replace("_", "").isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of steps above 0; {NONE} is no limit")
+    return int(text)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from tileas_xdsl.checker.verdict.checking import TIMEOUT
 from tileas_xdsl.tools.errors import InputError
-from tileas_xdsl.tools.time_limit import TIMEOUT
 from tileas_xdsl.triton.compiling import need_triton, place_of_kernel, target_named, text_of_stages
 from tileas_xdsl.triton.kernel_report import KernelReport, report_on
 from tileas_xdsl.triton.stand_ins import driver_for
@@ -36,7 +36,8 @@ def check(
 
     `signature` maps the names of arguments to types; `constexprs` gives the compile-time constants, which may be left
     out of it. `args` fixes scalar arguments to numbers, `timeout` ends the check after so many seconds of processor
-    time (None: never), and all else are options of Triton: `num_warps=8`, `num_stages=2`.
+    time (None: never; without it after as many steps as `tileas.check`), and all else are options of Triton:
+    `num_warps=8`, `num_stages=2`.
 
     Raises `InputError` where Triton is not there, does not know an argument or an option, or does not compile the
     kernel, and for what has no meaning here: it names the op and its Python line.

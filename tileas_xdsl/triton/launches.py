@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from unittest.mock import patch
 
-from tileas_xdsl.tools.time_limit import TIMEOUT
+from tileas_xdsl.checker.verdict.checking import TIMEOUT
 from tileas_xdsl.triton.compiling import need_triton, target_named, text_of_stages
 from tileas_xdsl.triton.kernel_report import KernelReport, report_on
 from tileas_xdsl.triton.kernels import source_of

@@ -56,6 +56,10 @@ KeepTwin = Callable[[], PutAside | None]
 """Makes a twin of the execution as it is at the question; None where that cannot be done."""
 
 
+OBJECTS_OF_A_STEP = 1
+"""So many objects are copied in the time of a step of the machine."""
+
+
 class Pilot(Protocol):
     """Decides in one execution."""
 
@@ -148,6 +152,8 @@ class SteeredRun(RecordedRun):
             twin = PutAside(*twins.of((machine, self, agent)))
         except NoTwinError:
             return None
+        finally:
+            machine.deadline.spend(twins.filled // OBJECTS_OF_A_STEP)
         twin.run._asked = twin.agent, op
         twin.run.was_put_aside = True
         twin.run._unsettled.leave_out_the_others(twin.machine)

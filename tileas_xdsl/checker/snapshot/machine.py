@@ -20,6 +20,9 @@ from tileas_xdsl.machine.parts.rings import Rings
 # Importing these files registers how things and values are drawn.
 ROOMS = (agents, asynchronous_work, barriers, rings, values)
 
+PARTS_OF_A_STEP = 4
+"""So many parts of a shape are drawn in the time of a step of the machine."""
+
 
 def take_snapshot(
     machine: Machine,
@@ -40,6 +43,8 @@ def take_snapshot(
         draw_machine(drawing)
     except UnknownStateError as error:
         return Snapshot((), (), (), refusal=f"the state holds {error}")
+    finally:
+        machine.deadline.spend(len(drawing.shape) // PARTS_OF_A_STEP)
     return drawing.finished()
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from math import inf
 
 from xdsl.ir import Operation, Region
 
@@ -49,8 +50,10 @@ MOST_COMBINATIONS = 256
 """Combinations of trip counts that are run; for more of them the caller is asked to fix some arguments."""
 MOST_SWITCHES = 4
 """Arguments of one bit of which all settings are checked, one after the other."""
-TIMEOUT = 15.0
-"""Seconds of processor time for each function, unless the caller asks for more or for less."""
+STEPS = 2_500_000
+"""Steps for each function (`machine.core.deadline`), unless the caller asks for more or for less."""
+TIMEOUT = inf
+"""Seconds of processor time for each function, unless the caller gives a number: none, since computers differ."""
 
 
 def check(
@@ -68,6 +71,7 @@ def check(
     programs: int | None = None,
     judge_waits: bool = True,
     timeout: float | None = TIMEOUT,
+    steps: float | None = None,
     tell: Tell | None = None,
 ) -> Report:
     """
@@ -83,8 +87,10 @@ def check(
     programs; where that is None, their number is one more argument that bounds loops. `judge_waits` says whether waits
     that could be weaker are looked for in what is proved: that takes longer than the proof, and changes no verdict.
 
-    After `timeout` seconds of processor time (None: never) the check of a function ends: the verdict is for the trip
-    counts that were executed by then, and says what there was no time for.
+    After `steps` steps (infinity: never; `machine.core.deadline`) the check of a function ends: the verdict is for the
+    trip counts that were executed by then, and says what there was no time for. That is the same on every computer.
+    After `timeout` seconds of processor time (None: never) it ends as well. Without `steps` these are `STEPS`, or no
+    limit where `timeout` is given.
 
     Raises `ArgumentError` when there is nothing to check or too much, `UnsupportedError` for ops without a meaning.
     """
@@ -102,9 +108,14 @@ def check(
     report.arguments = list(dict.fromkeys(argument for body in bodies for argument in argument_names(body)))
     assumptions = Assumptions(capture, tuple(may_alias), frozenset(assume_pure), relaxed_proxy, threads_given(threads))
 
+    limit = steps if steps is not None else STEPS if timeout == TIMEOUT else inf
+    deadlines: list[Deadline] = []
+
     def tried_with(name: str) -> tuple[int, ...] | None:
         op, body = find_function(module, name)
-        subject = Subject(op, body, assumptions, deadline=Deadline.after(timeout), judges_waits=judge_waits)
+        deadline = Deadline.after(timeout, limit)
+        deadlines.append(deadline)
+        subject = Subject(op, body, assumptions, deadline=deadline, judges_waits=judge_waits)
         if not asked and not args and check_turns(name, subject, report, tell or _nobody, _check_function):
             return counts
         return _check_function(
@@ -113,6 +124,7 @@ def check(
 
     with seldom_collecting():
         tried = [tried_with(name) for name in names]
+    report.steps = sum(deadline.meter.spent for deadline in deadlines)
     # What is said of all functions is what each of them was tried with.
     report.trip_counts = min((each for each in tried if each is not None), key=len, default=counts)
     report.varies_trip_counts = any(each is not None for each in tried)

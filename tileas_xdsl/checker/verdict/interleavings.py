@@ -158,6 +158,7 @@ def explore(make: Callable[[Order], tuple[Machine, bool]], most_runs: int = MOST
         order.note_footprint(machine)
         found.runs += 1
         found.steps += machine.step_number
+        machine.deadline.spend(len(path))
         if finished:
             for key, violation in machine.violations.items():
                 found.violations.setdefault(key, violation)

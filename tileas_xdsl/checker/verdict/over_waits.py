@@ -185,7 +185,8 @@ def look_for_over_waits(case: Case, counts: Sequence[int], is_safe: JudgeOfProgr
         case.report.warnings.append(OverWait(case.name, relaxation, counts_met, costs.of(relaxation), by_compiler))
     deadline = case.subject.deadline
     if case.waits and deadline.has_passed():
-        case.report.cut_short.append(f"@{case.name}: the search for waits that could be weaker, after {deadline}")
+        search = f"the search for waits that could be weaker, after {deadline}; give it more by {deadline.option}"
+        case.report.cut_short.append(f"@{case.name}: {search}")
 
 
 def _is_safe_without(case: Case, wait: Operation, is_safe: JudgeOfPrograms) -> bool:

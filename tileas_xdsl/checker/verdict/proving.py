@@ -28,7 +28,7 @@ from tileas_xdsl.checker.verdict.suspicions import confirm
 from tileas_xdsl.machine.arguments import DYNAMIC_EXTENT, argument_at, argument_names
 from tileas_xdsl.machine.core.assumptions import BELOW_OVERFLOW, NONE_OVERFLOWS
 from tileas_xdsl.machine.core.code import Code
-from tileas_xdsl.machine.core.deadline import TimeUpError
+from tileas_xdsl.machine.core.deadline import Deadline, TimeUpError
 from tileas_xdsl.machine.core.execution import Machine
 from tileas_xdsl.machine.core.loops.open_counts import OpenCounts
 from tileas_xdsl.machine.core.moving_numbers import LEAST_WIDTH
@@ -238,7 +238,7 @@ def _reason_with_several(case: Case, counts: Sequence[int], reason: str) -> str 
         for name, other in zip(proved, others, strict=True)
     ]
     deadline = case.subject.deadline
-    stopped = [f"the proof was stopped after {deadline}"] if deadline.has_passed() else []
+    stopped = [_stopped(deadline)] if deadline.has_passed() else []
     several = f"{len(names)} arguments bound loops ({', '.join(names)}), and not all at once are proved: {reason}"
     what = "; ".join([several, *known, *stopped])
     return f"{what}; fix all but one with --arg to prove the rest"
@@ -288,6 +288,10 @@ def is_proved_with(case: Case, changed: WhatIf, counts: Sequence[int]) -> bool:
     return True
 
 
+def _stopped(deadline: Deadline, where: str = "") -> str:
+    return f"the proof was stopped after {deadline}{where}; give it more by {deadline.option}"
+
+
 def _steer(
     case: Case, opened: OpenLoops, run: RecordedRun, aside: PutAside | None, changed: WhatIf = AS_WRITTEN
 ) -> bool:
@@ -303,7 +307,7 @@ def _steer(
         else:
             case.subject.execute_on(machine, aside.agent)
     except TimeUpError as error:
-        raise NoProofError(f"the proof was stopped after {error.deadline}") from None
+        raise NoProofError(_stopped(error.deadline)) from None
     except (UndecidedError, UnsupportedError) as error:
         raise NoProofError(f"it cannot be executed with open loops: {error}") from None
     case.report.assumed.update(machine.assumptions)
@@ -345,8 +349,10 @@ def _execute(case: Case, trip_count: int, run: RecordedRun, changed: WhatIf = AS
     machine.what_if = changed
     try:
         case.subject.execute(machine, case.scalars((trip_count,)))
+        # Its entries will be compared with those of another trip count.
+        machine.deadline.spend(len(run.entries))
     except TimeUpError as error:
-        raise NoProofError(f"the proof was stopped after {error.deadline}, at trip count {trip_count}") from None
+        raise NoProofError(_stopped(error.deadline, f", at trip count {trip_count}")) from None
     except (UndecidedError, UnsupportedError) as error:
         known = (trip_count,) in case.right
         without = " where floats are not followed, as in a proof" if known else ""

@@ -118,6 +118,8 @@ class Report:
     tolerated: list[Finding] = field(default_factory=list[Finding])
     """Missing fences that were asked to be warnings (`relaxed_proxy`). They do not change the verdict."""
     executions: int = 0
+    steps: int = 0
+    """The steps that it took, the same on every computer (`machine.core.deadline`)."""
     tries_every_trip_count: bool = False
     """Whether a proof for every trip count was asked for."""
     proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
@@ -279,6 +281,7 @@ class Report:
             "undecided": self.undecided,
             "unexplored": self.unexplored,
             "executions": self.executions,
+            "steps": self.steps,
             "warnings": [warning.as_data() for warning in self.warnings],
             "tolerated": [finding.as_data() for finding in self.tolerated],
             "left_out": self.left_out,

@@ -1,15 +1,19 @@
 """
-A deadline: the processor time after which an execution, or a whole check, ends with what is known by then.
+A deadline: the steps, or the processor time, after which an execution or a whole check ends with what is known by then.
 
-    deadline = Deadline.after(15)
-    deadline.has_passed()          asked by the machine every few hundred steps, and by whoever works for long
+    deadline = Deadline.after(seconds=15)          of processor time
+    deadline = Deadline.after(steps=2_500_000)     the same on every computer
+    deadline.spend(256)                            counts steps that were made
+    deadline.has_passed()                          asked by the machine every few hundred steps, and by proofs
 
-Processor time rather than time on the clock, so that what comes out depends less on what else the computer does.
+The steps are those of the machine. What else takes long is counted as the number of steps that take as long: the
+things that a snapshot draws, the objects of an execution that is put aside, the steps that a proof compares. So where a
+check ends does not depend on the computer, nor on what else that does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from time import process_time
 
@@ -18,28 +22,54 @@ from xdsl.ir import Operation
 from tileas_xdsl.machine.core.violations import UndecidedError
 
 
+@dataclass(eq=False)
+class Meter:
+    """The steps that were made so far."""
+
+    spent: int = 0
+
+
 @dataclass(frozen=True)
 class Deadline:
-    """A moment in the processor time of this process; `seconds` is the limit as somebody has set it, for messages."""
+    """A moment in the steps of a check and in the processor time of this process."""
 
     seconds: float = inf
+    """The limit as the caller has set it, for messages."""
     at: float = inf
+    """The processor time at which it passes."""
+    steps: float = inf
+    """The limit as the caller has set it, for messages."""
+    until: float = inf
+    """The number of steps at which it passes."""
+    meter: Meter = field(default_factory=Meter)
 
     @staticmethod
-    def after(seconds: float | None) -> Deadline:
-        """The deadline in `seconds` from now; None is none."""
-        return NO_DEADLINE if seconds is None else Deadline(seconds, process_time() + seconds)
+    def after(seconds: float | None = None, steps: float | None = None) -> Deadline:
+        """The deadline in `seconds` from now, or after `steps`, whatever comes first; None is no limit."""
+        seconds = inf if seconds is None else seconds
+        steps = inf if steps is None else steps
+        return Deadline(seconds, process_time() + seconds, steps, steps)
+
+    def spend(self, steps: int) -> None:
+        """Count what takes as long as `steps` steps of the machine."""
+        self.meter.spent += steps
 
     def has_passed(self) -> bool:
-        return self.at != inf and process_time() >= self.at
+        return self.meter.spent >= self.until or (self.at != inf and process_time() >= self.at)
 
     def halfway(self) -> Deadline:
-        """A deadline when half of the time that is left has passed."""
-        return self if self.at == inf else Deadline(self.seconds, (process_time() + self.at) / 2)
+        """A deadline when half of the steps and of the time that is left has passed."""
+        until = (self.meter.spent + self.until) / 2
+        return Deadline(self.seconds, (process_time() + self.at) / 2, self.steps, until, self.meter)
+
+    @property
+    def option(self) -> str:
+        """The option of the command that gives more of what has run out."""
+        return "--steps" if self.meter.spent >= self.until else "--timeout"
 
     def __str__(self) -> str:
-        """The limit in words: `15 s of processor time`."""
-        return f"{self.seconds:g} s of processor time"
+        """The limit that has run out, in words: `2,500,000 steps`, `15 s of processor time`."""
+        return f"{self.steps:,.0f} steps" if self.option == "--steps" else f"{self.seconds:g} s of processor time"
 
 
 NO_DEADLINE = Deadline()
@@ -50,4 +80,4 @@ class TimeUpError(UndecidedError):
 
     def __init__(self, op: Operation, deadline: Deadline) -> None:
         self.deadline = deadline
-        super().__init__(op, f"is still running after {deadline}; give it more by --timeout, or smaller bounds")
+        super().__init__(op, f"is still running after {deadline}; give it more by {deadline.option}, or smaller bounds")

@@ -68,6 +68,8 @@ STEPS_BETWEEN_LOOKS = 256
 """How many steps are made between two looks at the limits, at least."""
 CHOICES_BETWEEN_LOOKS = 2_048
 """How many agents are asked whether they can step between two looks at the time."""
+CHOICES_OF_A_STEP = 8
+"""So many agents are asked in the time of a step."""
 
 
 @dataclass
@@ -161,6 +163,8 @@ class Machine:
     _agents_made: int = 0
     _works_issued: int = 0
     _works_ready: int = 0
+    _counted_steps: int = 0
+    """The steps that the deadline knows of."""
     _next_look: int = 0
     """The step from which on the limits are looked at again."""
     _asked: int = 0
@@ -214,6 +218,12 @@ class Machine:
             agent.resume()
 
     def _run_on(self) -> Agent:
+        try:
+            return self._run_to_the_end()
+        finally:
+            self._count_steps()
+
+    def _run_to_the_end(self) -> Agent:
         first = self.agents[0]
         while self.live:
             self._look_at_the_time()
@@ -304,14 +314,21 @@ class Machine:
         if self.step_number < self._next_look:
             return
         self._next_look = min(self.step_number + STEPS_BETWEEN_LOOKS, self.step_budget + 1)
+        self._count_steps()
         op = at.parent_op() if isinstance(at, Block) else at
         assert op is not None
         if self.step_number > self.step_budget:
             raise UndecidedError(op, f"is still running after {self.step_budget} steps; give smaller bounds")
         self.check_time(op)
 
+    def _count_steps(self) -> None:
+        """Tell the deadline the steps since the last call."""
+        self.deadline.spend(self.step_number - self._counted_steps)
+        self._counted_steps = self.step_number
+
     def check_time(self, op: Operation) -> None:
         """Raises `TimeUpError` at `op` if the deadline has passed: for what takes long between two steps."""
+        self.deadline.spend(1)
         if self.deadline.has_passed():
             raise TimeUpError(op, self.deadline)
 
@@ -319,6 +336,7 @@ class Machine:
         """The same between two steps, where many agents take turns and none turns a loop."""
         self._asked += len(self.live)
         if self._asked >= CHOICES_BETWEEN_LOOKS:
+            self.deadline.spend(self._asked // CHOICES_OF_A_STEP)
             self._asked = 0
             op = next((agent.current_op for agent in self.live if agent.current_op is not None), None)
             if op is not None:

@@ -15,7 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
-from tileas_xdsl.checker.verdict.checking import TIMEOUT, check
+from tileas_xdsl.checker.verdict.checking import STEPS, TIMEOUT, check
 from tileas_xdsl.checker.verdict.report import Report, Verdict
 from tileas_xdsl.diagnostics import refuse, remark, warn
 from tileas_xdsl.machine.arguments import ArgumentError
@@ -65,9 +65,13 @@ class CheckAsyncPass(ChoosingPass):
     assume_pure: tuple[str, ...] = field(
         default=(), metadata={"help": "names of ops that only compute from their operands"}
     )
-    timeout: float = field(
-        default=TIMEOUT,
+    timeout: float | None = field(
+        default=None,
         metadata={"help": "seconds of processor time for each function: then the check ends with what is known"},
+    )
+    steps: int | None = field(
+        default=None,
+        metadata={"help": f"steps for each function, the same on every computer; unset: {STEPS}, or none with timeout"},
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -92,7 +96,8 @@ class CheckAsyncPass(ChoosingPass):
                 trip_counts=self.trip_counts,
                 capture=self.capture,
                 assume_pure=self.assume_pure,
-                timeout=self.timeout,
+                timeout=TIMEOUT if self.timeout is None else self.timeout,
+                steps=self.steps,
             )
         except UnsupportedError as error:
             _refuse_unsupported(error)

@@ -86,6 +86,10 @@ def compute(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     return known[key]
 
 
+THREADS_OF_A_STEP = 4
+"""So many threads compute something in the time of a step of an agent."""
+STEPS_OF_AN_EFFECT = 8
+"""So many steps take as long as an effect of one thread, whose accesses are compared with those of others."""
 MOST_OUTCOMES = 50_000
 """Which are kept at the same time."""
 
@@ -105,6 +109,7 @@ def _computed(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
     varies = _what_varies(operands)
     width = agent.size
     outcomes: list[Any] = [UNKNOWN] * width
+    agent.machine.deadline.spend(width // THREADS_OF_A_STEP)
     if not step.gives_float or agent.machine.observer.follows_floats:
         for lane in agent.lanes:
             row = [_of(operand, lane) for operand in operands]
@@ -125,6 +130,7 @@ def act(agent: Agent, step: Step, operands: Sequence[Any]) -> Any:
         return step.function(agent, step.op, *(_for_all(agent, operand, step.op) for operand in operands))
     gathered = Gathered()
     outcomes: list[Any] = [UNKNOWN] * agent.size
+    agent.machine.deadline.spend(agent.size * STEPS_OF_AN_EFFECT)
     agent.gathering = gathered
     try:
         for lane in agent.lanes:
