@@ -54,6 +54,7 @@ from tileas_xdsl.transforms.tileas.materialize_schedule.dissolving import dissol
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
 from tileas_xdsl.transforms.tileas.materialize_schedule.extraction import Extracted, extract
 from tileas_xdsl.transforms.tileas.materialize_schedule.hoisting import hoist_rings
+from tileas_xdsl.transforms.tileas.materialize_schedule.ownership import fills
 from tileas_xdsl.transforms.tileas.materialize_schedule.partition import Partition, fills_a_ring, partition, why_no_ring
 from tileas_xdsl.transforms.tileas.materialize_schedule.stages import (
     keep_only_what_was_scheduled,
@@ -360,8 +361,12 @@ def _specialize(function: Operation, capability: str, wants_two: bool, fold: boo
     hands_over, budget = _hands_over_registers(function, capability), warp_budget(function)
     plan, reason = None, None
     for computing in (2, 1) if wants_two else (1, 2):
-        found = partition(block, computing=computing)
-        plan = None if found is None else _plan(found, hands_over, budget)
+        try:
+            found = partition(block, computing=computing)
+            plan = None if found is None else _plan(found, hands_over, budget)
+        except NoPartitionError:
+            if computing == 1 or not wants_two:
+                raise
         if plan is not None:
             break
         reason = ONE_COMPUTES if wants_two else None
@@ -409,7 +414,8 @@ def _bytes(types: Sequence[Attribute]) -> int:
 def _carry_out(plan: _Plan, block: Block, fold: bool) -> None:
     """Put the agents of `plan` in the place of what they share out, their stages folded onto the loops or not."""
     found = plan.found
-    Rewriter.insert_op(list(plan.rings.values()), InsertPoint.before(found.inside[0]))
+    first_step = next(op for op in found.inside if any(map(fills, op.walk())))
+    Rewriter.insert_op(list(plan.rings.values()), InsertPoint.before(first_step))
     rings = [*(op for op in found.before if isinstance(op, CreatePipelineOp)), *plan.rings.values()]
     for ring in rings:
         _lead_from_agent_to_agent(ring, plan)

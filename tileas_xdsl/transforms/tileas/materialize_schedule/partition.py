@@ -14,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from tileas_xdsl.analysis.captures import captured_values
+from tileas_xdsl.analysis.memory.effects import has_no_effects
 from tileas_xdsl.analysis.memory.objects import memory_sources
 from tileas_xdsl.diagnostics import op_name
 from tileas_xdsl.dialects.nv_tileaa.memory import TiledLoadOp
+from tileas_xdsl.dialects.nv_tileas.pipeline import CreateIteratorOp, CreatePipelineOp
 from tileas_xdsl.transforms.loops.persistent_loop import carried_id, is_persistent_loop
 from tileas_xdsl.transforms.tileas.materialize_schedule.crossing import Crossing, can_cross, crossing_of
 from tileas_xdsl.transforms.tileas.materialize_schedule.errors import NoPartitionError
@@ -43,7 +46,7 @@ class Share:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The block of a function, cut up: what stands before the agents, and what they run."""
+    """The block of a function, cut up: what all agents find there, and what they run."""
 
     before: Sequence[Operation]
     inside: Sequence[Operation]
@@ -70,7 +73,7 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
     first = next((number for number, op in enumerate(ops) if any(map(fills, op.walk()))), None)
     if first is None:
         raise NoPartitionError(why_no_ring(ops))
-    before, inside = ops[:first], ops[first:]
+    before, inside = _parted(ops, first)
     last = block.last_op
     if last is not None and any(_is_inside(operand, inside) for operand in last.operands):
         raise NoPartitionError("the function returns a value that an agent would compute, and agents return none")
@@ -83,6 +86,32 @@ def partition(block: Block, *, computing: int = 1) -> Partition | None:
 def fills_a_ring(function: Operation) -> bool:
     """Whether some op of `function` fills a ring."""
     return any(map(fills, function.walk()))
+
+
+STAYS_IN_FRONT = (CreatePipelineOp, CreateIteratorOp, arith.ConstantOp)
+"""What belongs to all agents: what leads from one to another begins in front of them, and constants are anybody's."""
+
+
+def _parted(ops: Sequence[Operation], first: int) -> tuple[list[Operation], list[Operation]]:
+    """
+    What stays in front of the agents, and what they run: all from the first step of a ring on, and in front of it what
+    deals with tiles, has an effect, or needs what that makes. Threads of all agents would do it, each for itself.
+    """
+    before, inside = list[Operation](), list[Operation]()
+    for op in ops[:first]:
+        goes = not isinstance(op, STAYS_IN_FRONT) and (_is_work(op) or _needs_any(op, inside))
+        (inside if goes else before).append(op)
+    return before, [*inside, *ops[first:]]
+
+
+def _is_work(op: Operation) -> bool:
+    """Whether an op, or one in its regions, deals with a tile or has an effect."""
+    values = (value for inner in op.walk() for value in (*inner.operands, *inner.results))
+    return not has_no_effects(op) or any(isinstance(value.type, TensorType) for value in values)
+
+
+def _needs_any(op: Operation, ops: Sequence[Operation]) -> bool:
+    return any(_is_inside(operand, ops) for inner in op.walk() for operand in inner.operands)
 
 
 def why_no_ring(ops: Iterable[Operation]) -> str:
